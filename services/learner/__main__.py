@@ -1,4 +1,4 @@
-"""``python -m services.learner``: learns from ended tasks until SIGTERM. ``report`` reads reports."""
+"""``python -m services.learner`` learns from ended tasks until SIGTERM. ``report`` prints benchmark reports."""
 
 # ruff: noqa: E402  # the collector is set aside between the imports
 import gc

@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
-    """Run the service until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
+    """Runs the service until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
         await check_durable_at_start(
@@ -69,7 +69,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
 
 
 async def _release_all(learner: Learner, outcomes: RedisOutcomes) -> None:
-    """Give partitions up so that other learners take over at once, not only when the leases end."""
+    """Releases the partitions, so that other learners take over at once instead of waiting for the locks to expire."""
     try:
         await learner.release_partitions()
         await outcomes.leave_roster()
@@ -78,5 +78,5 @@ async def _release_all(learner: Learner, outcomes: RedisOutcomes) -> None:
 
 
 def _name_owner() -> str:
-    """A name that no other process ever has."""
+    """A unique name for this process."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

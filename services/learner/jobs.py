@@ -1,4 +1,4 @@
-"""Joins the jobs beside learning: memory (facts, requests to forget), and learning files."""
+"""Joins the jobs next to learning: memory (facts, requests to forget) and learning files."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -52,7 +52,7 @@ _MODEL_SECONDS = 30.0
 
 @dataclass
 class MemoryJobs:
-    """The parts of this process's memory. ``worker``: None if facts are not found here."""
+    """The memory jobs of this process. ``worker``: None if facts are not found here."""
 
     rememberer: Rememberer
     follower: OutcomeFollower
@@ -62,7 +62,7 @@ class MemoryJobs:
     close: Callable[[], Awaitable[None]] | None = None
 
     async def run(self, learner: Learner, stop: asyncio.Event) -> None:
-        """Run until asked to stop. A model call under way is then given up: its task is searched again later."""
+        """Runs until ``stop`` is set. A model call in progress is then abandoned, and its task searched again later."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
             group.create_task(keep_forgetting(self.forgetter, stop))
@@ -71,7 +71,7 @@ class MemoryJobs:
             finding.cancel()
 
     def status(self) -> dict[str, JsonValue]:
-        """What this process has remembered, found and forgotten since it started."""
+        """What this process has remembered, found and forgotten since its start."""
         remembered = asdict(self.rememberer.counts)
         facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
         return {**remembered, "facts": facts, "forgotten": self.forgetter.done}
@@ -126,7 +126,7 @@ _LAST_SECONDS = 5.0
 
 
 class FolderSync:
-    """Keeps what is learned of one tenant, and the files of a folder, in step."""
+    """Synchronises what is learned of one tenant with the files of a folder."""
 
     def __init__(
         self, folder: CacheFolder, redis: Redis, importer: Importer, tenant: str, every_seconds: float
@@ -137,18 +137,18 @@ class FolderSync:
         self._in_step = False
 
     async def run(self) -> None:
-        """Keep the files in step until cancelled. Failures are logged and tried again."""
+        """Synchronises at intervals until cancelled. Failures are logged and tried again."""
         while True:
             await self._run_logging_failure(self._sync_files)
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
-        """Write the files a last time, if they were ever in step."""
+        """Writes the files a last time, if they were ever synchronised."""
         if self._in_step:
             await self._run_logging_failure(self._sync_files)
 
     async def _sync_files(self) -> None:
-        """Import the files if Redis has lost its content, then write them."""
+        """Imports the files if Redis has lost its content, then writes them."""
         if not self._waiting and await self._is_memory_empty():
             found = await asyncio.to_thread(self._folder.read)
             self._waiting = {file: content for file, content in found.items() if content}
@@ -167,7 +167,7 @@ class FolderSync:
         return await Scripts(self._redis).command("EXISTS", *told) == 0
 
     async def _import_file(self, request: FileRequest) -> None:
-        """Import one file. One that cannot be imported is skipped: its problems are logged, the folder keeps it."""
+        """Imports one file. If that fails, its problems are logged and the folder keeps it."""
         if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
             await RpcQueue(self._redis, "executor").post(request.model_dump_json(), _HANDED_ON_SECONDS)
             return
@@ -193,7 +193,7 @@ class FileJobs:
     reports: SeedingStatus = field(default_factory=SeedingStatus)
 
     async def run(self) -> None:
-        """Run the file jobs until cancelled; then call ``close``, once nothing is learned any more."""
+        """Runs the file jobs until cancelled. Call ``close`` then, once nothing is learned any more."""
         async with asyncio.TaskGroup() as group:
             group.create_task(
                 keep_importing(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.carry_out)
@@ -218,7 +218,7 @@ class FileJobs:
     def _report_seeder(self) -> Seeder:
         """A seeder for benchmark reports: their failures become cases, and the causes become facts.
 
-        It has the same owner as the other seeder, so that neither waits for the other.
+        It has the same owner as the other seeder, so that neither waits for the other's lock.
         """
         tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
         bucket = self._open_bucket(self.settings.s3_reports_prefix)

@@ -34,7 +34,7 @@ class FoundReports(NamedTuple):
 
 
 def report_command(arguments: Sequence[str]) -> int:
-    """Print reports as one line of JSON. Returns 1 if there are none, 2 if no bucket or file is named."""
+    """Prints reports as one line of JSON. Returns 1 if there are none, 2 if no bucket or file is named."""
     options = _parse_options(arguments)
     try:
         found = (
@@ -72,7 +72,7 @@ def _read_from_files(files: Sequence[Path]) -> FoundReports:
 async def _read_from_bucket(bucket: str, most: int) -> FoundReports:
     """The newest reports of the bucket.
 
-    More than ``most`` are read, since their own dates may order them differently.
+    More than ``most`` are read, since their own dates may differ from the objects' order.
     """
     settings = read_settings(TrainingSettings, **({"s3_training_bucket": bucket} if bucket else {}))
     if not settings.s3_training_bucket:

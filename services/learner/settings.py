@@ -29,7 +29,7 @@ class TrainingSettings(Settings):
 
 
 class FileSettings(Settings):
-    """The folder of learning files; without ``RL_CACHE_DIR`` there are no files, and Redis has it all."""
+    """The folder of learning files. Without ``RL_CACHE_DIR`` there are no files, and everything is in Redis only."""
 
     rl_cache_dir: Path | None = Field(
         default=None, description="the folder in which what is learned is kept as files too; empty: none"
@@ -44,7 +44,7 @@ class FileSettings(Settings):
 
 
 class MemorySettings(ArchiveSettings):
-    """Finding facts: ``LEARN_KNOWLEDGE=on`` needs a model. Entities and accuracy are always kept.
+    """Settings for finding facts: ``LEARN_KNOWLEDGE=on`` needs a model. Entities and accuracy are always kept.
 
     The archive settings are needed to forget what idle sessions remember.
     """

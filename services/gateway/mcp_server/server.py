@@ -151,7 +151,9 @@ class McpEndpoint:
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
             return _error_result(FAILED)
-        return types.CallToolResult(content=[types.TextContent(text=dumps(to_exact(result)))], structured_content=result)
+        return types.CallToolResult(
+            content=[types.TextContent(text=dumps(to_exact(result)))], structured_content=result
+        )
 
     async def _dispatch(self, call: ToolCall, caller: Caller) -> Result:
         match call:

@@ -31,12 +31,12 @@ class CacheFolder:
         probe.unlink()
 
     def read(self) -> Mapping[LearningFile, JsonValue]:
-        """The contents of the files that exist. One that is not JSON is given as text, which no importer accepts."""
+        """The contents of the existing files. One that is not JSON is returned as text, which no importer accepts."""
         files = ((file, self._folder / file.value) for file in LearningFile)
         return {file: _parse_content(path.read_bytes()) for file, path in files if path.is_file()}
 
     def write(self, files: Mapping[LearningFile, JsonValue]) -> None:
-        """Write the files whose content has changed since they were last written here."""
+        """Writes the files whose content has changed since they were last written here."""
         with self._writing:
             for file, content in files.items():
                 self._write_one(file, json.dumps(content, indent=1, ensure_ascii=False))
@@ -51,7 +51,9 @@ class CacheFolder:
             self._written[file] = text
 
     def _is_ours(self, path: Path) -> bool:
-        """Whether the file is as a learner wrote it, by its noted hash, so that nothing is lost with it."""
+        """Whether the file is as a learner last wrote it, by its stored hash, so that nothing is lost by
+        replacing it.
+        """
         noted = path.with_name(f".{path.name}.sha256")
         return noted.is_file() and noted.read_text() == _hash_content(path.read_bytes())
 

@@ -1,4 +1,4 @@
-"""Budgets for finding facts, in the tenant's day on Redis: the same day and caps as for its tasks."""
+"""Budgets for finding facts, on Redis: they count in the same day and under the same caps as the tenant's tasks."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class RedisTenantBudgets(TenantBudgets):
-    """Counts what finding facts costs. A tenant without a stored record has UTC days and no cap known here."""
+    """Counts what finding facts costs. A tenant without a stored record has UTC days and no known cap."""
 
     def __init__(self, redis: Redis, records: TenantRecords) -> None:
         self._scripts = Scripts(redis)
@@ -49,7 +49,7 @@ class RedisTenantBudgets(TenantBudgets):
 
 
 def _is_capped(day: BudgetDay) -> bool:
-    """Whether the day has a limit; if not, nothing has to be reserved."""
+    """Whether the day has a limit; otherwise nothing has to be reserved."""
     return day.tokens is not None or day.nanos is not None
 
 

@@ -1,4 +1,4 @@
-"""Requests to forget, on Redis, and what they remove: learned keys, and what a session remembers of its turns."""
+"""Carries out requests to forget on Redis: removes learned keys, and what a session remembers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
@@ -84,7 +84,7 @@ class RedisForgetting(Forgetting):
         return seconds is not None
 
     async def _drop_oldest_requests(self, name: str) -> None:
-        """Delete the oldest finished requests over ``REQUESTS_KEPT``."""
+        """Deletes the oldest finished requests beyond ``REQUESTS_KEPT``."""
         if cast(int, await self._scripts.command("HLEN", name)) <= REQUESTS_KEPT:
             return
         rows = cast("list[str]", await self._scripts.command("HVALS", name))
@@ -136,7 +136,7 @@ class RedisForgetting(Forgetting):
         )
 
     async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:
-        """Remove what the session remembers, in Redis and the archive; ``session_busy`` if it has work now."""
+        """Removes what the session remembers, in Redis and the archive; returns ``session_busy`` if it has work now."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         own = keys.participation_key(tenant, session_id)
         names = keys_for("forget_conversation", session, partition, participation=own)
@@ -163,7 +163,7 @@ def _list_commands(names: keys.LearnedKeys, leaving: Removal) -> Iterator[Learne
 
 
 def _has_unsettled_entries(groups: object, newest: object, pending: Sequence[object], asked_ms: int) -> bool:
-    """Whether a stream may have an entry, from before that time, that some group has not yet settled."""
+    """Whether a stream may have an entry from before that time that some consumer group has not settled."""
     if isinstance(groups, ResponseError):  # there is no stream
         return False
     last = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest)]

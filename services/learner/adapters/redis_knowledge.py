@@ -1,4 +1,4 @@
-"""Facts, entities and predictions of tenants on Redis, and the tasks still to be searched for facts."""
+"""Facts, entities and predictions of tenants on Redis, and the tasks that are still to be searched for facts."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         return reply != -1
 
     async def finish(self, done: Sequence[tuple[str, str]]) -> None:
-        """Remove events that were searched for facts; one that was queued again meanwhile is put off instead."""
+        """Removes events that were searched for facts; one that was queued again meanwhile is postponed instead."""
         members = [keys.pack(keys.FactMember(*one)) for one in done]
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.FACT_FINDING, *members)
@@ -120,7 +120,9 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
             return cast("list[object]", await pipe.execute())
 
     async def keep(self, change: memory.MemoryChange, version: str) -> bool:
-        """Store the change in one step. A repeat after a lost reply changes nothing: its events are known by then."""
+        """Stores the change in one step. Repeating it after a lost reply changes nothing, because its events are known
+        then.
+        """
         names = keys.learned_keys(change.tenant)
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         rest = [names.accuracy, names.fact_todos, names.memory]

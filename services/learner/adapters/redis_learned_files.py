@@ -1,4 +1,4 @@
-"""What is learned of a tenant, on Redis, for imports: read in one round trip, changed in one step."""
+"""What is learned of a tenant, on Redis, for imports: read in one round trip and changed in one step."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ _AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
 async def change_learned(
     scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: files.StoredVersions
 ) -> bool:
-    """Run commands on what is learned of a tenant, in one step; returns whether it was done.
+    """Runs commands on what is learned of a tenant in one step; returns whether it did.
 
-    False, with nothing changed, if a part whose version is given in ``read`` has changed since.
+    False, with nothing changed, if a part whose version is in ``read`` has changed since.
     """
     names, asked = keys.learned_keys(tenant), list(commands)
     first = (names.cases, names.counts, names.memory, names.knowledge)
@@ -37,12 +37,12 @@ async def change_learned(
 
 
 def digest_of_list(rows: Iterable[str]) -> str:
-    """The hash of a list as the script computes it. It detects changes, not attacks."""
+    """The hash of a list as the script computes it; it detects changes, not attacks."""
     return sha1("\n".join(rows).encode(), usedforsecurity=False).hexdigest()
 
 
 def _spell_command(command: str, place: int, words: Sequence[Argument]) -> list[Argument]:
-    """A command as the script's arguments, in pieces of ``_AT_ONCE`` words; nothing if it has no words."""
+    """A command as script arguments, in pieces of ``_AT_ONCE`` words; nothing if it has no words."""
     if command == "DEL":
         return [command, place, 0]
     pieces = (words[at : at + _AT_ONCE] for at in range(0, len(words), _AT_ONCE))
@@ -54,7 +54,7 @@ _TRIES = 100  # every other learner's step may change the log in between
 
 
 class RedisCaseRepository(CaseRepository):
-    """A tenant's case log on Redis. ``owner`` must be a name that no other process ever has."""
+    """A tenant's case log on Redis. ``owner`` must be unique to this process."""
 
     def __init__(self, redis: Redis, owner: str, lease_seconds: float = _LEASE_SECONDS) -> None:
         self._scripts = Scripts(redis)
@@ -62,7 +62,7 @@ class RedisCaseRepository(CaseRepository):
         self._lease_ms = int(lease_seconds * 1000)
 
     async def lock(self, tenant: str) -> bool:
-        """Take or extend the loader's lock. If it expires, a merge may be done in vain: see ``keep``."""
+        """Takes or extends the loader's lock. If it expires, a merge may be done in vain: see ``keep``."""
         key = keys.learned_keys(tenant).seeding
         taken, holder = await self._scripts.commands(
             ("SET", key, self._owner, "NX", "PX", self._lease_ms), ("GET", key)
@@ -103,7 +103,7 @@ def read_case_log(rows: Iterable[str]) -> list[StoredCase]:
 
 
 def _read_version(told: str) -> str:
-    """The version in the row of a loaded object; the result of loading follows it."""
+    """The version in the row of a loaded object; the row's rest is the result of loading."""
     return told.partition("\n")[0]
 
 
@@ -115,7 +115,7 @@ def _as_json(loaded: LoadedRows) -> str:
 
 class RedisImportRepository(ScriptedStore, files.ImportRepository):
     async def read_stored(self, tenant: str) -> files.StoredFile:
-        """What is stored of a tenant. Counters are read first, so that any later change is noticed."""
+        """What is stored of a tenant. Version counters are read first, so that any later change is noticed."""
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")
@@ -144,7 +144,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
 
 
 def _versions_to_check(brought: files.FileChanges, versions: files.StoredVersions) -> files.StoredVersions:
-    """The versions of the parts that are changed; those of other parts are empty, and not compared."""
+    """The versions of the parts to be changed; those of other parts are empty and not compared."""
     return files.StoredVersions(
         cases=versions.cases if brought.cases is not None else "",
         events=versions.events if brought.arms or brought.totals else "",

@@ -1,4 +1,4 @@
-"""Stores lessons on Redis: one step for some events of a tenant, on that tenant's keys, each event once."""
+"""Stores lessons on Redis: several events of one tenant in one step, each event once."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ _IN_ONE_STEP = 128  # events: what one step holds up the server with
 
 
 class _LessonBatch(NamedTuple):
-    """Lessons of one tenant that are stored together, by their places among all lessons given."""
+    """Lessons of one tenant to be stored together, by their indices among all given lessons."""
 
     tenant: str
     places: Sequence[int]

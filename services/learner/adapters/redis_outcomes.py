@@ -1,4 +1,4 @@
-"""The outcome streams on Redis. A short lock in each partition's slot gives it one reader at a time."""
+"""Reads the outcome streams on Redis. A short lock in each partition's slot allows one reader at a time."""
 
 import asyncio
 from collections import defaultdict
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class OutcomeGroup(NamedTuple):
-    """A consumer group that reads the streams for one purpose, with the lock that says who reads a partition."""
+    """A consumer group that reads the streams for one purpose, and the lock that says who reads a partition."""
 
     name: str
     reader_of: Callable[[keys.PartitionKeys], str]
@@ -37,7 +37,7 @@ REMEMBERING = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.rememb
 
 
 class RedisOutcomes(Outcomes):
-    """Reads the outcome streams for one group. ``owner`` must be a name that no other process ever has."""
+    """Reads the outcome streams for one group. ``owner`` must be unique to this process."""
 
     def __init__(self, redis: Redis, owner: str, lease_seconds: float, group: OutcomeGroup = LEARNING) -> None:
         self._redis = redis
@@ -123,7 +123,7 @@ class RedisOutcomes(Outcomes):
             await self._scripts.run_many("let_go", calls)
 
     async def leave_roster(self) -> None:
-        """Leave the roster of learners, so that the others take over the partitions read here."""
+        """Removes this learner from the roster, so that others take over its partitions."""
         await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
 
     def _name_reader(self, number: int) -> str:
@@ -139,7 +139,7 @@ class RedisOutcomes(Outcomes):
         return {numbers[stream] for stream, _ in found}
 
     async def _poll_for_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
-        """The partitions with new outcomes, by polling: a cluster cannot block on streams of many slots."""
+        """The partitions with new outcomes, found by polling, since a cluster cannot block on streams in many slots."""
         wanted = sorted(partitions)
         for _ in range(max(1, round(seconds / _LOOK_SECONDS))):
             if found := await self._have_new_outcomes(wanted):

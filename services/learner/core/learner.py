@@ -20,7 +20,7 @@ _LANE = 16  # partitions for which one lane does: each takes round trips of its 
 
 @dataclass
 class LearnedCounts:
-    """What this process has learned since it started."""
+    """What this process has learned since its start."""
 
     learned: int = 0
     known: int = 0
@@ -28,9 +28,11 @@ class LearnedCounts:
 
 
 class Learner:
-    """One consumer of outcomes. ``run_once`` and ``share`` may run at once; partitions change hands between runs.
+    """One consumer of outcomes. ``run_once`` and ``update_share`` may run concurrently; partitions change hands between
+    runs.
 
-    A run reads only partitions where something is expected: those just taken over, and those given to ``expect``.
+    A run reads only partitions where outcomes are expected: those just taken over, and those given to
+    ``expect_outcomes_in``.
     """
 
     def __init__(self, outcomes: Outcomes, lessons: Lessons, tracer: Tracer = NO_TRACER) -> None:
@@ -52,14 +54,14 @@ class Learner:
         return self._share - self._others
 
     def expect_outcomes_in(self, partitions: Collection[int]) -> None:
-        """Read these partitions in the next run."""
+        """Reads these partitions in the next run."""
         expected = self._share.intersection(partitions)
         self._expected |= expected
         self._announced |= expected
         self._note_news(expected)
 
     def add_listener(self) -> OutcomeNews:
-        """What it expects and takes from now on, for one that reads the same outcomes beside it."""
+        """Returns the partitions that this learner expects outcomes in or takes outcomes from, from now on."""
         self._listeners.append(OutcomeNews())
         return self._listeners[-1]
 
@@ -68,7 +70,7 @@ class Learner:
             listener.add(partitions)
 
     async def update_share(self) -> None:
-        """Take or give up partitions, so that every living learner has its part."""
+        """Takes or releases partitions, so that each living learner has its share."""
         share = partitions_of_learner(await self._outcomes.roster())
         async with self._between_runs:
             if give := self._share - share:
@@ -78,13 +80,13 @@ class Learner:
         self.shared.set()
 
     async def release_partitions(self) -> None:
-        """Give up all partitions, once nothing is in hand."""
+        """Releases all partitions, once no run is in progress."""
         async with self._between_runs:
             partitions, self._share, self._expected = self.partitions, frozenset(), set()
             await self._outcomes.release(partitions)
 
     async def run_once(self) -> int:
-        """Take, learn and settle the outcomes that wait; returns how many there were."""
+        """Takes, learns and settles the waiting outcomes; returns how many there were."""
         async with self._between_runs:
             expected, self._expected = sorted(self._expected), set()
             count = min(_LANES, -(-len(expected) // _LANE))
@@ -97,9 +99,9 @@ class Learner:
             return sum(count for count in found if isinstance(count, int))
 
     async def _run_lane(self, partitions: Sequence[int]) -> int | StoreUnavailable:
-        """Handle some partitions; returns how many outcomes there were, or the failure of the store.
+        """Handles some partitions; returns how many outcomes there were, or the store's failure.
 
-        A failure is returned, not raised, so that it stops no other lane.
+        A failure is returned, not raised, so that other lanes continue.
         """
         try:
             taken = await self._outcomes.claim(partitions)
@@ -113,14 +115,14 @@ class Learner:
         return len(taken.deliveries)
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:
-        """Learn from deliveries; returns the partitions in which some are still to be settled."""
+        """Learns from deliveries; returns the partitions where some are still unsettled."""
         with ExitStack() as spans:
             if self._tracer.is_on:
                 self._open_spans(spans, deliveries)
             return await self._learn_and_settle(deliveries)
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
-        """Open a span in each delivery's trace. They are learned together, so each span lasts as long as all took."""
+        """Opens a span in each delivery's trace. All are learned together, so each span lasts as long as all take."""
         for delivery in deliveries:
             if delivery.traceparent:
                 span = spans.enter_context(
@@ -156,7 +158,7 @@ def _read_lessons(
 ) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[UnlearnedOutcome]]:
     """The lessons in deliveries, the deliveries without a lesson, and those that are given up.
 
-    An unreadable delivery holds up its partition until it is given up, since outcomes are learned in order.
+    Outcomes are learned in order, so an unreadable delivery blocks its partition until it is given up.
     """
     readable: list[tuple[Delivery, Lesson]] = []
     passed: list[Delivery] = []
@@ -181,6 +183,6 @@ def _read_lessons(
 
 
 def partitions_of_learner(roster: Roster) -> frozenset[int]:
-    """The partitions that this learner reads. Learners that see the same roster share them without overlap."""
+    """The partitions that this learner reads. Learners with the same roster share all partitions without overlap."""
     learners = sorted({*roster.learners, roster.me})
     return frozenset(range(learners.index(roster.me), PARTITIONS, len(learners)))

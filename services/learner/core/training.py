@@ -1,4 +1,4 @@
-"""Parses training rows, and seeds a tenant's case log from a bucket of them, each object once."""
+"""Parses training rows, and loads them from a bucket into a tenant's case log, each object once."""
 
 import heapq
 import json
@@ -30,7 +30,7 @@ class TrainingType(StrEnum):
 
 
 class BadRow(NamedTuple):
-    """A row that is left out: its place, and what is wrong with it, without repeating its content."""
+    """A row that is left out: its position, and what is wrong with it, without its content."""
 
     place: str
     reason: str
@@ -48,7 +48,7 @@ class _RowPart(BaseModel):
 
 
 class Metadata(_RowPart):
-    """A training row's metadata. ``overall_score``: from 0 to 1 or from 0 to 100, see ``TrainingRows.scale``."""
+    """A training row's metadata. ``overall_score``: out of 1 or 100, see ``TrainingRows.scale``."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
     training_type: TrainingType
@@ -83,7 +83,7 @@ class TrainingRow(_RowPart):
 
     @property
     def request(self) -> str:
-        """The request of the task: the first text of a user."""
+        """The task's request: the first user text."""
         return next((one.text for one in self.messages if one.role == "user" and one.text.strip()), "").strip()
 
     @property
@@ -92,7 +92,7 @@ class TrainingRow(_RowPart):
 
 
 class TrainingRows(NamedTuple):
-    """The rows of one object. ``scale``: the best score possible, 1 or 100."""
+    """The rows of one object. ``scale``: the highest possible score, 1 or 100."""
 
     good: Sequence[TrainingRow]
     bad: Sequence[BadRow]
@@ -100,12 +100,12 @@ class TrainingRows(NamedTuple):
 
 
 def read_rows(name: str, content: bytes) -> TrainingRows:
-    """Parse the rows of an object. Never raises: what cannot be read becomes a bad row."""
+    """Parses the rows of an object. Never raises: what cannot be parsed becomes a bad row."""
     return read_rows_of(_read_places(name, content))
 
 
 def read_rows_of(entries: Iterable[tuple[str, object]]) -> TrainingRows:
-    """The rows among entries, each with its place. An entry that is a text says why there is no row."""
+    """The rows of the entries, each with its position. An entry that is a text is the reason why there is no row."""
     good: list[TrainingRow] = []
     bad: list[BadRow] = []
     for number, (place, found) in enumerate(entries):
@@ -129,7 +129,7 @@ def _parse_row(found: object) -> TrainingRow | str:
 
 
 def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
-    """Yields each row's place with its JSON, or with a text on why there is none."""
+    """Yields each row's position with its JSON, or with a text on what is wrong."""
     if name.endswith(".jsonl"):
         for number, line in enumerate(content.split(b"\n"), 1):
             if line.strip():
@@ -143,7 +143,7 @@ def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
 
 
 def _parse_json(content: bytes) -> object:
-    """The parsed JSON, or a text on what is wrong with it; a row is never a text."""
+    """The parsed JSON, or a text on what is wrong; a row itself is never a text."""
     try:
         found: object = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -158,10 +158,10 @@ def parse_stored_case(case: CaseEntry) -> outcomes.StoredCase:
 def merge_cases(
     log: Sequence[outcomes.StoredCase], new: Iterable[CaseEntry], most: int = CASES_KEPT
 ) -> list[outcomes.StoredCase]:
-    """The log with the new cases, newest first; entries that stay keep their order and text.
+    """The log with the new cases, newest first; existing entries keep their order and text.
 
-    A new case replaces one with the same id if it differs or was learned later. Over ``most``, unreadable entries are
-    dropped first, then those of least quality, the older of equal ones.
+    A new case replaces one with the same id if it differs or was learned later. Beyond ``most``, unreadable entries are
+    dropped first, then those of lowest quality, of equal ones the older.
     """
     known = {entry.case.case_id: entry.case for entry in log if entry.case}
     latest = {case.case_id: case for case in new}
@@ -199,7 +199,7 @@ LARGEST = 64 * 1024 * 1024  # bytes of one object
 
 
 class SeedResult(NamedTuple):
-    """The result for one object. ``kept``: how many of its cases are in the log now; None if it was loaded before."""
+    """The result for one object. ``kept``: how many of its cases are in the log; None if it had been loaded before."""
 
     found: outcomes.TrainingObject
     rows: int
@@ -212,10 +212,10 @@ async def _ignore_content(_name: str, _content: bytes) -> None:
 
 
 class Seeder:
-    """Loads new objects of a bucket into a tenant's case log. Of several learners one does so at a time.
+    """Loads new objects of a bucket into a tenant's case log. Only one learner at a time does so.
 
-    ``read`` parses the rows of an object; ``teach`` imports its other content before it counts as loaded, and may be
-    called again for the same object.
+    ``read`` parses an object's rows. ``teach`` imports its other content before it counts as loaded, and may be called
+    again for the same object.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class Seeder:
         self._clock = clock
 
     async def load_new(self, tell: Callable[[SeedResult], None]) -> bool:
-        """Load new objects, calling ``tell`` for each; False if another learner is doing so.
+        """Loads new objects, calling ``tell`` with the result of each; False if another learner is doing so.
 
         Raises ``BucketUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
         """
@@ -252,7 +252,7 @@ class Seeder:
         return True
 
     async def _load_object(self, found: outcomes.TrainingObject) -> SeedResult | None:
-        """Load one object; None if it was replaced meanwhile, so that the next look finds the new one."""
+        """Loads one object; None if it was replaced meanwhile, so that the next pass finds the new one."""
         if found.size > LARGEST:
             bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
             return await self._store(found, [], bad)
@@ -290,9 +290,9 @@ _UNKNOWN = "general"
 
 
 def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
-    """The case of a training row. Its time is now; its id is the same wherever and whenever it is read.
+    """The case of a training row. Its time is ``now``; its id depends only on the row and ``source``.
 
-    ``scale``: the best score possible; ``source``: the object's name.
+    ``scale``: the highest possible score; ``source``: the object's name.
     """
     told, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
     summary = redact_text(row.request)

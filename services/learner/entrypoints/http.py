@@ -1,4 +1,4 @@
-"""Health of a learner: ``/health`` says that it runs and what it has done, ``/ready`` that it can learn."""
+"""The learner's health pages: ``/health`` says that it runs and what it has done, ``/ready`` that it can learn."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -61,7 +61,7 @@ async def _readiness_problem(ping: Callable[[], Awaitable[None]], learner: Learn
 
 
 class LearnerGauges(Reading):
-    """Sets the learner's metrics at a scrape, adding what its counts grew by since the last one."""
+    """Sets the learner's metrics at a scrape; counters grow by what its counts grew by since the last one."""
 
     def __init__(self, learner: Learner, memory: MemoryStatus) -> None:
         self._learner, self._memory = learner, memory

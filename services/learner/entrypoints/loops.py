@@ -1,4 +1,4 @@
-"""The learner's loops. Learning outcomes has priority over remembering and seeding; a failing store is waited for."""
+"""The learner's loops. Learning has priority over remembering and seeding; a failing store is waited for."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 async def keep_share(learner: Learner, every_seconds: float) -> None:
-    """Keep adjusting the learner's share of partitions to the learners that live, until cancelled."""
+    """Adjusts the learner's share of partitions to the number of living learners, until cancelled."""
 
     async def adjust() -> None:
         await learner.update_share()
@@ -37,7 +37,7 @@ async def keep_share(learner: Learner, every_seconds: float) -> None:
 
 
 async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
-    """Learn until asked to stop; outcomes in hand are finished first."""
+    """Learns until ``stop`` is set; outcomes in progress are finished first."""
     patience = min(_NEWS_SECONDS, every_seconds)
     clock = asyncio.get_running_loop().time
     swept = clock()
@@ -74,7 +74,9 @@ _STEP_ASIDE_SECONDS = 0.1
 
 
 async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: Learner, stop: asyncio.Event) -> None:
-    """Follow the learner until asked to stop, only now and then while it is busy; then leave the partitions."""
+    """Runs the follower after the learner, rarely while that is busy, until ``stop`` is set; then releases its
+    partitions.
+    """
     learned = -1
     clock = asyncio.get_running_loop().time
     swept = clock()
@@ -99,7 +101,7 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
 
 
 async def keep_finding_facts(worker: FactWorker, stop: asyncio.Event) -> None:
-    """Find the facts of tasks until asked to stop; tasks of a while are searched together."""
+    """Finds the facts of tasks until ``stop`` is set; tasks that end within a short time are searched together."""
 
     async def find() -> None:
         if await worker.run_once(datetime.now(UTC)) < AT_ONCE:
@@ -109,7 +111,7 @@ async def keep_finding_facts(worker: FactWorker, stop: asyncio.Event) -> None:
 
 
 async def keep_forgetting(forgetter: ForgetRequestWorker, stop: asyncio.Event) -> None:
-    """Carry out requests to forget until asked to stop."""
+    """Carries out requests to forget until ``stop`` is set."""
 
     async def forget() -> None:
         if not await forgetter.carry_out_waiting(datetime.now(UTC)):
@@ -142,7 +144,7 @@ _NAMED = 5  # bad rows of one object
 
 @dataclass
 class SeedingStatus:
-    """What this process has loaded since it started, for its health page."""
+    """What this process has loaded since its start, for its health page."""
 
     objects: int = 0
     rows: int = 0
@@ -151,7 +153,7 @@ class SeedingStatus:
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def count(self, seeded: SeedResult) -> None:
-        """Count one loaded object, and log the rows left out of it; not if another learner loaded it."""
+        """Counts one loaded object and logs its bad rows; does nothing if another learner had loaded it."""
         if seeded.kept is None:
             return
         bad = [f"{row.place}: {row.reason}" for row in seeded.bad[:_NAMED]]
@@ -164,7 +166,7 @@ class SeedingStatus:
 
 
 async def keep_seeded(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
-    """Seed the case log regularly until cancelled. ``open_seeder`` may block: it runs in a thread."""
+    """Loads new objects at intervals until cancelled. ``open_seeder`` may block, so it runs in a thread."""
     opened: Seeder | None = None
 
     async def seeder() -> Seeder:

@@ -1,4 +1,4 @@
-"""The port that importing files needs."""
+"""The port for importing files."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -12,7 +12,7 @@ ArmName: TypeAlias = tuple[str, str]  # process type and strategy
 
 
 class ArmRecord(NamedTuple):
-    """One arm of a file. ``trend``: as it is stored, empty if the file has none."""
+    """One arm in a file. ``trend``: in its stored form; empty if the file has none."""
 
     name: ArmName
     arm: Arm
@@ -20,7 +20,7 @@ class ArmRecord(NamedTuple):
 
 
 class EntityRecord(NamedTuple):
-    """One entity of a file, with its field in the tenant's hash."""
+    """One entity in a file, with its hash field."""
 
     field: str
     entity: KnownEntity
@@ -28,7 +28,7 @@ class EntityRecord(NamedTuple):
 
 
 class FileTotals(NamedTuple):
-    """Counts over all tasks and by day, and the trend of the mean, as they are stored."""
+    """Counts over all tasks and by day, and the trend of the mean, in their stored form."""
 
     counts: Mapping[str, int]
     days: Mapping[str, int] = MappingProxyType({})
@@ -36,7 +36,7 @@ class FileTotals(NamedTuple):
 
 
 class StoredVersions(NamedTuple):
-    """The versions of a tenant's parts, to detect changes; ``rows``: entities and predictions.
+    """The versions of a tenant's parts, to detect changes. ``rows``: that of entities and predictions.
 
     An empty version is not compared.
     """
@@ -76,4 +76,6 @@ class ImportRepository(Protocol):
     async def read_stored(self, tenant: str) -> StoredFile: ...
 
     async def keep(self, tenant: str, brought: FileChanges, versions: StoredVersions) -> bool:
-        """Store changes in one step; False, with nothing changed, if a changed part has another version by now."""
+        """Stores changes in one step; False, with nothing changed, if a part to be changed has another version
+        by now.
+        """

@@ -1,4 +1,4 @@
-"""The ports that finding and keeping facts and entities needs."""
+"""The ports for finding, keeping and forgetting facts and entities."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -11,7 +11,7 @@ from shared.domain.exact_json import JsonObject
 
 
 class FactTodo(Contract):
-    """A task whose facts are still to be found: its texts, shortened, without what the privacy guard marks."""
+    """A task that is still to be searched for facts: its texts, shortened, with protected values removed."""
 
     tenant: str
     event_id: str
@@ -32,7 +32,7 @@ Prediction: TypeAlias = tuple[str, str]  # process type and kind of threshold
 class StoredKnowledge(NamedTuple):
     """What is stored of some entities (by field) and predictions of a tenant, and its version.
 
-    ``remembered``: which of the given events are remembered already.
+    ``remembered``: which of the given events are known already.
     """
 
     version: str
@@ -43,7 +43,7 @@ class StoredKnowledge(NamedTuple):
 
 
 class MemoryChange(NamedTuple):
-    """What some events of a tenant change: rows by their fields. ``todos``: tasks whose facts are to be found."""
+    """What some events of a tenant change: rows by field. ``todos``: tasks to be searched for facts."""
 
     tenant: str
     event_ids: tuple[str, ...]
@@ -54,7 +54,7 @@ class MemoryChange(NamedTuple):
 
 
 class MemorySpoiled(Exception):
-    """What is stored of one tenant is unusable, though the store answers; a retry does not help."""
+    """A tenant's stored memory is unusable, although the store answers; a retry does not help."""
 
 
 class KnowledgeRepository(Protocol):
@@ -67,17 +67,17 @@ class KnowledgeRepository(Protocol):
     ) -> StoredKnowledge: ...
 
     async def keep(self, change: MemoryChange, version: str) -> bool:
-        """Store what events change in one step, each once, and queue its todos.
+        """Stores what events change in one step, each once, and queues the todos.
 
         False, with nothing changed, if the tenant's memory has another version by now.
         """
 
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
-        """Queue the events' tasks to be searched for facts; harmless for those that were or have none."""
+        """Queues the events' tasks to be searched for facts; harmless for those that were searched or have none."""
 
 
 class KnownFacts(NamedTuple):
-    """A tenant's facts as they are stored, the newest first, and the version they have."""
+    """A tenant's stored facts, newest first, and their version."""
 
     version: str
     rows: tuple[tuple[str, KnownFact], ...]
@@ -94,7 +94,7 @@ NO_CHANGE = FactChange((), ())
 
 
 class FactCost(NamedTuple):
-    """What finding facts cost, or may cost: calls, tokens, and nano-dollars."""
+    """The actual or highest possible cost of finding facts: calls, tokens, and nano-dollars."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -103,13 +103,13 @@ class FactCost(NamedTuple):
 
 
 class FactRepository(Protocol):
-    """Facts of tenants, and the tasks still to be searched for facts.
+    """Facts of tenants, and the tasks to be searched for facts.
 
-    All may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``MemorySpoiled``.
+    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``MemorySpoiled``.
     """
 
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
-        """Claim, for so many seconds, events to be searched for facts; gives their tenants and ids."""
+        """Claims events to be searched for facts, for that many seconds; returns their tenants and ids."""
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
         """The task of that event; None if it was searched, or is to be forgotten."""
@@ -117,7 +117,7 @@ class FactRepository(Protocol):
     async def facts(self, tenant: str) -> KnownFacts: ...
 
     async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
-        """Store facts and remove the todo in one step; False if the tenant's memory has another version by now.
+        """Stores facts and removes the todo in one step; False if the tenant's memory has another version by now.
 
         ``NO_CHANGE`` fits any version.
         """
@@ -126,7 +126,7 @@ class FactRepository(Protocol):
         """Remove events from those to be searched for facts."""
 
     async def give_up(self, tenant: str, event_id: str) -> None:
-        """Search a task no more, as far as its tenant's memory can be written. It may be repeated."""
+        """Removes a task from those to be searched, if its tenant's memory can be written. May be repeated."""
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None: ...
 
@@ -150,7 +150,7 @@ class RawFact(NamedTuple):
 
 
 class BudgetDay(NamedTuple):
-    """A tenant's present day, and what may be spent in it; None is no limit."""
+    """A tenant's present day and its limits; None means unlimited."""
 
     date: date
     tokens: int | None = None
@@ -161,36 +161,36 @@ class TenantBudgets(Protocol):
     """The daily budgets of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def read_day(self, tenant: str, now: datetime) -> BudgetDay | None:
-        """The tenant's day; None if its limits cannot be known: then nothing may be spent."""
+        """The tenant's present day; None if its limits are unknown, and then nothing may be spent."""
 
     async def reserve(self, todo: FactTodo, most: FactCost, day: BudgetDay) -> bool:
-        """Reserve the most that finding a task's facts may cost; False if the day's budget is too small."""
+        """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
 
     async def settle(self, todo: FactTodo, cost: FactCost, day: BudgetDay) -> None:
-        """Count the actual cost in place of what was reserved."""
+        """Counts the actual cost in place of the reservation."""
 
 
 class FactFinder(Protocol):
     def max_cost(self, sections: JsonObject) -> FactCost:
-        """The most that finding facts in these sections may cost."""
+        """The highest possible cost of finding facts in these sections."""
 
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
         """The facts found in a task's sections, and their cost; raises ``FactsUnavailable``."""
 
 
 class Forgetting(Protocol):
-    """Requests to forget, and how they are carried out. All methods may raise ``StoreUnavailable``."""
+    """Requests to forget, and how they are carried out. Every method may raise ``StoreUnavailable``."""
 
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]: ...
 
     async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
-        """Remove what is stored; returns how much of each kind. It may be repeated."""
+        """Removes what is stored; returns the counts by kind. May be repeated."""
 
     async def has_older_outcomes(self, request: ForgetRequest) -> bool:
-        """Whether outcomes older than the request are still to be learned, which might bring something back."""
+        """Whether outcomes from before the request are still to be learned, which might bring something back."""
 
     async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
-        """Store the request's state; it is claimed again after so many seconds, or never (None).
+        """Stores the request's state; it is claimed again after that many seconds, or never (None).
 
-        False if it is to be carried out anew instead, because the store may have lost the last that was taken away.
+        False if it must be carried out again, because the store may have lost the last removal.
         """

@@ -1,4 +1,4 @@
-"""The ports of the learner's core."""
+"""The ports of the learner's core: outcomes, lessons, the case log, and training rows."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -10,9 +10,9 @@ from shared.domain.words import Strategy
 
 
 class Delivery(NamedTuple):
-    """One event as it was delivered, for the ``tries``-th time. ``event`` is the JSON of a ``TaskOutcome``.
+    """One event, delivered for the ``tries``-th time. ``event``: the JSON of a ``TaskOutcome``.
 
-    Only a first delivery has a digest: of a repeated one the event itself is read.
+    Only a first delivery has a digest; for a repeated one the event itself is parsed.
     """
 
     partition: int
@@ -31,16 +31,16 @@ class UnlearnedOutcome(NamedTuple):
 
 
 class Roster(NamedTuple):
-    """The names of all living learners, and this one's."""
+    """The names of all living learners, and this learner's."""
 
     me: str
     learners: Collection[str]
 
 
 class ClaimedOutcomes(NamedTuple):
-    """The events delivered, in order within each partition.
+    """The delivered events, in order within each partition.
 
-    ``lost``: partitions that turned out to be another's; ``more``: partitions where more may be left to take.
+    ``lost``: partitions that another learner reads; ``more``: partitions that may have further events.
     """
 
     deliveries: Sequence[Delivery]
@@ -52,43 +52,42 @@ class Outcomes(Protocol):
     """The partitions' streams of outcomes. Every method may raise ``StoreUnavailable``."""
 
     async def roster(self) -> Roster:
-        """Report this learner as living, and read who else is."""
+        """Reports this learner as living; returns all living ones."""
 
     async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
-        """Become or stay the reader of partitions, and take the next events of each.
+        """Becomes or stays the reader of the partitions, and takes the next events of each.
 
-        Events taken before and not settled come first, whoever took them, and nothing new before that.
+        Unsettled events come first, whoever took them, and no new ones before these are settled.
         """
 
     async def settle(
         self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
     ) -> Collection[int]:
-        """Acknowledge learned events; move those given up to the dead letters; count a try of those that are left.
+        """Acknowledges learned events, moves those given up to the dead letters, and counts an attempt for those left.
 
-        The three are everything that one ``take`` has delivered of a partition. Returns the partitions where nothing
-        was settled, because another server answers than the one they were taken from, which may lack what was learned:
-        they are to be taken again.
+        Together they must be all events of a partition from one ``claim``. Returns the partitions where nothing was
+        settled, because another server answers now, which may lack what was learned; they must be claimed again.
         """
 
     async def release(self, partitions: Collection[int]) -> None:
-        """Stop being the reader of partitions, so that another learner can be at once."""
+        """Stops being the reader of the partitions, so that another learner can be at once."""
 
     async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
-        """Wait for new events; returns their partitions, or none after so many seconds."""
+        """Waits for new events; returns their partitions, or none after that many seconds."""
 
 
 class Pull(NamedTuple):
-    """One use of a strategy for one process type."""
+    """One use of a strategy (an arm of the bandit) for one process type."""
 
     process_type: str
     strategy: Strategy
 
 
 class Lesson(NamedTuple):
-    """What to learn from one event. ``pull`` is None if it says nothing about a strategy.
+    """What to learn from one event. ``pull``: None if the event says nothing about a strategy.
 
-    ``counted`` is one line: reward in units, what the case counts as, when it ended (ms), its day, the event's id.
-    ``entry``: the case as it is stored; without one, the event is only counted.
+    ``counted``: one line with the reward in units, what the case counts as, when it ended (ms), its day, and the
+    event's id. ``entry``: the case in its stored form; without one the event is only counted.
     """
 
     event_id: str
@@ -104,26 +103,27 @@ class Lesson(NamedTuple):
 
     @property
     def case(self) -> CaseEntry:
-        """The case, parsed; only if there is an ``entry``."""
+        """The parsed case; requires an ``entry``."""
         return CaseEntry.model_validate_json(self.entry)
 
 
 class LessonRefused(NamedTuple):
-    """Why one lesson cannot be stored, though the store answers."""
+    """Why one lesson cannot be stored, although the store answers."""
 
     reason: str
 
 
 class Lessons(Protocol):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
-        """Store lessons in order, each once: True for a new one, False for a known one, or why it cannot be stored.
+        """Stores lessons in order, each once; returns for each True if it is new, False if known, or why it cannot be
+        stored.
 
-        Raises ``StoreUnavailable``; then any of them may have been stored, and they can be given again.
+        Raises ``StoreUnavailable``; any of them may have been stored then, and they can be given again.
         """
 
 
 class StoredCase(NamedTuple):
-    """An entry of the case log as it is stored. ``case``: None if this version cannot read it."""
+    """A stored entry of the case log. ``case``: None if this version cannot read it."""
 
     text: str
     case: CaseEntry | None
@@ -144,7 +144,7 @@ class CaseRepository(Protocol):
     """A tenant's case log, for cases from outside. Every method may raise ``StoreUnavailable``."""
 
     async def lock(self, tenant: str) -> bool:
-        """Take or extend the loader's lock; False if another has it. It expires by itself."""
+        """Takes or extends the loader's lock, which expires by itself; False if another learner has it."""
 
     async def unlock(self, tenant: str) -> None:
         """Release the loader's lock."""
@@ -155,7 +155,7 @@ class CaseRepository(Protocol):
     async def keep(
         self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
     ) -> Sequence[StoredCase] | None:
-        """Replace the log by ``merge(log)`` and record the object as loaded, in one step; returns the new log.
+        """Replaces the log by ``merge(log)`` and records the object as loaded, in one step; returns the new log.
 
         None, with nothing changed, if that version was loaded already. ``merge`` is called again if the log has changed
         meanwhile.

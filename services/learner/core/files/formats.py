@@ -1,4 +1,4 @@
-"""Parses learning files: arms, totals and cases; either all entries or what is wrong with them."""
+"""Parses learning files (arms, totals, cases): either all entries, or what is wrong with them."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue
 
 
 def read_all(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue], T]) -> list[T]:
-    """Each entry as ``read`` parses it. Raises ``BadFile`` with the places of wrong entries, up to a bound."""
+    """Parses each entry with ``read``. Raises ``BadFile`` with the positions of wrong entries, up to a bound."""
     good: list[T] = []
     problems: list[str] = []
     for place, entry in entries:
@@ -91,7 +91,7 @@ _MOST_PULLS = 10**9
 
 
 class _Arm(BaseModel):
-    """An arm in a file. ``units``: the exact sum of rewards in ten-thousandths; if absent it follows from the mean."""
+    """An arm in a file. ``units``: the exact sum of rewards in ten-thousandths; computed from the mean if absent."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -115,7 +115,7 @@ def read_arms(content: JsonValue) -> list[ArmRecord]:
 
 
 def checked_trend(text: str) -> str:
-    """The text, if it is a valid stored trend. Raises ``BadEntry``."""
+    """Returns the text if it is a valid stored trend. Raises ``BadEntry``."""
     try:
         points = read_points(text)
     except ValueError as error:
@@ -149,12 +149,12 @@ _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzin
 
 
 def _read_notes(value: object) -> object:
-    """Notes as a list: a single text becomes one note; an empty text or None becomes none."""
+    """The notes as a list: a single text becomes one note; an empty text or None becomes none."""
     return ([value] if value.strip() else []) if isinstance(value, str) else [] if value is None else value
 
 
 def _read_moment(value: object) -> object:
-    """A time in a text, as UTC if it has no zone; any other value unchanged."""
+    """A time in a text, taken as UTC if it has no zone; any other value unchanged."""
     if isinstance(value, str):
         try:
             at = datetime.fromisoformat(value)
@@ -189,7 +189,7 @@ class _Case(BaseModel):
 
 
 def read_cases(content: JsonValue) -> list[CaseEntry]:
-    """The cases of a file, newest first, without anything the privacy guard marks; raises ``BadFile``."""
+    """The cases of a file, newest first, with protected values removed; raises ``BadFile``."""
     return read_all(number_entries(entries_of_list(content, "cases", "entries", "case_log")), _read_case)[::-1]
 
 

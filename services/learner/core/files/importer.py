@@ -1,4 +1,6 @@
-"""Imports a file into a tenant's memory: parsed whole, merged with what is stored, stored in one step."""
+"""Imports a file into a tenant's memory: parses it whole, merges it with what is stored, and stores the result in one
+step.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,7 +24,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class FileDecision(NamedTuple):
-    """What to store of a file, and how many entries are taken and left out; the rest is known already."""
+    """What to store of a file, and how many of its entries are taken and left out; the others are known already."""
 
     brought: FileChanges
     taken: int
@@ -44,7 +46,7 @@ def merge_file_arms(stored: StoredFile, new: Sequence[ArmRecord]) -> FileDecisio
 
 
 def merge_file_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecision:
-    """Merge facts with those stored. A tenant without facts takes them unchanged, superseded ones too."""
+    """Merges facts with the stored ones. A tenant without facts takes them unchanged, including superseded ones."""
     if not stored.facts:
         kept = new[:FACTS_KEPT]
         texts = [fact.model_dump_json() for fact in kept]
@@ -79,7 +81,7 @@ def merge_file_statistics(stored: StoredFile, new: formats.Statistics) -> FileDe
 
 
 def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
-    """Whether a fact is stored and no older there. A superseded fact counts as known."""
+    """Whether the fact is stored and its stored form is no older. A superseded fact counts as known."""
     return not fact.holds or any(is_same(one, fact) and one.at >= fact.at for one in known)
 
 
@@ -98,7 +100,7 @@ class Importer:
         self._clock = clock
 
     async def carry_out(self, request: FileRequest) -> FileReport:
-        """Import a file and report on it. It may be repeated. Raises ``StoreUnavailable``."""
+        """Imports a file and reports on it. May be repeated. Raises ``StoreUnavailable``."""
         try:
             total, decides = await asyncio.to_thread(self._read, request)  # a large file would hold up the learner
         except formats.BadFile as bad:

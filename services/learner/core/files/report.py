@@ -1,4 +1,4 @@
-"""Benchmark reports of any shape: results, most frequent failures, and what they teach later tasks."""
+"""Parses benchmark reports of any shape: their results, most frequent failures, and what they teach later tasks."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ _VALUE = "value"
 
 
 class Entry(NamedTuple):
-    """One line of a report's part: its subject, and the values given for it."""
+    """One line of a part of a report: its subject, and the values given for it."""
 
     name: str
     said: Mapping[str, JsonValue]
 
     @property
     def named_score(self) -> tuple[str, float] | None:
-        """The score of the entry and the name it is given under; None if it has none."""
+        """The entry's score and the name it has there; None if it has none."""
         found = ((name, _parse_number(self.said.get(name))) for name in (*_SCORES, _VALUE))
         return next(((name, score) for name, score in found if score is not None), None)
 
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 def list_entries(part: JsonValue) -> list[Entry]:
-    """The lines of a part, in their order; empty for an empty part."""
+    """The lines of a part in order."""
     if isinstance(part, dict):
         one = _is_one_entry(part)
         return (
@@ -58,12 +58,12 @@ def list_entries(part: JsonValue) -> list[Entry]:
 
 
 def column_names(found: Iterable[Entry]) -> list[str]:
-    """The names of all values that occur in the lines, in the order of their first appearance."""
+    """The names of all values in the lines, in the order of their first appearance."""
     return list(dict.fromkeys(name for entry in found for name in entry.said))
 
 
 class ReportScores:
-    """Scores scaled to 0 to 1. If a name has any score over 1, all scores under it are out of 100."""
+    """Scores scaled to 0 to 1. If any score of a name exceeds 1, all scores of that name are out of 100."""
 
     def __init__(self, found: Iterable[Entry]) -> None:
         scored = [entry.named_score for entry in found]
@@ -77,7 +77,7 @@ class ReportScores:
 
 
 def _is_one_entry(part: Mapping[str, JsonValue]) -> bool:
-    """Whether the mapping describes one thing, rather than mapping names to things."""
+    """Whether the mapping describes one subject, rather than mapping subjects to their values."""
     return any(isinstance(part.get(name), str) for name in _NAMES) and not any(
         isinstance(one, dict) for one in part.values()
     )
@@ -97,7 +97,7 @@ def _entry_of_mapping_item(name: str, one: JsonValue) -> Entry:
 
 
 def format_value(value: JsonValue) -> str:
-    """A value as a word in a table."""
+    """A value as text for a table."""
     match value:
         case str():
             return value
@@ -142,7 +142,7 @@ class BadReport(Exception):
 
 
 class Report(NamedTuple):
-    """A parsed report. ``told``: its whole content; ``source``: the name of the file or object."""
+    """A parsed report. ``told``: its whole content; ``source``: the name of its file or object."""
 
     source: str
     told: dict[str, JsonValue]
@@ -201,14 +201,14 @@ _ROWS = ("rows", "examples", "training_rows", "signals", "data")
 
 
 class PreparedRows(NamedTuple):
-    """Rows in the training format, and the reasons for entries that gave no row."""
+    """Rows in the training format, and for each entry that gave none, the reason."""
 
     rows: Sequence[dict[str, JsonValue]]
     skipped: Sequence[str]
 
 
 def prepare_training(reports: Iterable[Report]) -> PreparedRows:
-    """Training rows from reports. An entry without a score, of its own or of its scenario, gives no row."""
+    """Training rows from reports. An entry gives no row if neither it nor its scenario has a score."""
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
     for report in reports:
@@ -287,7 +287,7 @@ _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 
 
 def report_rows(name: str, content: bytes) -> TrainingRows:
-    """The failures and ready-made rows of a report, as training rows. Never raises: other content is a bad row."""
+    """The failures and ready-made rows of a report, as training rows. Never raises: anything else is a bad row."""
     try:
         found = prepare_training([read_report(name, content)])
     except BadReport as bad:
@@ -297,9 +297,9 @@ def report_rows(name: str, content: bytes) -> TrainingRows:
 
 
 def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
-    """Why tasks of each kind failed, as entries of ``knowledge_base.json``; empty for what is not a report.
+    """Why tasks of each kind failed, as entries of ``knowledge_base.json``; empty for anything but a report.
 
-    Facts of a newer report have the same subject and attribute, and so replace those of an older one.
+    Facts of a newer report replace those of an older one, since they have the same subject and attribute.
     """
     try:
         report = read_report(name, content)
@@ -314,7 +314,7 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
 
 
 def _rescale_ready_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
-    """The rows with ready-made scores out of 100 divided by 100, as those made from failures are from 0 to 1."""
+    """The rows, with ready-made scores out of 100 divided by 100."""
     ready = [row for row in rows if _read_metadata(row).get("source") != source]
     if not any(_score(row) > 1 for row in ready):
         return [*rows]
@@ -335,7 +335,7 @@ def _score(row: dict[str, JsonValue]) -> float:
 
 
 def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | None:
-    """The entry as a fact; None if it gives no cause, or the privacy guard marks something in it."""
+    """The entry as a fact; None if it gives no cause, or contains a protected value."""
     subject, cause = _clean_text(_read_scenario(entry) or entry.name), _clean_text(entry.cause)
     text = f"Tasks of the kind {subject!r} failed in a benchmark: {cause}"
     if not subject or not cause or redact_text(text) != text:

@@ -13,7 +13,7 @@ from babel.numbers import list_currencies
 
 
 class EntityKind(StrEnum):
-    """The kind of an entity. Where the same words fit several kinds, the first here wins."""
+    """The kind of an entity. If the same words fit several kinds, the first listed here applies."""
 
     EMAIL = "email"
     DATE = "date"
@@ -28,7 +28,7 @@ class EntityKind(StrEnum):
 class FoundEntity(NamedTuple):
     """An entity in a text, from ``start`` to ``end``.
 
-    ``same``: what all spellings of one entity share; ``value``: the spelling that people read.
+    ``same``: the form that all spellings of one entity share; ``value``: the spelling for people.
     """
 
     kind: EntityKind
@@ -39,7 +39,7 @@ class FoundEntity(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The name under which the entity is stored: its kind and what its spellings share."""
+        """The hash field under which the entity is stored: its kind and common form."""
         return f"{self.kind.value}:{self.same}"
 
 
@@ -51,10 +51,10 @@ _GROUP = 3
 
 
 def read_number(written: str) -> Decimal | None:
-    """The number that a text spells; None for one that can be read in no way, such as ``1.2.3``.
+    """The number that a text spells; None for one that cannot be read, such as ``1.2.3``.
 
-    Of a point and a comma the last one begins the fraction. A single one before exactly three digits groups thousands,
-    as business amounts are written, except after a zero (``0.125``).
+    If it has both a point and a comma, the last one begins the fraction. A single one before exactly three digits
+    groups thousands, as in business amounts, except after a zero (``0.125``).
     """
     plain = _SPACES.sub("", written)
     marks = re.findall(r"[.,]", plain)
@@ -84,7 +84,7 @@ def _is_grouped(whole: str, mark: str) -> bool:
 
 
 def number_as_text(number: Decimal) -> str:
-    """The number as text, without exponent or trailing zeros: equal numbers have equal texts."""
+    """The number without exponent or trailing zeros, so that equal numbers have equal texts."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -108,7 +108,7 @@ _TWELVE = 12
 
 
 def find_dates(text: str) -> Iterator[FoundEntity]:
-    """Yields the days in a text, as ISO 8601; one that could be two days (``03/04/2026``) as it is written."""
+    """Yields the dates in a text as ISO 8601; an ambiguous one (``03/04/2026``) as it is written."""
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             parts = match.groupdict()
@@ -144,7 +144,7 @@ def _is_date(year: int, month: int, day: int) -> bool:
 
 @cache
 def months() -> dict[str, int]:
-    """The number of each month by its name or abbreviation, in lower case without a full stop."""
+    """The number of each month, by its name or abbreviation in lower case without a full stop."""
     names: dict[str, int] = {}
     for language in _LANGUAGES:
         forms = Locale(language).months
@@ -233,7 +233,7 @@ def _find_company(match: re.Match[str]) -> Iterator[FoundEntity]:
 
 
 def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEntity]:
-    """Yields the name without words at its ends that belong to the sentence; nothing if no name is left."""
+    """Yields the name without common words at its ends; nothing if no name is left."""
     words = written.split(" ")
     while words and _is_common_word(words[0]):
         start += len(words.pop(0)) + 1
@@ -260,7 +260,7 @@ _ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 
 def find_entities(text: str) -> tuple[FoundEntity, ...]:
-    """The entities in a text, each once, in the order of appearance and without overlap."""
+    """The entities in a text, each once, in order and without overlap."""
     shown = text[:TEXT_LOOKED_AT]
     kept: list[FoundEntity] = []
     for found in sorted(
@@ -273,7 +273,7 @@ def find_entities(text: str) -> tuple[FoundEntity, ...]:
 
 
 def names_of(found: FoundEntity) -> tuple[str, ...]:
-    """The names by which a later task may call the entity."""
+    """The names by which later tasks may call the entity."""
     short = short_name(found.value)
     return (found.value, short) if short != found.value else (found.value,)
 
@@ -291,7 +291,7 @@ def _find_overlapping_entities(text: str) -> Iterator[FoundEntity]:
 
 
 def _merge_by_field(found: Iterable[FoundEntity]) -> Iterator[FoundEntity]:
-    """One entity for each field, in its longest spelling."""
+    """One entity for each stored field, in its longest spelling."""
     by_field: dict[str, FoundEntity] = {}
     for one in found:
         known = by_field.get(one.field)
@@ -349,7 +349,7 @@ _PERCENT = re.compile(
 
 
 def find_amounts(text: str) -> Iterator[FoundEntity]:
-    """Yields the amounts with a currency."""
+    """Yields the amounts of money with a currency."""
     for pattern in (_BEFORE, _AFTER):
         for match in pattern.finditer(text):
             currency = _find_currency(match["sign"], alone=pattern is _BEFORE)

@@ -1,4 +1,4 @@
-"""Finds reusable facts in ended tasks by a small model, a few tasks at a time, without holding up tasks that run."""
+"""Finds reusable facts in ended tasks with a small model, a few tasks at a time, without delaying running tasks."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class _FactsAnswer(BaseModel):
 
 
 class ModelFacts(memory.FactFinder):
-    """Finds facts by a model. ``price``: of the model that serves the lower tier."""
+    """Finds facts with a model. ``price``: that of the smaller tier's model."""
 
     def __init__(self, model: Model, price: Price) -> None:
         self._model = model
@@ -121,7 +121,7 @@ log = structlog.get_logger()
 
 @dataclass
 class FactCounts:
-    """What this process has found since it started."""
+    """What this process has found since its start."""
 
     tasks: int = 0
     facts: int = 0
@@ -138,7 +138,9 @@ class FactWorker:
         self.counts = FactCounts()
 
     async def run_once(self, now: datetime) -> int:
-        """Find the facts of the next tasks that wait; returns how many. A failure of one does not stop the others."""
+        """Finds the facts of the next waiting tasks; returns how many tasks. A failure of one does not stop the
+        others.
+        """
         claimed = await self._facts.claim(AT_ONCE, CLAIM_SECONDS)
         found = await asyncio.gather(*(self._search_task(*one, now) for one in claimed), return_exceptions=True)
         pairs = list(zip(claimed, found, strict=True))
@@ -169,7 +171,9 @@ class FactWorker:
         return True
 
     async def _learn(self, todo: memory.FactTodo, day: memory.BudgetDay | None, now: datetime) -> bool:
-        """Find and store a task's facts within the tenant's daily budget; the most it may cost is reserved first."""
+        """Finds and stores a task's facts within the tenant's daily budget, in which the highest cost is reserved
+        first.
+        """
         sections = sections_of(todo)
         if day is None or not await self._budgets.reserve(todo, self._finder.max_cost(sections), day):
             return await self._give_up_if_late(
@@ -186,7 +190,7 @@ class FactWorker:
         return kept
 
     async def _give_up_if_late(self, todo: memory.FactTodo, problem: memory.FactsUnavailable, now: datetime) -> bool:
-        """Whether the task is given up because it ended too long ago; otherwise it is tried again."""
+        """Whether the task is given up because it ended too long ago; otherwise it is tried again later."""
         self.counts.failed += 1
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
         if now - todo.ended_at < _HOPELESS:

@@ -1,4 +1,4 @@
-"""Merges new facts with known ones: each kept once, the newer of two that contradict each other, up to a cap."""
+"""Merges new facts with known ones: each is kept once, of two contradicting ones the newer, up to a bound."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -20,13 +20,13 @@ _COMPARED = 4096  # texts whose meaning is remembered: each fact is held against
 
 
 def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
-    """The facts to keep of a task, four at most, without those in which the privacy guard marks something."""
+    """The facts to keep of a task, at most four, without those that contain protected values."""
     usable = [raw for raw in found if raw.text.strip() and redact_text(raw.text) == raw.text]
     return tuple(_build_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
 
 
 def merge_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
-    """The change of the stored rows. A fact that is known already is strengthened, not stored twice."""
+    """The changes of the stored rows. A fact that is known already is strengthened, not stored again."""
     stored = {id(fact): row for row, fact in known.rows}
     facts = [fact for _, fact in known.rows]
     for fact in new:
@@ -64,12 +64,12 @@ def is_same(one: KnownFact, other: KnownFact) -> bool:
 
 
 def contradicts(one: KnownFact, other: KnownFact) -> bool:
-    """Whether they give the same attribute of the same subject different values."""
+    """Whether they state different values of the same attribute of the same subject."""
     return bool(_meaning_of(one)) and _meaning_of(one) == _meaning_of(other) and _value_of(one) != _value_of(other)
 
 
 def _strengthen(before: KnownFact, new: KnownFact) -> KnownFact:
-    """The fact after it was taught again: newer and surer; it holds again if it was contradicted in between."""
+    """The known fact after it was taught again: newer and more certain, and valid again if it had been contradicted."""
     unsure = (1 - before.confidence) * (1 - new.confidence)
     newest = new if new.at >= before.at else before
     return newest.model_copy(
@@ -90,7 +90,7 @@ def _supersede(fact: KnownFact, by: KnownFact) -> KnownFact:
 
 
 def _cap_facts(facts: Sequence[KnownFact]) -> list[KnownFact]:
-    """The facts to keep: superseded ones are dropped first, then the oldest."""
+    """The facts within the bound: superseded ones are dropped first, then the oldest."""
     by_worth = sorted(facts, key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)
     return by_worth[:FACTS_KEPT]
 
@@ -123,14 +123,14 @@ def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
 
 @lru_cache(maxsize=_COMPARED)
 def _find_meaning(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
-    """The subject, and the stems of the attribute's words; None if the fact lacks one of them."""
+    """The subject and the stems of the attribute's words; None if one of them is missing."""
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_normalize_subject(subject), stems) if subject and stems else None
 
 
 @lru_cache(maxsize=_COMPARED)
 def _normalize_subject(name: str) -> str:
-    """A subject's name for comparison; a company is the same with and without its legal form."""
+    """A subject's name for comparison; a company's legal form is removed."""
     return short_name(name).casefold()
 
 
@@ -140,7 +140,7 @@ def _value_of(fact: KnownFact) -> frozenset[str]:
 
 @lru_cache(maxsize=_COMPARED)
 def _value_words(value: str) -> frozenset[str]:
-    """A value for comparison: money and dates however they are written, else its words."""
+    """A value for comparison: money and dates in a normal form, else its words."""
     found = find_entities(value)
     if found:
         return frozenset(one.field for one in found)

@@ -1,4 +1,4 @@
-"""Reads the outcomes that the learner reads once more, for another purpose, in a consumer group of its own."""
+"""Reads the outcomes that the learner reads a second time for another purpose, in its own consumer group."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -19,19 +19,18 @@ class OutcomeNews:
             self.some.set()
 
     def drain(self) -> Collection[int]:
-        """The partitions since the last call."""
+        """The partitions added since the last call."""
         found, self._partitions = self._partitions, set()
         self.some.clear()
         return found
 
 
 class OutcomeFollower:
-    """Has outcomes of the partitions taken in that the learner of this process reads.
+    """Applies outcomes of the partitions that this process's learner reads.
 
-    ``apply`` takes each in once in effect, and lets none of them stop another: a group that stands still holds up
-    requests to forget, which wait for all groups. If it raises ``StoreUnavailable``, nothing is settled, and the same
-    outcomes come again.
-    ``partitions``: those partitions; ``news``: where there may be outcomes since the last call.
+    ``apply`` handles outcomes, each with effect once, and raises nothing but ``StoreUnavailable``, after which the same
+    outcomes come again. A group that stops would block requests to forget, which wait for all groups. ``partitions``:
+    returns the learner's partitions; ``news``: where there may be outcomes since the last call.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class OutcomeFollower:
         self._expected: frozenset[int] = frozenset()
 
     async def run_once(self) -> int:
-        """Have the outcomes that wait taken in, and settle them; returns how many there were."""
+        """Applies and settles the waiting outcomes; returns how many there were."""
         partitions = frozenset(self._partitions())
         if given := self._mine - partitions:
             await self._outcomes.release(given)
@@ -62,7 +61,7 @@ class OutcomeFollower:
         return len(taken.deliveries)
 
     def expect_anywhere(self) -> None:
-        """Read all partitions in the next run."""
+        """Reads all partitions in the next run."""
         self._expected = self._mine
 
     async def release_partitions(self) -> None:

@@ -26,7 +26,7 @@ class StoredMemory(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Rows, fields and ids to remove. ``fewer``: entities that stay, but that fewer tasks named."""
+    """Rows, fields and ids to remove. ``fewer``: entities that stay, but were named by fewer tasks."""
 
     cases: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Removal(NamedTuple):
 
 
 def plan_removal(request: ForgetRequest, stored: StoredMemory) -> Removal:
-    """What to remove for a session or an entity. For a tenant, all keys go, and nothing has to be read."""
+    """What to remove for a session or an entity. For a tenant all keys are removed, and this is not needed."""
     if request.scope is ForgetScope.SESSION:
         return _removal_for_session(request.subject, stored)
     return _removal_for_entity(request.subject, stored)
@@ -93,7 +93,7 @@ def _removal_for_entity(subject: str, stored: StoredMemory) -> Removal:
 def _changed_links(
     gone: list[str], links: Mapping[str, EntityLinks], changed: frozenset[str] = frozenset()
 ) -> Mapping[str, EntityLinks]:
-    """The links to store of entities that stay: those that named a removed entity or that changed."""
+    """The changed links of entities that stay: those that named a removed entity, or are in ``changed``."""
     out = frozenset(gone)
     kept: dict[str, EntityLinks] = {}
     for field, linked in links.items():
@@ -104,7 +104,7 @@ def _changed_links(
 
 
 def _make_name_test(subject: str, stored: StoredMemory) -> Callable[[str], bool]:
-    """A test of whether a text names the subject, in any known spelling, as whole words."""
+    """A function that tells whether a text contains the subject, in any known spelling, as whole words."""
     wanted = {one.field for one in find_entities(subject)}
     bare = short_name(subject).casefold()
     names = {subject.casefold(), bare}
@@ -143,21 +143,23 @@ _LEFT: Mapping[ForgetScope, Mapping[str, str]] = {
 
 
 class ForgetRequestWorker:
-    """Carries out the requests to forget an entity, a session or a tenant. ``done``: how many it has carried out."""
+    """Carries out requests to forget. ``done``: how many it has finished."""
 
     def __init__(self, forgetting: Forgetting) -> None:
         self._forgetting = forgetting
         self.done = 0
 
     async def carry_out_waiting(self, now: datetime) -> int:
-        """Carry out waiting requests; returns how many there were."""
+        """Carries out the waiting requests; returns how many there were."""
         requests = await self._forgetting.claim(1, CLAIM_SECONDS)
         for request in requests:
             await self._carry_out(request, now)
         return len(requests)
 
     async def _carry_out(self, request: ForgetRequest, now: datetime) -> None:
-        """Remove what is stored, and again once no older outcome is under way, which might bring something back."""
+        """Removes what is stored; and again once no older outcome is left to learn, which might have brought something
+        back.
+        """
         is_under_way = await self._forgetting.has_older_outcomes(request)
         removed = Counter(request.removed)
         removed.update(await self._forgetting.remove_stored(request))

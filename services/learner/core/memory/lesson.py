@@ -1,4 +1,4 @@
-"""The lesson of one outcome: a case for the log, and a reward for the strategy that was used."""
+"""Derives the lesson of one outcome: a case for the log, and a reward for the strategy that was used."""
 
 import re
 from datetime import date
@@ -37,7 +37,7 @@ def parse_outcome(event: str) -> TaskOutcome:
 def lesson_in(delivery: Delivery) -> Lesson | None:
     """The lesson of a delivery, from its digest if it has one, else from the outcome; raises ``UnreadableOutcome``.
 
-    ``None`` for practice, of which nothing is learned and which is not counted.
+    None for practice, which is neither learned from nor counted.
     """
     if delivery.digest is not None:
         return lesson_from_digest(delivery.digest)
@@ -51,7 +51,7 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 
 
 def lesson_from_digest(digest: Digest) -> Lesson:
-    """The lesson in a digest, whose case is not parsed. Raises ``UnreadableOutcome``."""
+    """The lesson in a digest; its case is not parsed. Raises ``UnreadableOutcome``."""
     header, case = _HEADER.fullmatch(digest.header), digest.case
     if header is None or "\n" in case or (case and not (case[0] == "{" and case[-1] == "}")):
         raise UnreadableOutcome("the digest is malformed")

@@ -1,4 +1,4 @@
-"""Remembers what each outcome says beyond its case."""
+"""Stores what outcomes say besides their cases: entities, predictions, and tasks to be searched for facts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class Memo(NamedTuple):
 
 
 def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
-    """The memo of an outcome, without anything that the privacy guard marks."""
+    """The memo of an outcome, with protected values removed."""
     said = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
     found = find_entities(f"{said.task}\n{said.answer}")
     teaches = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
@@ -52,7 +52,7 @@ def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
 
 
 def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
-    """Yields one sample of each kind, whether a task had one limit or ten."""
+    """Yields one sample for each kind of threshold, whether the task had one or ten of it."""
     for kind in ThresholdKind:
         proved = [one.held for one in outcome.thresholds if one.kind is kind and one.held is not None]
         if proved:
@@ -76,7 +76,7 @@ def _build_todo(outcome: TaskOutcome, said: OutcomeTexts, found: tuple[FoundEnti
 
 
 def _entity_names(found: tuple[FoundEntity, ...]) -> tuple[str, ...]:
-    """The names of a task's entities, with those that facts are usually about (people, vendors) before numbers."""
+    """The names of a task's entities, with people and vendors, which facts are usually about, before numbers."""
     first = sorted(found, key=lambda one: one.kind not in _SUBJECTS)
     return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]
 
@@ -94,10 +94,9 @@ _TIMES = 20  # how often another learner may be first to write a tenant's memory
 
 @dataclass
 class MemoryCounts:
-    """What this process has remembered since it started.
+    """What this process has remembered since its start.
 
-    ``passed``: events that were skipped: unreadable ones (see the dead letters), or of a tenant whose memory is
-    spoiled.
+    ``passed``: skipped events, which were unreadable (see the dead letters) or of a tenant whose memory is spoiled.
     """
 
     remembered: int = 0
@@ -106,11 +105,11 @@ class MemoryCounts:
 
 
 class MemoryContended(RuntimeError):
-    """Other writers kept changing a tenant's memory. The event is taken again later."""
+    """Other writers kept changing a tenant's memory, so the event is handled again later."""
 
 
 class Rememberer:
-    """Keeps the entities and predictions of outcomes, and queues the tasks whose facts are to be found."""
+    """Stores the entities and predictions of outcomes, and queues the tasks to be searched for facts."""
 
     def __init__(self, knowledge: memory.KnowledgeRepository, *, wants_facts: bool) -> None:
         self._knowledge, self._wants_facts = knowledge, wants_facts
@@ -122,7 +121,7 @@ class Rememberer:
                 await self._remember_batch(tenant, found[first : first + _AT_ONCE])
 
     def _list_memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
-        """The memos by tenant, in order, each event once, without unreadable outcomes, dry runs and practice."""
+        """The memos by tenant, in order, each event once; without unreadable outcomes, dry runs and practice."""
         memos: dict[str, dict[str, Memo]] = defaultdict(dict)
         for delivery in deliveries:
             memo = self._read_memo(delivery)
@@ -158,7 +157,9 @@ class Rememberer:
         self.counts.known += len(memos) - new
 
     async def _keep(self, tenant: str, memos: Sequence[Memo]) -> int:
-        """Store memos; returns how many were new. Facts of known ones are queued again: that may have failed before."""
+        """Stores memos; returns how many were new. Tasks of known ones are queued again, since that may have failed
+        before.
+        """
         events = [memo.event_id for memo in memos]
         fields = sorted({one.field for memo in memos for one in memo.entities})
         tried = sorted({prediction for memo in memos for prediction in predictions(memo)})
@@ -179,7 +180,9 @@ _NAMES = 4
 
 
 def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.MemoryChange:
-    """What new memos change in a tenant's memory: entities seen and predictions checked, once for each memo."""
+    """The changes that new memos make in a tenant's memory: entities seen and predictions checked, once for
+    each memo.
+    """
     entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
     for memo in memos:
         fields = [one.field for one in memo.entities]
