@@ -103,10 +103,10 @@ def reject(
 
 
 def _submit_decision(
-    word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
+    decision: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
     claim = build_speaker_claim(name, Role.APPROVER, parse_levels(level))
-    body: JsonObject = {"decision": word, "comment": comment, **claim}
+    body: JsonObject = {"decision": decision, "comment": comment, **claim}
     if as_json:
         return print_json(dumps(ask_gateway(url, "POST", path_of("approvals", approval_id), body)))
     return _print_decision(run_with_gateway(url, lambda client: _decide_and_wait(client, approval_id, body)))
@@ -170,7 +170,7 @@ def _print_approval(approval: JsonObject) -> None:
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
     until = format_local_time(approval.get("deadline"))
-    err.print(Text(f"{_describe_approver(approval)}, until {until}{_describe_no_answer(approval)}", "dim"))
+    err.print(Text(f"{_describe_approver(approval)}, until {until}{_describe_next_escalation(approval)}", "dim"))
     err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
 
 
@@ -210,7 +210,7 @@ def _reads_table(rows: list[JsonObject]) -> Table:
     return text_table(("read", "asked", "showed", "supports"), map(cells, rows), "what it rests on")
 
 
-def _describe_no_answer(row: JsonObject) -> str:
+def _describe_next_escalation(row: JsonObject) -> str:
     """What happens at the deadline if nobody has decided: the next level is asked, or the calls are rejected."""
     if row.get("status") != "waiting":
         return ""

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import typer
 from rich.text import Text
 
-from cli.console import Complaint, format_local_time, out, plain_text, print_json
+from cli.console import CommandError, format_local_time, out, plain_text, print_json
 from cli.gateway.client import AsJson, Gateway, GatewayClient, run_with_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
@@ -38,7 +38,7 @@ def audit(
       purple audit --since 2026-01-01 --csv > writes.csv
     """
     if as_json and as_csv:
-        raise Complaint("--json and --csv exclude each other.", "Ask for one of them.")
+        raise CommandError("--json and --csv exclude each other.", "Ask for one of them.")
     given = {"task": task, "session": session, "since": since, "until": until}
     filters = {name: value for name, value in given.items() if value}
     found = run_with_gateway(url, lambda client: _read_all(client, filters))

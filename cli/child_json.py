@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from shared.domain.exact_json import JsonObject, loads_object
 
 _SHOWN = 2000  # characters of what a process complained about
@@ -19,8 +19,8 @@ async def run_for_json(
 ) -> JsonObject:
     """Run ``python -m`` with the arguments in its own process; returns the JSON object in its last line.
 
-    ``environ``: its whole environment, by default this one. Raises ``Complaint`` with the process's own sentence, and
-    with ``code``, if it fails, or is not done within ``seconds``.
+    ``environ``: its whole environment, by default this one. Raises ``CommandError`` with the process's own sentence,
+    and with ``code``, if it fails, or is not done within ``seconds``.
     """
     with show_spinner(err, doing):
         process = await asyncio.create_subprocess_exec(
@@ -37,16 +37,16 @@ async def run_for_json(
         except TimeoutError:
             process.kill()
             await process.wait()
-            raise Complaint(f"{doing}: no result within {seconds:.0f} seconds.", code=code) from None
+            raise CommandError(f"{doing}: no result within {seconds:.0f} seconds.", code=code) from None
     complaints = complained.decode().strip()
     if process.returncode and complaints:
         *before, last = complaints.splitlines()
-        raise Complaint(last, "\n".join(before)[-_SHOWN:], code)
+        raise CommandError(last, "\n".join(before)[-_SHOWN:], code)
     try:
         return loads_object(said.decode().strip().splitlines()[-1])
     except (IndexError, ValueError):
         sentence = f"{doing}: there was no result (exit code {process.returncode})."
-        raise Complaint(sentence, complaints[-_SHOWN:], code) from None
+        raise CommandError(sentence, complaints[-_SHOWN:], code) from None
 
 
 def run_module_for_json(

@@ -26,7 +26,7 @@ def own_command_name() -> str:
     return called if Path(called).name == _NAME and shutil.which(_NAME) is None else _NAME
 
 
-class Complaint(Exception):
+class CommandError(Exception):
     """An error that the user can fix. ``sentence``: the error and its remedy; ``code``: the command's exit code."""
 
     def __init__(self, sentence: str, detail: str = "", code: int = 1) -> None:

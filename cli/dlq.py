@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, format_local_time, out, plain_text, print_answer, text_table
+from cli.console import CommandError, err, format_local_time, out, plain_text, print_answer, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
 from shared.domain.exact_json import JsonObject, objects_in
 
@@ -66,7 +66,7 @@ def requeue(
       purple dlq requeue --outcomes
     """
     if bool(letter_id) == outcomes:
-        raise Complaint("Name one letter, or say --outcomes for all outcomes.")
+        raise CommandError("Name one letter, or say --outcomes for all outcomes.")
     body: JsonObject = {"again": again}
     found = (
         _requeue_outcomes(url, name) if outcomes else ask_as_operator(url, name, "dlq", letter_id, "requeue", body=body)

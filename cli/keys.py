@@ -27,8 +27,8 @@ Principal = Annotated[str, typer.Argument(help="Whose key it is: the name that t
 keys = typer.Typer(no_args_is_help=True, help="API keys: make one, list them, revoke one. PURPLE_API_KEY is yours.")
 
 
-@keys.command()
-def first(
+@keys.command("first")
+def create_first_key(
     principal: Principal,
     tenant: Annotated[str, typer.Option(help="The tenant it operates.")] = "default",
     again: Annotated[bool, typer.Option("--again", help="Also where an operator has a key already.")] = False,

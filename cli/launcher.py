@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from cli.console import Complaint, indent_json
+from cli.console import CommandError, indent_json
 from cli.stack.child import Child, Tell, ignore_progress, wait_until_ready
 from cli.stack.forked import start_fork_server
 from cli.stack.plan import (
@@ -37,7 +37,7 @@ UNRULED_WRITES = "UNRULED_WRITES"
 WORDS = ("approve", "allow")
 
 
-def is_unruled_writes_undecided(options: StackOptions) -> bool:
+def are_unruled_writes_undecided(options: StackOptions) -> bool:
     """Whether no tenant record, variable or earlier answer says if a write that no rule covers needs approval."""
     said = options.uses_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES)
     return not said and not _tenant_record_path(options).exists()
@@ -47,16 +47,16 @@ def apply_unruled_writes(options: StackOptions) -> StackOptions:
     """The options, with a ``TENANT_FILE`` that says whether writes that no rule covers need approval.
 
     The file is kept in the stack's folder. The record of the example company says ``allow``; for it a file is written
-    only if ``UNRULED_WRITES`` is set. Raises ``Complaint``.
+    only if ``UNRULED_WRITES`` is set. Raises ``CommandError``.
     """
     word = options.environ.get(UNRULED_WRITES, "")
     if word and options.environ.get("TENANT_FILE"):
-        raise Complaint(f"{UNRULED_WRITES} and TENANT_FILE are both set: the record says it, in its unruled_writes.")
+        raise CommandError(f"{UNRULED_WRITES} and TENANT_FILE are both set: the record says it, in its unruled_writes.")
     if word and word not in WORDS:
-        raise Complaint(f"{UNRULED_WRITES} cannot be {word!r}: it is {WORDS[0]} or {WORDS[1]}.")
-    if is_unruled_writes_undecided(options):
+        raise CommandError(f"{UNRULED_WRITES} cannot be {word!r}: it is {WORDS[0]} or {WORDS[1]}.")
+    if are_unruled_writes_undecided(options):
         server = options.environ["GREEN_AGENT_MCP_URL"]
-        raise Complaint(
+        raise CommandError(
             f"{UNRULED_WRITES} must say what a write at {server} needs that no rule speaks about: approve "
             "(a person's yes) or allow (nothing).",
             "At a terminal `purple up` asks for it, once. A record of your own in TENANT_FILE says it in "
@@ -82,7 +82,7 @@ def _write_tenant_record(options: StackOptions, word: str) -> Path:
     try:
         content = loads_object(before.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise Complaint(f"{before} cannot be read: {error}") from error
+        raise CommandError(f"{before} cannot be read: {error}") from error
     if word:
         options.folder.mkdir(parents=True, exist_ok=True)
         record.write_text(indent_json({**content, "unruled_writes": word}) + "\n", "utf-8")
@@ -127,7 +127,7 @@ async def keep_child_running(child: Child, ready_seconds: float, say: Say) -> No
         child.start_again()
         try:
             await wait_until_ready((child,), ready_seconds)
-        except Complaint as complaint:
+        except CommandError as complaint:
             say(complaint.sentence)  # an end is seen above; one that runs and is not ready yet may still get there
         else:
             say(f"{child.spec.name} is up again, pid {child.pid}.")
@@ -163,7 +163,7 @@ class Stack:
         """The URL at which the process of that name answers."""
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
-    async def keep_running(self, say: Say) -> Complaint:
+    async def keep_running(self, say: Say) -> CommandError:
         """Restart processes that end; returns a complaint once the Redis of durable state has ended.
 
         The queue's Redis is restarted too: what it loses is rebuilt from the durable state.
@@ -175,10 +175,10 @@ class Stack:
                 keeper.cancel()
         return complaint
 
-    async def _watch_redis(self) -> Complaint:
+    async def _watch_redis(self) -> CommandError:
         while True:
             if self.redis is not None and self.redis.exit_code is not None:
-                return Complaint(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
+                return CommandError(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
             if self.queue is not None and self.queue.exit_code is not None:
                 _start_redis(self.queue)
             await asyncio.sleep(LOOK_EVERY)
@@ -198,7 +198,7 @@ def stop_on_signals() -> None:
 
 @asynccontextmanager
 async def run_stack(options: StackOptions, tell: Tell = ignore_progress) -> AsyncIterator[Stack]:
-    """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``Complaint``."""
+    """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``CommandError``."""
     _check_ports_free(options)
     _check_authentication(options)
     start_fork_server()
@@ -227,19 +227,19 @@ def _check_ports_free(options: StackOptions) -> None:
     wanted = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, HOST)}
     for option, (port, host) in wanted.items():
         if port and not is_port_free(port, host):
-            raise Complaint(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
+            raise CommandError(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
 
 
 def _check_authentication(options: StackOptions) -> None:
-    """Raises ``Complaint`` for a host on which the gateway refuses to listen without authentication."""
+    """Raises ``CommandError`` for a host on which the gateway refuses to listen without authentication."""
     authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
     why = why_not_open(options.host, authentication, allow_open=allow_open.lower() in _YES)
     if options.profile == "embedded" and why:
-        raise Complaint(why)
+        raise CommandError(why)
 
 
 async def _check_redis_durable(options: StackOptions) -> None:
-    """Raises ``Complaint`` if the Redis at ``REDIS_URL`` may lose data; other faults of it are left to the services."""
+    """Raises ``CommandError`` if the Redis at ``REDIS_URL`` may lose data; the services check the rest."""
     try:
         redis = connect(options.environ["REDIS_URL"])
     except ValueError:
@@ -247,7 +247,7 @@ async def _check_redis_durable(options: StackOptions) -> None:
     try:
         await check_durable(redis, allow_volatile=options.environ.get("ALLOW_VOLATILE_REDIS", "").lower() in _YES)
     except VolatileRedis as error:
-        raise Complaint(str(error)) from error
+        raise CommandError(str(error)) from error
     except StoreUnavailable:
         return
     finally:
@@ -262,7 +262,9 @@ async def _embedded_redis(options: StackOptions, name: str, *, durable: bool) ->
         return
     folder = options.folder / name
     if len(str(folder)) > LONGEST_FOLDER:
-        raise Complaint(f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL.")
+        raise CommandError(
+            f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL."
+        )
     server = EmbeddedRedis(folder, durable=durable)
     _start_redis(server)
     try:
@@ -275,9 +277,9 @@ def _start_redis(server: EmbeddedRedis) -> None:
     try:
         server.start()
     except FolderTaken as error:
-        raise Complaint(f"{error}, or choose another folder with --dir.") from error
+        raise CommandError(f"{error}, or choose another folder with --dir.") from error
     except NoRedisServer as error:
-        raise Complaint(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_module_for_json
-from cli.console import Complaint, err, indent_json, out, print_answer, print_json, text_table
+from cli.console import CommandError, err, indent_json, out, print_answer, print_json, text_table
 from cli.gateway import client as gateway
 from cli.gateway.messages import list_or_empty
 from shared.contracts.learning_files import LearningFile
@@ -41,7 +41,7 @@ def export(
         for file_name, content in known.items():
             (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
     except OSError as error:
-        raise Complaint(f"{folder} cannot be written: {error.strerror}.") from error
+        raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error
     sizes: JsonObject = {file_name: _entry_count(content) for file_name, content in known.items()}
     table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
     print_answer({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
@@ -82,13 +82,13 @@ def _read_contents(folder: Path) -> dict[LearningFile, Json]:
     found = {file: folder / file.value for file in LearningFile if (folder / file.value).is_file()}
     if not found:
         names = ", ".join(LearningFile)
-        raise Complaint(f"{folder} holds none of the files.", f"They are called {names}.")
+        raise CommandError(f"{folder} holds none of the files.", f"They are called {names}.")
     try:
         return {file: loads(path.read_text(encoding="utf-8")) for file, path in found.items()}
     except OSError as error:
-        raise Complaint(f"{error.filename} cannot be read: {error.strerror}.") from error
+        raise CommandError(f"{error.filename} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise Complaint(f"A file in {folder} is no JSON: {error}.") from error
+        raise CommandError(f"A file in {folder} is no JSON: {error}.") from error
 
 
 def split_for_requests(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
@@ -165,14 +165,14 @@ def _scope_and_subject(entity: str, session: str, tenant: bool) -> tuple[str, st
     named = [(scope, subject) for scope, subject in (("entity", entity), ("session", session)) if subject]
     named += [("tenant", "")] if tenant else []
     if len(named) != 1:
-        raise Complaint("Say one of --entity, --session and --tenant: what is to be forgotten.")
+        raise CommandError("Say one of --entity, --session and --tenant: what is to be forgotten.")
     return named[0]
 
 
 def _confirm_forget(scope: str, subject: str) -> None:
     what = "all that was learned of the tenant" if scope == "tenant" else f"what was learned of {scope} {subject!r}"
     if not sys.stdin.isatty():
-        raise Complaint(f"Nobody is here to say yes to forgetting {what}.", "Say --yes.")
+        raise CommandError(f"Nobody is here to say yes to forgetting {what}.", "Say --yes.")
     if not typer.confirm(f"Forget {what}, for good?", err=True):
         err.print("Nothing was forgotten.")
         raise typer.Exit(_SAID_NO)
@@ -243,7 +243,7 @@ def report(
         try:
             rows.write_text("".join(f"{dumps(row)}\n" for row in prepared))
         except OSError as error:
-            raise Complaint(f"{rows} cannot be written: {error.strerror}.") from error
+            raise CommandError(f"{rows} cannot be written: {error.strerror}.") from error
         found["written"] = {"file": str(rows), "rows": len(prepared)}
     if as_json:
         return print_json(dumps(found))

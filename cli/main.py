@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
 from cli.checkout import COMMANDS, find_tools_folder, report_missing_checkout
-from cli.console import Complaint, out
+from cli.console import CommandError, out
 from shared.domain.version import VERSION
 
 _ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -83,7 +83,7 @@ class LazyCommands(TyperGroup):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix(_PYDANTIC)
             raise
-        except Complaint as complaint:
+        except CommandError as complaint:
             complaint.show()
             raise typer.Exit(complaint.code) from complaint
 

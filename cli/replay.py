@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.child_json import run_module_for_json
-from cli.console import Complaint, err, out, print_answer, text_table
+from cli.console import CommandError, err, out, print_answer, text_table
 from cli.stack.registry import data_folder
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.infra.archive_open import folder_url, key_of
@@ -21,14 +21,14 @@ Folder = Annotated[
 def archive_environ(folder: Path | None) -> dict[str, str]:
     """The environment, with ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` of a local stack unless it has an ``ARCHIVE_URL``.
 
-    The stack's folder is ``folder``, else that of the stack that runs here, else ``.purple``. Raises ``Complaint``.
+    The stack's folder is ``folder``, else that of the stack that runs here, else ``.purple``. Raises ``CommandError``.
     """
     if os.environ.get("ARCHIVE_URL"):
         return dict(os.environ)
     folder = folder or data_folder(os.environ.get("PURPLE_URL", "")) or USUAL_FOLDER
     if not (folder / "archive").is_dir():
         advice = "Name the folder of the stack with --dir, or set ARCHIVE_URL."
-        raise Complaint(f"{folder} holds no archive.", advice, _CANNOT)
+        raise CommandError(f"{folder} holds no archive.", advice, _CANNOT)
     return {**os.environ, "ARCHIVE_URL": folder_url(folder), "ARCHIVE_KEY": key_of(folder)}
 
 

@@ -8,7 +8,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 from redis.exceptions import RedisError
 
-from cli.console import Complaint, out, print_json
+from cli.console import CommandError, out, print_json
 from shared.domain.exact_json import dumps
 from shared.infra import keys
 from shared.infra.redis import RedisUrl, connect
@@ -39,15 +39,17 @@ def restored(as_json: Annotated[bool, typer.Option("--json", help="One JSON obje
 async def record_restore(url: str) -> int:
     """Record that the Redis at ``url`` was restored; returns the time of it, in microseconds by the server's clock.
 
-    Raises ``Complaint``.
+    Raises ``CommandError``.
     """
     try:
         address = read_address(TypeAdapter(RedisUrl).validate_python(url))
     except (ValidationError, ValueError) as error:
         wrong = "cannot be used" if url else "is not set"
-        raise Complaint(f"REDIS_URL {wrong}: it names the restored server.", code=2) from error
+        raise CommandError(f"REDIS_URL {wrong}: it names the restored server.", code=2) from error
     if address.kind == "cluster":
-        raise Complaint("On a cluster restores are not heeded: stop every tenant and look at each open task.", code=2)
+        raise CommandError(
+            "On a cluster restores are not heeded: stop every tenant and look at each open task.", code=2
+        )
     redis = connect(url)
     try:
         async with asyncio.timeout(_SECONDS):
@@ -55,7 +57,7 @@ async def record_restore(url: str) -> int:
             moment = seconds * 1_000_000 + microseconds
             await redis.hset(keys.SERVER, "restored", str(moment))  # type: ignore[misc]  # sync or async
     except (RedisError, OSError, TimeoutError) as error:
-        raise Complaint(f"REDIS_URL does not answer ({type(error).__name__}).", code=2) from error
+        raise CommandError(f"REDIS_URL does not answer ({type(error).__name__}).", code=2) from error
     finally:
         await redis.aclose()
     return moment

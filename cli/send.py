@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import Complaint, err, out, own_command_name, print_json
+from cli.console import CommandError, err, out, own_command_name, print_json
 from cli.gateway.client import API_KEY, Gateway, GatewayClient, GatewayUnreachable, Name, build_speaker, connect_gateway
 from cli.gateway.live import LiveEventPrinter, follow_turn, send_message
 from cli.gateway.messages import OutgoingMessage, TaskView
@@ -48,10 +48,10 @@ def send(
     if text.strip().lower() in _DECISIONS and task is None:
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
     _check_policy_json(policy)
-    utterance = OutgoingMessage(
+    message = OutgoingMessage(
         text, build_speaker(name, tuple(role or ()), parse_levels(level)), session, task, policy, tools, dry_run
     )
-    view = asyncio.run(_connect_and_send(url, utterance, None if as_json else LiveEventPrinter(err, verbose=verbose)))
+    view = asyncio.run(_connect_and_send(url, message, None if as_json else LiveEventPrinter(err, verbose=verbose)))
     if as_json:
         print_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
     else:
@@ -59,29 +59,29 @@ def send(
     raise typer.Exit(0 if view.went_well else 1)
 
 
-async def _connect_and_send(url: str, utterance: OutgoingMessage, story: LiveEventPrinter | None) -> TaskView:
+async def _connect_and_send(url: str, message: OutgoingMessage, printer: LiveEventPrinter | None) -> TaskView:
     async with connect_gateway(url) as client:
-        with story or nullcontext():
-            return await send_and_follow(client, utterance, story, url)
+        with printer or nullcontext():
+            return await send_and_follow(client, message, printer, url)
 
 
 async def send_and_follow(
-    client: GatewayClient, utterance: OutgoingMessage, story: LiveEventPrinter | None, url: str
+    client: GatewayClient, message: OutgoingMessage, printer: LiveEventPrinter | None, url: str
 ) -> TaskView:
     """Send a message and print its events; returns the task after the turn.
 
-    Raises ``Complaint``; it names the task if the message had been accepted when the gateway stopped answering, or when
-    the user pressed Ctrl-C.
+    Raises ``CommandError``; it names the task if the message had been accepted when the gateway stopped answering, or
+    when the user pressed Ctrl-C.
     """
-    accepted = await send_message(client, utterance)
-    if story:
-        story.print_task_id(accepted.task_id)
+    accepted = await send_message(client, message)
+    if printer:
+        printer.print_task_id(accepted.task_id)
     try:
-        return (await follow_turn(client, accepted, story))[0]
+        return (await follow_turn(client, accepted, printer))[0]
     except GatewayUnreachable as error:
-        raise Complaint(_describe_accepted_task(accepted.task_id, url), error.sentence) from error
+        raise CommandError(_describe_accepted_task(accepted.task_id, url), error.sentence) from error
     except asyncio.CancelledError as error:  # Ctrl-C: the command ends with this sentence
-        raise Complaint(_describe_accepted_task(accepted.task_id, url)) from error
+        raise CommandError(_describe_accepted_task(accepted.task_id, url)) from error
 
 
 def _describe_accepted_task(task_id: str, url: str) -> str:

@@ -118,7 +118,7 @@ class OnOff(StrEnum):
 
 
 @tenant.command("made-tools")
-def made_tools(
+def switch_made_tools(
     tenant_id: TenantId,
     switch: Annotated[OnOff, typer.Argument(help="Whether calculators that are missing may be made at run time.")],
     name: Name = "",

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_module_for_json
-from cli.console import Complaint, err, indent_json, join_values, out, print_answer, print_json, text_table
+from cli.console import CommandError, err, indent_json, join_values, out, print_answer, print_json, text_table
 from cli.gateway.client import (
     AsJson,
     Gateway,
@@ -64,7 +64,7 @@ def _print_stored_version(tenant_id: str, stored: JsonObject, as_json: bool) -> 
 
 
 @record.command("set")
-def put(
+def store_record(
     tenant_id: TenantId,
     file: RecordFile,
     comment: Comment = "",
@@ -177,7 +177,7 @@ def _fetch_history(url: str, tenant_id: str, name: str) -> JsonObject:
 def _base_version(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
     """The version to replace: that which the file was made from (``given``), or with ``force`` the stored one.
 
-    "0" if no record is stored. Raises ``Complaint`` if the file does not say it.
+    "0" if no record is stored. Raises ``CommandError`` if the file does not say it.
     """
     rows = objects_in(_fetch_history(url, tenant_id, name).get("versions"))
     if not rows:
@@ -186,7 +186,9 @@ def _base_version(url: str, tenant_id: str, name: str, given: Json, *, force: bo
         return str(rows[0].get("version"))
     if given is None:
         advice = f"`purple tenant record show {tenant_id}` prints it with its version; --force replaces it unseen."
-        raise Complaint("There is a record already, and the file does not say from which version it was made.", advice)
+        raise CommandError(
+            "There is a record already, and the file does not say from which version it was made.", advice
+        )
     return str(given)
 
 
@@ -194,13 +196,13 @@ def _read_document(file: Path) -> JsonObject:
     try:
         return loads_object(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise Complaint(f"{file} cannot be read as a record: {error}") from error
+        raise CommandError(f"{file} cannot be read as a record: {error}") from error
 
 
 def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
     """Check the record with the policy service's own command, since a gateway may run without that service.
 
-    Prints all errors and raises ``Complaint`` if there are any.
+    Prints all errors and raises ``CommandError`` if there are any.
     """
     if not document.get("policies"):  # the gateway names all that is wrong with the rest
         return
@@ -213,7 +215,7 @@ def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
     for sentence in wrong:
         err.print(Text(sentence), soft_wrap=True)
     if wrong:
-        raise Complaint("Nothing was stored: the record cannot be used as it is.")
+        raise CommandError("Nothing was stored: the record cannot be used as it is.")
 
 
 def _describe_version(found: JsonObject) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_module_for_json
-from cli.console import Complaint, err, join_values, out, print_answer, text_table
+from cli.console import CommandError, err, join_values, out, print_answer, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
 from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
@@ -155,9 +155,9 @@ def discover_tools(
     words += ["--write-catalogue", str(write_catalogue), *(["--force"] if force else [])] if write_catalogue else []
     try:
         found = run_module_for_json(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
-    except Complaint as complaint:
+    except CommandError as complaint:
         of_the_server = complaint.sentence.startswith("No tools")
-        raise Complaint(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")) from complaint
+        raise CommandError(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")) from complaint
     print_answer(found, _print_tools, as_json=as_json)
     if write_catalogue:
         err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)

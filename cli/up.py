@@ -13,7 +13,7 @@ from rich.prompt import Prompt
 from rich.table import Table
 
 from cli.console import StartupProgress, err, out, own_command_name
-from cli.launcher import UNRULED_WRITES, WORDS, Stack, is_unruled_writes_undecided, run_stack, stop_on_signals
+from cli.launcher import UNRULED_WRITES, WORDS, Stack, are_unruled_writes_undecided, run_stack, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.registry import RunningStack, register_stack
 
@@ -72,7 +72,7 @@ def up(
 def _ask_about_unruled_writes(options: StackOptions) -> StackOptions:
     """The options; if undecided, the user is asked at the terminal whether writes that no rule covers need approval."""
     at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    if not (at_terminal and is_unruled_writes_undecided(options)):
+    if not (at_terminal and are_unruled_writes_undecided(options)):
         return options
     err.print(_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), markup=False, soft_wrap=True)
     word = Prompt.ask("Unruled writes need", console=err, choices=list(WORDS), default=WORDS[0])
@@ -80,7 +80,7 @@ def _ask_about_unruled_writes(options: StackOptions) -> StackOptions:
 
 
 async def _run_until_stopped(options: StackOptions) -> None:
-    """Run the stack until a signal, restarting processes that end; raises ``Complaint`` if its Redis ends."""
+    """Run the stack until a signal, restarting processes that end; raises ``CommandError`` if its Redis ends."""
     stop_on_signals()
     try:
         with StartupProgress(err) as starting:

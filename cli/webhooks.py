@@ -11,8 +11,8 @@ from shared.domain.exact_json import JsonObject
 webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: the secret that a tenant's receivers verify with.")
 
 
-@webhooks.command()
-def secret(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@webhooks.command("secret")
+def show_secrets(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show the secrets with which the tenant's receivers verify signatures (Standard Webhooks). Requires an operator.
 
     Example:

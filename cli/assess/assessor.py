@@ -14,7 +14,7 @@ import httpx
 from httpx_sse import aconnect_sse
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from cli.console import Complaint
+from cli.console import CommandError
 from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.messages import JsonObject, Update
@@ -34,7 +34,7 @@ async def connect_assessor(
     """Yields an assessor's URL, and an HTTP client for it.
 
     The client sends the assessor's key from ``ASSESSOR_API_KEY``, and the measured agent's key in a second header. If
-    ``url`` is empty, an assessor is started, and stopped at the end of the context. Raises ``Complaint``.
+    ``url`` is empty, an assessor is started, and stopped at the end of the context. Raises ``CommandError``.
     """
     key = os.environ.get(API_KEY, "")
     headers = {**({"X-API-Key": key} if key and url else {}), **({AGENT_KEY_HEADER: agent_key} if agent_key else {})}
@@ -110,7 +110,7 @@ class ProgressEvent(NamedTuple):
 async def run_assessment(url: str, http: httpx.AsyncClient, wanted: RunParameters, follow: Follow) -> AssessmentResults:
     """Run one assessment and return its results; ``follow`` is called with each update.
 
-    If this is cancelled or fails, the assessor's task is cancelled too. Raises ``Complaint`` if the assessment ends
+    If this is cancelled or fails, the assessor's task is cancelled too. Raises ``CommandError`` if the assessment ends
     without results.
     """
     task_id, results = "", None
@@ -123,15 +123,15 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: RunParameter
                     _report_update(data, follow)
                 if told.state in ("failed", "canceled", "rejected"):
                     task_id = ""
-                    raise Complaint(told.text or f"The assessment ended as {told.state}, without a reason.")
+                    raise CommandError(told.text or f"The assessment ended as {told.state}, without a reason.")
         if results is None:
-            raise Complaint(f"The assessor at {url} ended its answer without results.")
+            raise CommandError(f"The assessor at {url} ended its answer without results.")
         task_id = ""
         return results
     except httpx.TransportError as error:
         if not task_id and isinstance(error, httpx.ConnectError):
-            raise Complaint(f"No assessor answers at {url}: start one with `purple up --assessor`.") from error
-        raise Complaint(f"The assessor at {url} was lost on the way ({type(error).__name__}).") from error
+            raise CommandError(f"No assessor answers at {url}: start one with `purple up --assessor`.") from error
+        raise CommandError(f"The assessor at {url} was lost on the way ({type(error).__name__}).") from error
     finally:
         if task_id:
             await _cancel_task(url, http, task_id)
@@ -146,7 +146,7 @@ async def _stream_events(url: str, http: httpx.AsyncClient, wanted: RunParameter
         answer = stream.response
         if not answer.is_success or "text/event-stream" not in answer.headers.get("content-type", ""):
             await answer.aread()
-            raise Complaint(
+            raise CommandError(
                 f"The assessor at {url} did not take the request ({answer.status_code}).", answer.text[:500]
             )
         async for event in stream.aiter_sse():
@@ -168,7 +168,7 @@ def _rpc_request(method: str, params: JsonObject) -> JsonObject:
 
 def _read_progress(url: str, body: JsonObject) -> ProgressEvent:
     if problem := _object_or_empty(body.get("error")):
-        raise Complaint(f"The assessor at {url} refused: {problem.get('message')}")
+        raise CommandError(f"The assessor at {url} refused: {problem.get('message')}")
     result = _object_or_empty(body.get("result"))
     status = _object_or_empty(result.get("status"))
     parts = [*_message_parts(status.get("message")), *_message_parts(result.get("artifact"))]
@@ -202,7 +202,7 @@ def _parse_results(data: JsonObject) -> AssessmentResults | None:
     try:
         return AssessmentResults.model_validate(data)
     except ValidationError as error:
-        raise Complaint(f"The assessor's results cannot be read: {first_fault(error)}") from error
+        raise CommandError(f"The assessor's results cannot be read: {first_fault(error)}") from error
 
 
 def _report_update(data: JsonObject, follow: Follow) -> None:

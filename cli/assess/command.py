@@ -24,7 +24,7 @@ from cli.assess.report import (
     strip_control_characters,
     summary_sentences,
 )
-from cli.console import Complaint, err, out, print_json
+from cli.console import CommandError, err, out, print_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from shared.contracts.assessment import messages
@@ -35,7 +35,7 @@ from shared.domain.exact_json import loads_object
 def save_assessment(
     folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[Run, ...]
 ) -> tuple[Assessment, Path]:
-    """Write an assessment to a new file in ``folder``; returns it with its path. Raises ``Complaint``."""
+    """Write an assessment to a new file in ``folder``; returns it with its path. Raises ``CommandError``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in _candidate_file_names(scenario, began):
@@ -48,19 +48,19 @@ def save_assessment(
                 continue
             return kept, path
     except OSError as error:
-        raise Complaint(f"The results cannot be kept in {folder}: {error.strerror}.") from error
+        raise CommandError(f"The results cannot be kept in {folder}: {error.strerror}.") from error
     raise AssertionError("names have no end")
 
 
 def load_assessment(folder: Path, name: str) -> Assessment:
-    """Read an assessment by its name in ``folder``, or by the path of its file. Raises ``Complaint``."""
+    """Read an assessment by its name in ``folder``, or by the path of its file. Raises ``CommandError``."""
     path = next((path for path in (folder / f"{name}.json", Path(name)) if path.is_file()), None)
     if path is None:
-        raise Complaint(f"There is no assessment {name} in {folder}, nor a file of that name.")
+        raise CommandError(f"There is no assessment {name} in {folder}, nor a file of that name.")
     try:
         return Assessment.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as error:
-        raise Complaint(f"{path} is no assessment that can be read ({type(error).__name__}).") from error
+        raise CommandError(f"{path} is no assessment that can be read ({type(error).__name__}).") from error
 
 
 def _candidate_file_names(scenario: str, began: datetime) -> Iterator[str]:
@@ -179,11 +179,11 @@ def measure(
         done, broken = asyncio.run(_run_repeatedly(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
         kept, path = save_assessment(folder, scenario, agent, began, done)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
-        raise Complaint("Stopped before the end.") from None
+        raise CommandError("Stopped before the end.") from None
     page = ""
     try:
         page = asyncio.run(upload_assessment(keep_at, kept)) if keep_at else ""
-    except Complaint as refused:  # the results are shown in any case
+    except CommandError as refused:  # the results are shown in any case
         broken = broken or refused
     _print_assessment(kept, path, page, as_json)
     if broken:
@@ -191,8 +191,8 @@ def measure(
     raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
 
 
-@assess.command()
-def new(
+@assess.command("new")
+def create_new_scenario(
     name: Annotated[str, typer.Argument(help="The scenario's id: small letters, digits and _.")],
     scenarios_dir: Annotated[
         Path, typer.Option(help="The folder of your scenarios.", metavar="FOLDER", file_okay=False)
@@ -227,8 +227,8 @@ def check(
     raise typer.Exit(run_assessor("check", (*(names or ()), *where)))
 
 
-@assess.command()
-def days(
+@assess.command("days")
+def generate_days(
     seed: Annotated[str, typer.Option(help="The same seed makes the same days.")],
     scenarios_dir: Annotated[
         Path, typer.Option(help="Where they are written.", metavar="FOLDER", file_okay=False)
@@ -292,10 +292,10 @@ def show_schema() -> None:
 
 async def _run_repeatedly(
     wanted: RunParameters, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
-) -> tuple[tuple[Run, ...], Complaint | None]:
-    """Run an assessment ``count`` times; returns the completed runs, and the ``Complaint`` that stopped them, if any.
+) -> tuple[tuple[Run, ...], CommandError | None]:
+    """Run an assessment ``count`` times; returns the completed runs, and the error that stopped them, if any.
 
-    Raises the ``Complaint`` if no run was completed.
+    Raises the ``CommandError`` if no run was completed.
     """
     stop_on_signals()
     done: list[Run] = []
@@ -304,7 +304,7 @@ async def _run_repeatedly(
             progress = AssessProgress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
             try:
                 results = await run_assessment(assessor, http, wanted, progress)
-            except Complaint as complaint:
+            except CommandError as complaint:
                 if not done:
                     raise
                 return tuple(done), complaint
@@ -329,7 +329,7 @@ def _print_assessment(kept: Assessment, path: Path, page: str, as_json: bool) ->
 async def upload_assessment(url: str, kept: Assessment) -> str:
     """Store an assessment at a gateway, with the key in PURPLE_API_KEY; returns the URL of its page.
 
-    Raises ``Complaint``.
+    Raises ``CommandError``.
     """
     async with connect_gateway(url) as gateway:
         answer = await gateway.request_json(
@@ -337,7 +337,7 @@ async def upload_assessment(url: str, kept: Assessment) -> str:
         )
     page = answer.get("page")
     if not isinstance(page, str):
-        raise Complaint(f"The gateway at {url} did not say where the assessment is to be seen.")
+        raise CommandError(f"The gateway at {url} did not say where the assessment is to be seen.")
     return f"{url.rstrip('/')}{page}"
 
 
@@ -347,12 +347,12 @@ _TEXT = ".txt"  # so that a template of Python is not taken for a module of ours
 
 
 def create_scenario(folder: Path, name: str) -> Path:
-    """Copy the starter scenario into ``folder`` under that name; returns its path. Raises ``Complaint``."""
+    """Copy the starter scenario into ``folder`` under that name; returns its path. Raises ``CommandError``."""
     if not _NAME.fullmatch(name):
-        raise Complaint(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
+        raise CommandError(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
     made = folder / name
     if made.exists():
-        raise Complaint(f"There is {made} already.")
+        raise CommandError(f"There is {made} already.")
     try:
         with as_file(files("cli.assess") / _STARTER) as starter:
             for source in sorted(path for path in starter.rglob("*") if path.is_file()):
@@ -360,7 +360,7 @@ def create_scenario(folder: Path, name: str) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(source.read_text(encoding="utf-8").replace('"NAME"', f'"{name}"'), encoding="utf-8")
     except OSError as error:
-        raise Complaint(f"The scenario cannot be written to {made}: {error.strerror}.") from error
+        raise CommandError(f"The scenario cannot be written to {made}: {error.strerror}.") from error
     return made
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint
+from cli.console import CommandError
 from shared.contracts.assessment.figures import CriterionChange, CriterionPoints, compare_assessments, criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import PASSES_AT, Assessment
@@ -51,9 +51,9 @@ def summary_sentences(assessment: Assessment) -> list[str]:
 
 
 def compare_points(before: Assessment, after: Assessment) -> JsonObject:
-    """How points changed, by criterion, dimension and in total. Raises ``Complaint`` for different scenarios."""
+    """How points changed, by criterion, dimension and in total. Raises ``CommandError`` for different scenarios."""
     if before.scenario != after.scenario:
-        raise Complaint(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
+        raise CommandError(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
     figures = compare_assessments(before, after)
     return {
         "scenario": before.scenario,

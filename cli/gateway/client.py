@@ -13,7 +13,7 @@ import typer
 from httpx_sse import ServerSentEvent, aconnect_sse
 from rich.table import Table
 
-from cli.console import Complaint, out, print_answer
+from cli.console import CommandError, out, print_answer
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
 from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, objects_in
@@ -28,12 +28,12 @@ RECONNECTS = 10  # in a row, before a person is told
 RECONNECT_SECONDS = 0.5
 
 
-class GatewayUnreachable(Complaint):
+class GatewayUnreachable(CommandError):
     """No gateway answers at the URL."""
 
 
 class GatewayClient:
-    """Sends requests to one gateway. Raises ``Complaint`` for whatever a person should be told."""
+    """Sends requests to one gateway. Raises ``CommandError`` for whatever a person should be told."""
 
     def __init__(self, url: str, http: httpx.AsyncClient, *, keyed: bool = False) -> None:
         """``keyed``: ``http`` sends an API key that identifies the caller, so bodies claim no name."""
@@ -41,9 +41,9 @@ class GatewayClient:
         self._http = http
         self._keyed = keyed
 
-    async def send_message(self, utterance: OutgoingMessage) -> TaskView:
+    async def send_message(self, message: OutgoingMessage) -> TaskView:
         """Send a message; returns the task as soon as it is durably accepted."""
-        return task_view(await self._call_rpc("message/send", utterance.as_params()))
+        return task_view(await self._call_rpc("message/send", message.as_params()))
 
     async def get_task(self, task_id: str) -> TaskView:
         return task_view(await self._call_rpc("tasks/get", {"id": task_id}))
@@ -86,7 +86,7 @@ class GatewayClient:
         url = f"{self.url}/tasks/{task_id}/events"
         async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=SILENCE) as source:
             if not source.response.is_success:
-                raise Complaint(f"{self.url} shows no events of task {task_id} ({source.response.status_code}).")
+                raise CommandError(f"{self.url} shows no events of task {task_id} ({source.response.status_code}).")
             async for line in source.aiter_sse():
                 yield line
 
@@ -110,11 +110,11 @@ class GatewayClient:
         except httpx.TransportError as error:
             raise self._translate_error(error) from error
         except ValueError as error:
-            raise Complaint(f"{answer.url} answered {what} with {answer.status_code} and no JSON.") from error
+            raise CommandError(f"{answer.url} answered {what} with {answer.status_code} and no JSON.") from error
 
-    def _translate_error(self, error: httpx.TransportError) -> Complaint:
+    def _translate_error(self, error: httpx.TransportError) -> CommandError:
         if isinstance(error, httpx.UnsupportedProtocol):
-            return Complaint(f"{self.url} is no gateway's URL: it has to begin with http:// or https://.")
+            return CommandError(f"{self.url} is no gateway's URL: it has to begin with http:// or https://.")
         return GatewayUnreachable(
             f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
         )
@@ -149,10 +149,10 @@ def _remove_principal_claims(value: Json) -> Json:
             return value
 
 
-def _build_refusal(what: str, answer: httpx.Response, problem: Json) -> Complaint:
+def _build_refusal(what: str, answer: httpx.Response, problem: Json) -> CommandError:
     if answer.status_code == 401:
-        return Complaint(_KEY_NEEDED.format(url=answer.url, problem=problem))
-    return Complaint(f"The gateway refused {what}: {problem or f'HTTP {answer.status_code}'}")
+        return CommandError(_KEY_NEEDED.format(url=answer.url, problem=problem))
+    return CommandError(f"The gateway refused {what}: {problem or f'HTTP {answer.status_code}'}")
 
 
 def _read_event(event_id: str, kind: str, body: JsonObject) -> Event:
@@ -183,12 +183,12 @@ def ask_as_operator(url: str, name: str, *words: str, body: JsonObject | None = 
     return ask_gateway(url, "POST", path_of(*words), {**(body or {}), **build_speaker_claim(name)})
 
 
-def run_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
-    """Call ``talk`` with a client of the gateway, and return its result."""
+def run_with_gateway(url: str, action: Callable[[GatewayClient], Awaitable[T]]) -> T:
+    """Call ``action`` with a client of the gateway, and return its result."""
 
     async def answer() -> T:
         async with connect_gateway(url) as client:
-            return await talk(client)
+            return await action(client)
 
     return asyncio.run(answer())
 

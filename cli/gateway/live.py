@@ -159,27 +159,27 @@ class AcceptedTurn(NamedTuple):
 
 
 async def send_and_follow_turn(
-    client: GatewayClient, utterance: OutgoingMessage, story: LiveEventPrinter | None
+    client: GatewayClient, message: OutgoingMessage, printer: LiveEventPrinter | None
 ) -> tuple[TaskView, list[Event]]:
     """Send a message, print the events of its turn, and return the task after the turn with those events."""
-    return await follow_turn(client, await send_message(client, utterance), story)
+    return await follow_turn(client, await send_message(client, message), printer)
 
 
-async def send_message(client: GatewayClient, utterance: OutgoingMessage) -> AcceptedTurn:
+async def send_message(client: GatewayClient, message: OutgoingMessage) -> AcceptedTurn:
     """Send a message and return once it is accepted. The task runs whether or not anybody follows it."""
-    after = await _last_event_id(client, utterance.task_id) if utterance.task_id else ""
-    return AcceptedTurn((await client.send_message(utterance)).id, after)
+    after = await _last_event_id(client, message.task_id) if message.task_id else ""
+    return AcceptedTurn((await client.send_message(message)).id, after)
 
 
 async def follow_turn(
-    client: GatewayClient, accepted: AcceptedTurn, story: LiveEventPrinter | None
+    client: GatewayClient, accepted: AcceptedTurn, printer: LiveEventPrinter | None
 ) -> tuple[TaskView, list[Event]]:
     """Print the events of an accepted turn, and return the task after the turn with those events."""
     events: list[Event] = []
     async for event in client.stream_events(*accepted):
         events.append(event)
-        if story:
-            story.print_event(event)
+        if printer:
+            printer.print_event(event)
     return await client.get_task(accepted.task_id), events
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from cli.console import Complaint
+from cli.console import CommandError
 from cli.stack.forked import start_process
 from cli.stack.plan import ProcessSpec
 from shared.infra.tls import trusted_certificates
@@ -93,13 +93,13 @@ def ignore_progress(_: Sequence[str]) -> None:
 
 
 async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Tell = ignore_progress) -> None:
-    """Wait until all children are ready; raises ``Complaint`` for one that ended or was not ready in ``seconds``.
+    """Wait until all children are ready; raises ``CommandError`` for one that ended or was not ready in ``seconds``.
 
     Whenever a child becomes ready, ``tell`` is called with the names of those that are not.
     """
     awaited = {child.spec.name: None for child in children}
 
-    async def wait(child: Child) -> Complaint | None:
+    async def wait(child: Child) -> CommandError | None:
         problem = await _wait_for_child(client, child, seconds)
         if problem is None:
             awaited.pop(child.spec.name)
@@ -112,7 +112,7 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Te
                 raise problem
 
 
-async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: float) -> Complaint | None:
+async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: float) -> CommandError | None:
     said = "it never answered"
     try:
         async with asyncio.timeout(seconds):
@@ -124,7 +124,7 @@ async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: floa
             sentence = f"{child.spec.name} ended with exit code {child.exit_code}."
     except TimeoutError:
         sentence = f"{child.spec.name} was not ready within {seconds:.0f} seconds: {said}."
-    return Complaint(sentence, f"{child.log}:\n{child.last_lines()}")
+    return CommandError(sentence, f"{child.log}:\n{child.last_lines()}")
 
 
 async def _probe_readiness(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from shared.domain.exact_json import dumps, loads_object
 
 USUAL_URL = "http://127.0.0.1:9010"
@@ -54,7 +54,7 @@ def running_stacks() -> tuple[RunningStack, ...]:
 def gateway_url() -> str:
     """The gateway's URL for commands without ``--url``: that of the stack that runs here, else the default URL.
 
-    Raises ``Complaint`` if several stacks run and none of them is the obvious one.
+    Raises ``CommandError`` if several stacks run and none of them is the obvious one.
     """
     stack = choose_stack(running_stacks(), Path.cwd())
     if stack is None:
@@ -76,7 +76,7 @@ def choose_stack(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack |
     """The stack that a command run in folder ``here`` is meant for; None if no stack runs.
 
     If several run: the one whose data folder is in ``here`` or in the nearest folder above, else the one at the default
-    URL. Raises ``Complaint`` if that does not single out one.
+    URL. Raises ``CommandError`` if that does not single out one.
     """
     above = [stack for stack in stacks if stack.folder.parent in (here, *here.parents)]
     depth = max((len(stack.folder.parts) for stack in above), default=0)
@@ -86,7 +86,9 @@ def choose_stack(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack |
             return chosen[0]
     if not stacks:
         return None
-    raise Complaint(f"{len(stacks)} stacks run here: say which one, with --url.", "\n".join(one.url for one in stacks))
+    raise CommandError(
+        f"{len(stacks)} stacks run here: say which one, with --url.", "\n".join(one.url for one in stacks)
+    )
 
 
 def _open_registry() -> Path:

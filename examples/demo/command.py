@@ -17,7 +17,7 @@ import httpx
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, StartupProgress, err, out, print_json
+from cli.console import CommandError, StartupProgress, err, out, print_json
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import LiveEventPrinter, send_and_follow_turn
 from cli.gateway.messages import Event, OutgoingMessage, TaskView
@@ -35,7 +35,7 @@ HEALTHY = "{}"
 
 @dataclass(frozen=True)
 class Company:
-    """The example company of a stack. Raises ``Complaint`` if it cannot be told to misbehave."""
+    """The example company of a stack. Raises ``CommandError`` if it cannot be told to misbehave."""
 
     url: str
     database: Path
@@ -60,13 +60,15 @@ class Company:
         try:
             answer = await http.post(f"{self.url}/faults", content=faults)
         except httpx.TransportError as error:
-            raise Complaint(f"The example company at {self.url} does not answer ({type(error).__name__}).") from error
+            raise CommandError(
+                f"The example company at {self.url} does not answer ({type(error).__name__})."
+            ) from error
         if answer.status_code == httpx.codes.NOT_FOUND:
-            raise Complaint(
+            raise CommandError(
                 f"The example company at {self.url} cannot be told to misbehave: ALLOW_FAULTS=true lets it."
             )
         if not answer.is_success:
-            raise Complaint(f"The example company refused the faults {faults}: {answer.status_code} {answer.text}")
+            raise CommandError(f"The example company refused the faults {faults}: {answer.status_code} {answer.text}")
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ def demo(
     try:
         results, notice = asyncio.run(there.demo(tasks, as_json) if there else _demo(tasks, environ, quiet=as_json))
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
-        raise Complaint("Stopped before the end.") from None
+        raise CommandError("Stopped before the end.") from None
     _print_results(results, notice, time.monotonic() - began, as_json=as_json)
     raise typer.Exit(int(any(result.problems for result in results)))
 
@@ -228,7 +230,7 @@ class ForeignStack:
     company: Company
 
     async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
-        """The results of the tasks, and what the stack says about its model. Raises ``Complaint``."""
+        """The results of the tasks, and what the stack says about its model. Raises ``CommandError``."""
         self._check_fresh()
         async with self.company.misbehaving(HEALTHY):
             if not quiet:
@@ -241,10 +243,10 @@ class ForeignStack:
         try:
             written = len(self.company.books().writes)
         except sqlite3.Error as error:
-            raise Complaint(f"{database} cannot be read as the company's database ({error}).") from error
+            raise CommandError(f"{database} cannot be read as the company's database ({error}).") from error
         if written:
             sentence = f"{written} writes stand in {database} already: the demo's tasks need the company's books fresh."
-            raise Complaint(sentence, code=2)
+            raise CommandError(sentence, code=2)
 
 
 def find_foreign_stack(url: str, company: str, database: Path | None) -> ForeignStack | None:
@@ -285,7 +287,7 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
             async with asyncio.timeout(TURN_SECONDS):
                 view, happened = await _send_turn(said, views[-1].id if views else None, client, quiet)
         except TimeoutError:
-            raise Complaint(f"{said.text!r} was not answered within {TURN_SECONDS:.0f} seconds.") from None
+            raise CommandError(f"{said.text!r} was not answered within {TURN_SECONDS:.0f} seconds.") from None
         views.append(view)
         events += happened
         pictures.append(company.books())

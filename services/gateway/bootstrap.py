@@ -49,7 +49,7 @@ from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.listing import TaskListService
-from services.gateway.features.tasks.routes import resolve_routes
+from services.gateway.features.tasks.routes import write_resolution_routes
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisTaskLists
@@ -211,7 +211,7 @@ def _add_a2a_routes(
     methods = A2aMethods(services, identity, profile, card)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
-    own = RestEndpoints(services.tasks, identity, readiness.problems, profile.notice, rest.task)
+    own = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest.task)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for routes in (card_routes(card, utc_now(), profile.card.default_card, profile.keys), rest.routes(), own.routes()):
@@ -228,7 +228,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         RedisTenantRecords(state), partial(find_policy_problems, settings.policy_url), addresses, utc_now
     )
     return [
-        resolve_routes(services.signals, settings.model_notice, own),
+        write_resolution_routes(services.signals, settings.model_notice, own),
         TenantEndpoints(services.tenants).routes(own),
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),

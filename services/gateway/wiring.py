@@ -19,7 +19,7 @@ from services.gateway.features.deliveries.dispatcher import DeliveryLoop, Webhoo
 from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
-from services.gateway.features.identity.api_keys import EitherIdentity, KeyIdentity, UnverifiedIdentity
+from services.gateway.features.identity.api_keys import KeyIdentity, KeyOrTokenIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import ThrottleSettings
 from services.gateway.features.identity.model import Identity, RateMeter
 from services.gateway.features.identity.settings import IdentitySettings
@@ -93,7 +93,7 @@ class IdentityWiring:
             return by_key if "keys" in settings.auth_methods else UnverifiedIdentity()
         expected = TokenRequirements(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
         by_token = JwtIdentity(self._keys, expected, settings.claim_names, meter, settings.allowance)
-        return EitherIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
+        return KeyOrTokenIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
 
 
 class WebhookWiring:

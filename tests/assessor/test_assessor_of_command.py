@@ -10,7 +10,7 @@ import pytest
 
 from cli.assess.assessor import RunParameters, run_assessment
 from cli.assess.command import describe_update
-from cli.console import Complaint
+from cli.console import CommandError
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
 from shared.contracts.assessment.messages import Update
@@ -70,12 +70,12 @@ async def test_an_agent_that_is_killed_in_mid_turn_is_a_communication_error(
 
 
 async def test_an_assessor_that_cannot_run_it_says_why(assessor: str, http: httpx.AsyncClient) -> None:
-    with pytest.raises(Complaint, match="no scenario"):
+    with pytest.raises(CommandError, match="no scenario"):
         await run_assessment(assessor, http, RunParameters("nowhere", "http://127.0.0.1:1"), _nobody)
 
 
 async def test_what_is_no_assessor_is_named(http: httpx.AsyncClient) -> None:
-    with pytest.raises(Complaint, match="No assessor answers at"):
+    with pytest.raises(CommandError, match="No assessor answers at"):
         await run_assessment("http://127.0.0.1:1", http, RunParameters(SCENE, "http://127.0.0.1:1"), _nobody)
 
 

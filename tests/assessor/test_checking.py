@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from cli.assess.command import create_scenario
-from cli.console import Complaint
+from cli.console import CommandError
 from services.assessor.checking import check
 from shared.contracts.assessment.messages import JsonObject
 from tests.assessor.stage import ADMIN, config, simulator
@@ -39,7 +39,7 @@ async def test_a_scenario_that_was_just_begun_can_be_used_and_tells_gold_from_wr
 def test_a_scenario_is_not_written_over_another_nor_under_a_name_that_is_none(tmp_path: Path) -> None:
     create_scenario(tmp_path, DAY)
     for name in (DAY, "My Day", "../my_day", ""):
-        with pytest.raises(Complaint):
+        with pytest.raises(CommandError):
             create_scenario(tmp_path, name)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.console import Complaint
+from cli.console import CommandError
 from cli.launcher import Stack, run_stack
 from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_port_free, url_of
@@ -61,7 +61,7 @@ async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Pa
 async def test_a_redis_that_may_forget_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with private_server(durable=False) as server:
         options = StackOptions(tmp_path, {**os.environ, "REDIS_URL": server.url}, 9010, "127.0.0.1", 1, "embedded")
-        with pytest.raises(Complaint, match="forgets nothing: appendonly is 'no'"):
+        with pytest.raises(CommandError, match="forgets nothing: appendonly is 'no'"):
             async with run_stack(options):
                 pass
     assert not [*(tmp_path / "logs").iterdir()]
@@ -72,7 +72,7 @@ async def test_a_service_that_refuses_to_start_is_explained_with_its_last_words(
     """The complaint names the process, its exit code, its log file and what it said."""
     spec = _company(tmp_path, free_ports(1)[0], COMPANY_FAULTS="no json")
     async with _started(spec, tmp_path) as child:
-        with pytest.raises(Complaint) as caught:
+        with pytest.raises(CommandError) as caught:
             await wait_until_ready((child,), READY)
     assert "company ended with exit code 2" in caught.value.sentence
     assert "company.log" in caught.value.detail
@@ -85,7 +85,7 @@ async def test_what_an_earlier_process_wrote_into_the_same_log_is_not_told_again
     words: list[str] = []
     for fault in ("no json", "[1]"):
         async with _started(_company(tmp_path, free_ports(1)[0], COMPANY_FAULTS=fault), tmp_path) as child:
-            with pytest.raises(Complaint) as caught:
+            with pytest.raises(CommandError) as caught:
                 await wait_until_ready((child,), READY)
         words.append(caught.value.detail.partition("\n")[2])
     log = (tmp_path / "company.log").read_text()
@@ -100,7 +100,7 @@ async def test_a_service_that_never_gets_ready_is_given_up_after_the_bound(tmp_p
     """It runs, but nothing listens where it should answer."""
     sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(free_ports(1)[0]), 1, environ=dict(os.environ))
     async with _started(sleeper, tmp_path) as child:
-        with pytest.raises(Complaint, match="deaf was not ready within 1 seconds: no connection"):
+        with pytest.raises(CommandError, match="deaf was not ready within 1 seconds: no connection"):
             await wait_until_ready((child,), 1.0)
 
 

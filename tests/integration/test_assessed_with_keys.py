@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from cli.assess.assessor import RunParameters, run_assessment
-from cli.console import Complaint
+from cli.console import CommandError
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
 from shared.contracts.assessment.messages import Update
@@ -86,7 +86,7 @@ async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
 )
 async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said: str, scene: Scene) -> None:
     async with open_http(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
-        with pytest.raises(Complaint, match=said):
+        with pytest.raises(CommandError, match=said):
             await run_assessment(scene.assessor, http, RunParameters(SCENE, scene.play.url), lambda _: None)
 
     assert scene.play.worker.works == []

@@ -11,13 +11,13 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 
 from cli.assess.command import upload_assessment
-from cli.console import Complaint
+from cli.console import CommandError
 from services.gateway.edge.errors import InvalidField, UnknownAssessment
 from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.assessments.store import AssessmentRepository
 from services.gateway.features.console.sessions import form_token
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.participation.service import BegunByOther, Participation, UndecryptableKey
+from services.gateway.features.participation.service import BegunByAnotherCaller, Participation, UndecryptableKey
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.parts.worlds import find_world
 from services.gateway.settings import GatewaySettings
@@ -79,7 +79,7 @@ async def test_the_command_hands_one_over_and_is_told_its_page(scene: Scene, mon
     page = await upload_assessment(scene.play.url, an_assessment())
     monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["dana"])
 
-    with pytest.raises(Complaint, match="may not keep assessments"):
+    with pytest.raises(CommandError, match="may not keep assessments"):
         await upload_assessment(scene.play.url, an_assessment())
 
     async with _signed_in(scene, "casey") as casey:
@@ -291,7 +291,7 @@ async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> 
     assert await kept.latest("acme", "other") is None
     assert await kept.latest("other", "green") is None
     assert await kept.find("other", "s1") is None
-    with pytest.raises(BegunByOther):
+    with pytest.raises(BegunByAnotherCaller):
         await kept.begin("acme", _beginning("a3", "other"), "the-key")
 
 

@@ -315,9 +315,9 @@ async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
         FailingDeliveries(Scripts(redis)),
     )
     await redis.hset(keys.failing_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
-    await notes.note("acme", "one more", failing)
-    await notes.note("acme", "m1", failing.model_copy(update={"tries": 7}))
-    found = await notes.failing_of("acme")
+    await notes.add("acme", "one more", failing)
+    await notes.add("acme", "m1", failing.model_copy(update={"tries": 7}))
+    found = await notes.list_newest("acme")
     assert (len(found), max(one.tries for one in found)) == (1000, 7)
 
 

@@ -66,7 +66,7 @@ def start_command(
 
 
 async def measure_start() -> StartFigures:
-    """Raises ``Complaint`` if the stack cannot be had."""
+    """Raises ``CommandError`` if the stack cannot be had."""
     help_cpu = min(_help_cpu() for _ in range(_TIMES))
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         began = perf_counter()

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from cli.console import Complaint, StartupProgress, err, out, print_json
+from cli.console import CommandError, StartupProgress, err, out, print_json
 from cli.launcher import stop_on_signals
 from shared.domain.exact_json import dumps
 from shared.infra.archive_open import key_of
@@ -95,7 +95,7 @@ def chaos(
     kinds = _kinds(tasks)
     numbers = tuple(seed or ((1, 2, 3) if check else (1,)))
     if len(numbers) > 1 and not check:
-        raise Complaint("Several seeds are run with --check.")
+        raise CommandError("Several seeds are run with --check.")
     options = Options(folder, rate, patience, quiet=as_json)
     most = max(rate or 0.0, MOST_A_SECOND)
     planned = [
@@ -158,7 +158,7 @@ def _run_one(planned: Schedule, options: Options) -> ChaosReport:
     try:
         report = asyncio.run(_chaos(planned, options))
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
-        raise Complaint("Stopped before the end.") from None
+        raise CommandError("Stopped before the end.") from None
     if not options.quiet:
         seen = CheckedSeed(planned.seed, report.code, report_json(report))
         out.print(check_table((seen,), rolling=planned.rolling))
@@ -233,7 +233,7 @@ def _faults(names: str) -> tuple[ListedFault, ...] | None:
         return None
     wanted = [name.strip() for name in names.split(",") if name.strip() != "none"]
     if unknown := [name for name in wanted if name not in BY_NAME]:
-        raise Complaint(f"There is no fault {unknown[0]!r}; there are: {', '.join(BY_NAME)}.")
+        raise CommandError(f"There is no fault {unknown[0]!r}; there are: {', '.join(BY_NAME)}.")
     return tuple(BY_NAME[name] for name in wanted)
 
 
@@ -241,7 +241,7 @@ def _kinds(names: str) -> tuple[ChaosTaskKind, ...]:
     known = {kind.name.lower(): kind for kind in ChaosTaskKind}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in known]:
-        raise Complaint(f"There is no kind of task {unknown[0]!r}; there are: {', '.join(known)}.")
+        raise CommandError(f"There is no kind of task {unknown[0]!r}; there are: {', '.join(known)}.")
     return tuple(known[name] for name in wanted) or tuple(ChaosTaskKind)
 
 
@@ -249,7 +249,7 @@ def _folder(folder: Path | None) -> Path:
     if folder is None:
         return Path(mkdtemp(prefix="purple-chaos-"))
     if folder.exists() and any(folder.iterdir()):
-        raise Complaint(f"{folder} is not empty: a run begins with fresh books. Choose another --dir.")
+        raise CommandError(f"{folder} is not empty: a run begins with fresh books. Choose another --dir.")
     folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
 

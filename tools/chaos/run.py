@@ -12,7 +12,7 @@ from random import Random
 
 import httpx
 
-from cli.console import Complaint
+from cli.console import CommandError
 from cli.gateway.messages import TaskView
 from cli.stack.child import Tell, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -321,7 +321,7 @@ async def _run_bounded(work: Coroutine[None, None, None], seconds: float) -> Non
 async def _ready(run: ChaosRun) -> None:
     """Until all processes are; one that ends because another is not back yet is started again meanwhile."""
     while True:
-        with suppress(Complaint):
+        with suppress(CommandError):
             return await wait_until_ready(run.crew.children, READY_SECONDS)
         await asyncio.sleep(_LOOK_EVERY)
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import httpx
 
 from cli.child_json import run_for_json
-from cli.console import Complaint
+from cli.console import CommandError
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import Level, Role
 
@@ -47,7 +47,7 @@ class TenantSetup:
     record: Path
 
     async def open_all(self, tenants: Sequence[str], http: httpx.AsyncClient) -> TenantTokens:
-        """Keys for everybody, and a record for each tenant but the first. Raises ``Complaint``."""
+        """Keys for everybody, and a record for each tenant but the first. Raises ``CommandError``."""
         tokens: dict[tuple[str, str], str] = {}
         for tenant in tenants:
             asked = ("services.gateway", "first-key", "--tenant", tenant, "--principal", _OPERATOR)
@@ -80,5 +80,5 @@ async def _ask(
     told = {"Content-Type": "application/json", **headers}
     answer = await http.request(method, url, content=dumps(body), headers=told, timeout=_TIMEOUT)
     if not answer.is_success:
-        raise Complaint(f"The gateway refused {method} {url}: {answer.status_code} {answer.text[:500]}")
+        raise CommandError(f"The gateway refused {method} {url}: {answer.status_code} {answer.text[:500]}")
     return loads_object(answer.text)

@@ -19,7 +19,7 @@ from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import Streams
 from services.gateway.features.tasks.message import merged_metadata, read_message
-from services.gateway.features.tasks.options import history_length, list_options, send_options
+from services.gateway.features.tasks.options import read_history_length, read_list_options, read_send_options
 from services.gateway.features.webhooks.model import read_webhook
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
@@ -39,7 +39,7 @@ class A2aMethods:
     async def send(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
         params, caller = call.params, self.identify_caller(call, answer_format)
-        options = send_options(params, answer_format.dialect)
+        options = read_send_options(params, answer_format.dialect)
         ticket = await self._services.tasks.submit(read_message(params, answer_format.dialect), caller)
         view = ClientView(self._notice, ticket.shown_id, options.history_length)
         if ticket.is_reply:
@@ -54,7 +54,7 @@ class A2aMethods:
         """SendStreamingMessage: send a message; answers with its task's updates as server-sent events."""
         self._check_streaming_offered()
         params, caller = call.params, self.identify_caller(call, answer_format)
-        options = send_options(params, answer_format.dialect)
+        options = read_send_options(params, answer_format.dialect)
         stream = await self._streams.send(read_message(params, answer_format.dialect), caller, call.last_event_id)
         return streams.StreamAnswer(
             stream, answer_format, ClientView(self._notice, stream.shown_id, options.history_length)
@@ -70,7 +70,7 @@ class A2aMethods:
     async def task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """GetTask: the present state of a task."""
         task_id, caller = self._task_and_caller(call, answer_format)
-        length = history_length(call.params, f"{answer_format.prefix}historyLength", answer_format.dialect)
+        length = read_history_length(call.params, f"{answer_format.prefix}historyLength", answer_format.dialect)
         return streams.JsonText(await self.serialize_task(task_id, caller, answer_format, length))
 
     async def serialize_task(
@@ -90,7 +90,7 @@ class A2aMethods:
 
     async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
-        caller, options = self.identify_caller(call, answer_format), list_options(call.params)
+        caller, options = self.identify_caller(call, answer_format), read_list_options(call.params)
         page = await self._services.lists.list_tasks(options.query, caller)
         view = ClientView(self._notice, "", options.history_length, options.artifacts)
         return {

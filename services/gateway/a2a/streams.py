@@ -21,7 +21,7 @@ from services.gateway.edge.replies import rpc_error_of, write_json
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot
-from services.gateway.features.tasks.service import TaskService, Ticket
+from services.gateway.features.tasks.service import AcceptedMessage, TaskService
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
@@ -47,7 +47,9 @@ class MethodCall:
 class PendingAnswer:
     """The answer to an accepted message whose client waits for the end of the turn."""
 
-    def __init__(self, tasks: TaskService, ticket: Ticket, answer_format: AnswerFormat, view: ClientView) -> None:
+    def __init__(
+        self, tasks: TaskService, ticket: AcceptedMessage, answer_format: AnswerFormat, view: ClientView
+    ) -> None:
         self._tasks, self._ticket, self._answer_format, self._view = tasks, ticket, answer_format, view
         self._record = ticket.record
 
@@ -65,7 +67,7 @@ class PendingAnswer:
 
     async def note_delivery(self) -> None:
         """Record that the client has received the answer."""
-        await note_delivery(partial(self._tasks.note_answer, self._ticket, self._record), self._record.task_id)
+        await note_delivery_or_log(partial(self._tasks.note_answer, self._ticket, self._record), self._record.task_id)
 
 
 class StreamAnswer(NamedTuple):
@@ -75,8 +77,8 @@ class StreamAnswer(NamedTuple):
     answer_format: AnswerFormat
     view: ClientView
 
-    def format_update(self, told: NumberedUpdate) -> Shown:
-        return self.answer_format.update(told.update, told.event_id, self.stream.record, self.view)
+    def format_update(self, numbered: NumberedUpdate) -> Shown:
+        return self.answer_format.update(numbered.update, numbered.event_id, self.stream.record, self.view)
 
 
 class JsonText(NamedTuple):
@@ -113,11 +115,11 @@ def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelo
 
 
 def sse_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
-    note = partial(note_delivery, answer.stream.note_delivery, answer.stream.record.task_id)
+    note = partial(note_delivery_or_log, answer.stream.note_delivery, answer.stream.record.task_id)
     return KeepAliveResponse(_sse_frames(answer, envelope), "text/event-stream", SSE_BEAT, note)
 
 
-async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> None:
+async def note_delivery_or_log(note: Callable[[], Awaitable[None]], task_id: str) -> None:
     try:
         await note()
     except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst

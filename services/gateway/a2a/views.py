@@ -133,10 +133,10 @@ def _part_view(record: TaskRecord, part: Shown) -> Shown:
     return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **others}
 
 
-def _metadata_view(ours: Mapping[str, JsonValue]) -> Shown:
+def _metadata_view(metadata: Mapping[str, JsonValue]) -> Shown:
     """The metadata with its keys, and those of ``progress``, in camel case; other nested keys stay."""
-    progress = ours.get("progress")
-    told = {**ours, "progress": _metadata_view(progress)} if isinstance(progress, dict) else ours
+    progress = metadata.get("progress")
+    told = {**metadata, "progress": _metadata_view(progress)} if isinstance(progress, dict) else metadata
     return {_in_camel_case(key): value for key, value in told.items()}
 
 

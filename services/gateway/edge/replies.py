@@ -217,15 +217,15 @@ def rest_fault_reply(fault: Exception, *, old: bool = False) -> JSONResponse:
     return response
 
 
-def _rest_error_1_0(words: ErrorCodes, message: str) -> JSONResponse:
-    error = {"code": words.status, "status": words.rpc, "message": message, "details": [error_info(words.reason)]}
-    return JSONResponse({"error": error}, words.status)
+def _rest_error_1_0(codes: ErrorCodes, message: str) -> JSONResponse:
+    error = {"code": codes.status, "status": codes.rpc, "message": message, "details": [error_info(codes.reason)]}
+    return JSONResponse({"error": error}, codes.status)
 
 
-def _rest_error_0_3(words: ErrorCodes, message: str, status: int) -> JSONResponse:
+def _rest_error_0_3(codes: ErrorCodes, message: str, status: int) -> JSONResponse:
     """An error in the format of 0.3. Official clients of 1.x read its ``type``, those of 0.3 its status."""
-    kind = _TYPES.get(words.code)
-    return JSONResponse({"code": words.code, "message": message, **({"type": kind} if kind else {})}, status)
+    kind = _TYPES.get(codes.code)
+    return JSONResponse({"code": codes.code, "message": message, **({"type": kind} if kind else {})}, status)
 
 
 def unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:

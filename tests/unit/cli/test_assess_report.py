@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cli.assess.command import assess, load_assessment, save_assessment
 from cli.assess.report import assessment_table, compare_points, comparison_table, summary_sentences
-from cli.console import Complaint
+from cli.console import CommandError
 from shared.contracts.assessment.figures import criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import Assessment, AssessmentResults, Run
@@ -128,9 +128,9 @@ def test_what_is_kept_is_read_again_by_name_and_by_path_and_never_written_over(t
 def test_a_file_that_is_no_assessment_is_refused_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
 
-    with pytest.raises(Complaint, match=r"x\.json is no assessment"):
+    with pytest.raises(CommandError, match=r"x\.json is no assessment"):
         load_assessment(tmp_path, "x")
-    with pytest.raises(Complaint, match="There is no assessment y"):
+    with pytest.raises(CommandError, match="There is no assessment y"):
         load_assessment(tmp_path, "y")
 
 
@@ -148,7 +148,7 @@ def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> Non
 
 
 def test_assessments_of_two_scenarios_are_not_compared() -> None:
-    with pytest.raises(Complaint, match="is of scenario"):
+    with pytest.raises(CommandError, match="is of scenario"):
         compare_points(_assessment(_run(RIGHT)), _assessment(_run(RIGHT), scenario="other"))
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from cli.console import Complaint, format_local_time, out
+from cli.console import CommandError, format_local_time, out
 from cli.gateway.client import API_KEY, GatewayClient
 from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
@@ -160,7 +160,7 @@ async def test_a_task_is_named_as_soon_as_it_is_accepted_and_when_its_gateway_st
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
         client, story = GatewayClient("http://gateway", http), LiveEventPrinter(Console(file=written))
-        with pytest.raises(Complaint) as told:
+        with pytest.raises(CommandError) as told:
             await send_and_follow(client, OutgoingMessage("x", Speaker()), story, "")
     assert "task t1" in shown[0]
     assert "Task t1 was accepted" in told.value.sentence

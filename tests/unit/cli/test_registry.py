@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.console import Complaint
+from cli.console import CommandError
 from cli.replay import archive_environ
 from cli.stack import registry
 
@@ -49,7 +49,7 @@ def test_of_several_the_one_whose_data_lie_here_is_meant(tmp_path: Path) -> None
 def test_of_several_here_the_one_at_the_usual_address_is_meant_and_else_one_has_to_say(tmp_path: Path) -> None:
     usual = registry.RunningStack(registry.USUAL_URL, tmp_path / ".purple")
     assert registry.choose_stack((usual, _stack(tmp_path / ".purple-2")), tmp_path) == usual
-    with pytest.raises(Complaint, match="2 stacks run here: say which one, with --url"):
+    with pytest.raises(CommandError, match="2 stacks run here: say which one, with --url"):
         registry.choose_stack((_stack(tmp_path / ".a", 1), _stack(tmp_path / ".b", 2)), tmp_path)
 
 
@@ -67,6 +67,6 @@ def test_the_running_stacks_archive_is_read_from_anywhere(tmp_path: Path, monkey
     (folder / "archive").mkdir(parents=True)
     with registry.register_stack(_stack(folder)):
         assert archive_environ(None)["ARCHIVE_URL"] == (folder / "archive").as_uri()
-    with pytest.raises(Complaint, match="holds no archive"):
+    with pytest.raises(CommandError, match="holds no archive"):
         archive_environ(None)
     assert os.environ.get("ARCHIVE_URL") is None

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.console import Complaint
+from cli.console import CommandError
 from cli.launcher import (
     LONGEST_PAUSE,
     STEADY_SECONDS,
     RestartBackoff,
     apply_unruled_writes,
-    is_unruled_writes_undecided,
+    are_unruled_writes_undecided,
 )
 from cli.stack.child import TERM_SECONDS
 from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, model_notice, plan_stack
@@ -148,23 +148,23 @@ def test_the_word_of_the_environment_stands_in_the_record(tmp_path: Path, word: 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_without_a_word_with_another_one_or_beside_a_spoiled_record_nothing_is_started(tmp_path: Path) -> None:
-    with pytest.raises(Complaint, match="UNRULED_WRITES") as caught:
+    with pytest.raises(CommandError, match="UNRULED_WRITES") as caught:
         apply_unruled_writes(_options(tmp_path, FOREIGN))
     assert all(word in caught.value.sentence for word in ("approve", "allow"))
-    with pytest.raises(Complaint, match="UNRULED_WRITES cannot be 'maybe'"):
+    with pytest.raises(CommandError, match="UNRULED_WRITES cannot be 'maybe'"):
         apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "maybe"}))
     (tmp_path / "tenant.json").write_text("{")
-    with pytest.raises(Complaint, match=r"tenant\.json cannot be read"):
+    with pytest.raises(CommandError, match=r"tenant\.json cannot be read"):
         apply_unruled_writes(_options(tmp_path, FOREIGN))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_it_is_asked_once_and_remembered_in_a_record_that_its_owner_may_edit(tmp_path: Path) -> None:
-    assert is_unruled_writes_undecided(_options(tmp_path, FOREIGN))
+    assert are_unruled_writes_undecided(_options(tmp_path, FOREIGN))
     apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "allow"}))
     record = tmp_path / "tenant.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "time_zone": "Europe/Rome"}))
-    assert not is_unruled_writes_undecided(_options(tmp_path, FOREIGN))
+    assert not are_unruled_writes_undecided(_options(tmp_path, FOREIGN))
     assert _said_by_record(apply_unruled_writes(_options(tmp_path, FOREIGN))) == "allow"
     apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "approve"}))
     assert json.loads(record.read_text())["time_zone"] == "Europe/Rome"
@@ -175,15 +175,15 @@ def test_it_is_asked_once_and_remembered_in_a_record_that_its_owner_may_edit(tmp
 def test_a_record_of_ones_own_says_it_itself(tmp_path: Path) -> None:
     """A second word beside it would be one too many."""
     own = {**FOREIGN, "TENANT_FILE": "/mine.json"}
-    assert not is_unruled_writes_undecided(_options(tmp_path, own))
+    assert not are_unruled_writes_undecided(_options(tmp_path, own))
     assert apply_unruled_writes(_options(tmp_path, own)).environ["TENANT_FILE"] == "/mine.json"
-    with pytest.raises(Complaint, match="TENANT_FILE"):
+    with pytest.raises(CommandError, match="TENANT_FILE"):
         apply_unruled_writes(_options(tmp_path, {**own, "UNRULED_WRITES": "allow"}))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_the_example_company_has_its_own_record_and_a_word_changes_it(tmp_path: Path) -> None:
-    assert not is_unruled_writes_undecided(_options(tmp_path, {}))
+    assert not are_unruled_writes_undecided(_options(tmp_path, {}))
     assert "TENANT_FILE" not in apply_unruled_writes(_options(tmp_path, {})).environ
     settled = apply_unruled_writes(_options(tmp_path, {"UNRULED_WRITES": "approve"}))
     assert _said_by_record(settled) == "approve"

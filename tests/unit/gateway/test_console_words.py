@@ -19,7 +19,7 @@ from services.gateway.features.console.views.evidence import (
     unenforced_policy,
     write_lines,
 )
-from services.gateway.features.console.views.replay import action_rows, replayed_turn, turn_stops
+from services.gateway.features.console.views.replay import action_rows, replayed_turn, timeline_turns
 from services.gateway.features.console.views.tasks import (
     DRY,
     format_dollars,
@@ -27,7 +27,7 @@ from services.gateway.features.console.views.tasks import (
     task_page,
     writes_in_doubt,
 )
-from services.gateway.features.console.views.timeline import build_stages, state_stops
+from services.gateway.features.console.views.timeline import build_stages, timeline_states
 from services.gateway.features.console.views.words import (
     PageClock,
     duration_words,
@@ -218,19 +218,19 @@ STORY = told(
 
 @pytest.mark.promise("console.timeline")
 def test_the_rail_tells_where_the_task_is_and_stands_when_its_events_have_left() -> None:
-    progress = {stop.word: stop.progress for stop in state_stops(STORY, record())}
+    progress = {stop.word: stop.progress for stop in timeline_states(STORY, record())}
     assert progress == {
         "DECOMPOSE": "done", "ASSESS": "done", "COMPUTE": "passed", "POLICY_CHECK": "done", "APPROVAL_GATE": "passed",
         "MUTATE": "now", "SCHEDULE_NOTIFY": "ahead", "COMPLETE": "ahead",
     }  # fmt: skip
     states: list[JsonValue] = ["DECOMPOSE", "ASSESS", "COMPLETE", "NOT_A_STATE"]
-    stops = state_stops([], record(TaskState.COMPLETED, states=states))
+    stops = timeline_states([], record(TaskState.COMPLETED, states=states))
     assert [stop.word for stop in stops if stop.progress == "done"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
 
 
 @each_row("state", [TaskState.FAILED, TaskState.CANCELED])
 def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
-    stops = state_stops(STORY, record(state))
+    stops = timeline_states(STORY, record(state))
     assert [stop.word for stop in stops if stop.progress == "bad"] == ["MUTATE"]
     assert not [stop for stop in stops if stop.progress in ("now", "ahead")]
 
@@ -311,6 +311,6 @@ def test_what_the_simulator_counts_is_named_in_words_and_says_how_it_moved() -> 
     results = SimpleNamespace(world=looks, action_log=(), failed_turns=(), turns_taken=1)
     run = cast("Run", SimpleNamespace(results=results, updates=()))
 
-    ((title, (count,)),) = replayed_turn(run, turn_stops(run), 1).counts
+    ((title, (count,)),) = replayed_turn(run, timeline_turns(run), 1).counts
 
     assert (title, *count) == ("Email", "Unread", 3, "-1")

@@ -47,7 +47,7 @@ class OneLine(deliveries.DeliveryQueue):
         self.settled: list[tuple[DeliveryProgress, deliveries.DeliveryStep, float]] = []
 
     @override
-    async def list_due(self, most: int, each: int) -> deliveries.DuePage:
+    async def list_due(self, most: int, each: int) -> deliveries.DueDeliveries:
         raise NotImplementedError
 
     @override
@@ -145,7 +145,7 @@ async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(
 
 async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
     lines = OneLine(DeliveryProgress(tries=5))
-    await _courier(lines, Answering(200)).count_own_failure(CLAIM)
+    await _courier(lines, Answering(200)).count_internal_failure(CLAIM)
     assert [(progress.tries, step) for progress, step, _ in lines.settled] == [(6, deliveries.DeliveryStep.OFF)]
 
 

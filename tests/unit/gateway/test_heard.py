@@ -6,8 +6,8 @@ from services.gateway.edge.errors import InvalidField
 from services.gateway.features.participation.service import (
     AssessorMessageKind,
     find_assessor_message,
-    parse_start,
-    parse_turn,
+    parse_start_message,
+    parse_turn_message,
 )
 from services.gateway.features.tasks.message import ClientMessage
 from shared.domain.exact_json import JsonObject, dumps
@@ -115,7 +115,7 @@ def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessa
 )
 def test_a_start_that_cannot_be_read_names_its_field_and_tells_no_value(wrong: JsonObject, field: str) -> None:
     with pytest.raises(InvalidField) as refused:
-        parse_start({**START, **wrong})
+        parse_start_message({**START, **wrong})
 
     assert refused.value.field.startswith(field)
     assert SECRET[:16] not in str(refused.value)
@@ -123,12 +123,12 @@ def test_a_start_that_cannot_be_read_names_its_field_and_tells_no_value(wrong: J
 
 @pytest.mark.promise("participant.shapes")
 def test_a_start_needs_no_summary_of_the_world() -> None:
-    assert parse_start(START).api_key == SECRET
-    assert parse_start(_bare(START)).ues_url == "http://127.0.0.1:8080"
+    assert parse_start_message(START).api_key == SECRET
+    assert parse_start_message(_bare(START)).ues_url == "http://127.0.0.1:8080"
 
 
 @pytest.mark.promise("participant.turn")
 @each_row("wrong", [{"turn_number": 0}, {"turn_number": "x"}, {"current_time": "noon"}])
 def test_a_turn_that_cannot_be_read_names_its_field(wrong: JsonObject) -> None:
     with pytest.raises(InvalidField, match=f"turn_start.{next(iter(wrong))}"):
-        parse_turn({**TURN, **wrong})
+        parse_turn_message({**TURN, **wrong})

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 import httpx
 from redis.asyncio import Redis
 
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from cli.gateway.client import GatewayClient, path_of
 from cli.gateway.messages import OutgoingMessage, Speaker
 from cli.launcher import Stack, run_stack
@@ -87,7 +87,7 @@ class BurstFigures(NamedTuple):
 
 
 async def measure_burst(plan: BurstPlan) -> BurstFigures:
-    """Raises ``Complaint`` if the stack cannot be had; ``TimeoutError`` if the burst does not drain."""
+    """Raises ``CommandError`` if the stack cannot be had; ``TimeoutError`` if the burst does not drain."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with run_stack(_options(Path(folder), plan)) as stack, _redis_of(stack) as (state, queue):
             flood, quiet = await _headers(stack, _FLOOD), await _headers(stack, _QUIET)
@@ -198,7 +198,7 @@ class _Burst:
         """Whether the task was accepted."""
         try:
             await self._flood.send_message(OutgoingMessage(one.text, _SPEAKER))
-        except Complaint:
+        except CommandError:
             return False
         return True
 
@@ -211,7 +211,7 @@ class _Burst:
                     asked.append(await _ask(self._quiet))
             except TimeoutError:
                 asked.append(QuietTask(_LONGEST_SECONDS, _LONGEST_SECONDS))
-            except Complaint as refused:
+            except CommandError as refused:
                 err.print(str(refused), style="dim")
             await asyncio.sleep(_QUIET_PAUSE)
         return asked

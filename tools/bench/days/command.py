@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, err, out, print_json
+from cli.console import CommandError, err, out, print_json
 from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.core.days.generation import generated_day
 from services.assessor.generating import write_day
@@ -42,7 +42,7 @@ def days_command(
     try:
         figures = asyncio.run(measure_days(seed, count, planner=planner))
     except SimulatorFailed as error:
-        raise Complaint(f"No simulator can be had: {error}") from error
+        raise CommandError(f"No simulator can be had: {error}") from error
     if as_json:
         print_json(dumps(figures))
     else:
@@ -54,7 +54,7 @@ def days_command(
 
 
 async def measure_days(seed: str, count: int, *, planner: bool) -> JsonObject:
-    """Shares of the points by day and participant, and the planner's calls. Raises ``Complaint``."""
+    """Shares of the points by day and participant, and the planner's calls. Raises ``CommandError``."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         root = Path(folder, "scenarios")
         days = {day.scenario_id: day for day in (generated_day(seed, number) for number in range(count))}

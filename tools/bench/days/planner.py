@@ -9,7 +9,7 @@ from typing import NamedTuple
 import httpx
 
 from cli.assess.assessor import RunParameters, connect_assessor, run_assessment
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from cli.launcher import run_stack
 from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.assessment.messages import Update
@@ -36,7 +36,7 @@ class MeasuredDay(NamedTuple):
 
 
 async def measure_planner(scenarios: Path, names: Iterable[str], stack_folder: Path) -> dict[str, MeasuredDay]:
-    """One stack for all days, one after another. Raises ``Complaint``."""
+    """One stack for all days, one after another. Raises ``CommandError``."""
     kept = {name: value for name, value in os.environ.items() if name not in (*_FROM_ELSEWHERE, *_MODEL)}
     options = StackOptions(stack_folder, kept, port=free_ports(1)[0])
     measured: dict[str, MeasuredDay] = {}
@@ -75,7 +75,7 @@ async def _tasks(gateway: str) -> list[JsonObject]:
         while True:
             answer = await http.get("/v1/tasks", params={"pageSize": _PAGE, **({"pageToken": token} if token else {})})
             if not answer.is_success:
-                raise Complaint(f"The gateway does not list its tasks ({answer.status_code}).", answer.text[:500])
+                raise CommandError(f"The gateway does not list its tasks ({answer.status_code}).", answer.text[:500])
             page = loads_object(answer.content)
             tasks = page.get("tasks")
             found += [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
@@ -93,8 +93,8 @@ def _turn(task: JsonObject) -> MeasuredTurn:
 
 
 def _count(spent: JsonObject, name: str) -> int:
-    """Raises ``Complaint``: a figure that is not there is not 0."""
+    """Raises ``CommandError``: a figure that is not there is not 0."""
     value = spent.get(name)
     if not isinstance(value, int | Decimal):
-        raise Complaint(f"A turn's task does not tell its {name}.")
+        raise CommandError(f"A turn's task does not tell its {name}.")
     return int(value)

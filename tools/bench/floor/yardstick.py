@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from cli.console import Complaint
+from cli.console import CommandError
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.process import parent_death_hook
 from tools.bench.overhead.spending import OfRedis
@@ -30,7 +30,7 @@ class FloorCosts(NamedTuple):
 
 
 class Yardstick:
-    """Raises ``Complaint`` if the floor's process ends before its answer."""
+    """Raises ``CommandError`` if the floor's process ends before its answer."""
 
     def __init__(self, process: asyncio.subprocess.Process, redis: Redis) -> None:
         self._process, self._redis = process, redis
@@ -60,7 +60,7 @@ class Yardstick:
         async with asyncio.timeout(_SECONDS):
             line = await self._process.stdout.readline()
         if not line:
-            raise Complaint("The floor's worker ended; what it said stands above.")
+            raise CommandError("The floor's worker ended; what it said stands above.")
         return line
 
 

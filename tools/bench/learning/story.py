@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import httpx
 
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import send_and_follow_turn
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView
@@ -71,7 +71,7 @@ class LearningStory(NamedTuple):
 
 
 async def tell_story() -> LearningStory:
-    """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
+    """Raises ``CommandError`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with run_stack(_options(Path(folder))) as stack, connect_gateway(stack.url("gateway")) as client:
             return await _Story(stack, client).tell()
@@ -92,7 +92,7 @@ class _Story:
         bandit = (await self._status())["bandit"]
         failed, _ = await self._carry_out(_FLAG.format(_REFUSED))
         if failed.state == "completed":
-            raise Complaint(f"Flagging {_REFUSED} should have been refused.")
+            raise CommandError(f"Flagging {_REFUSED} should have been refused.")
         _, events = await self._carry_out(_FLAG.format(_FINE))
         p50, p99 = await self._status_times()
         arms = bandit.get(KIND) if isinstance(bandit, dict) else None

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.messages import OutgoingMessage, Speaker
 from cli.launcher import Stack, run_stack
@@ -71,7 +71,7 @@ class RoundCosts(NamedTuple):
 
 
 async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
-    """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
+    """Raises ``CommandError`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with AsyncExitStack() as open_:
             model = await open_.enter_async_context(canned_model())
@@ -201,8 +201,8 @@ class _Load:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._at_once):
                     group.create_task(self._one_after_another(waiting))
-        except* Complaint as problems:
-            raise Complaint(str(problems.exceptions[0])) from problems
+        except* CommandError as problems:
+            raise CommandError(str(problems.exceptions[0])) from problems
         ended = asyncio.get_running_loop().time()
         async with asyncio.timeout(_SETTLED_SECONDS):
             while await self._count_unsettled():  # noqa: ASYNC110  # what other processes do
@@ -215,7 +215,7 @@ class _Load:
             async with asyncio.timeout(_SETTLED_SECONDS):
                 state = await self._end_of(accepted.id)
             if state != "completed":
-                raise Complaint(f"{each.text!r} ended {state}")
+                raise CommandError(f"{each.text!r} ended {state}")
 
     async def _count_unsettled(self) -> int:
         """Ended tasks that are still to be archived, learned or remembered, or whose facts are to be found."""

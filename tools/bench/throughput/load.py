@@ -11,7 +11,7 @@ from random import Random
 from time import perf_counter
 from typing import NamedTuple
 
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from cli.launcher import Stack
 from shared.domain.exact_json import Json, to_exact
 from tools.bench.gateway.client import BenchConnection, encode_request, open_connections
@@ -71,7 +71,7 @@ class ThroughputPlan(NamedTuple):
 
 
 async def measure(plan: ThroughputPlan, cores: int) -> list[CellFigures]:
-    """Raises ``Complaint`` if something does not start, or a task does not end as it should."""
+    """Raises ``CommandError`` if something does not start, or a task does not end as it should."""
     found = await _measure_speeds(plan, cores) if plan.speeds else []
     for executors in (1, 2) if plan.bound else ():
         cell = LoadCell(1.0, _FEW_SLOTS * 2 * executors, plan.bound * executors)
@@ -119,7 +119,9 @@ async def _play(subject: Subject, cell: LoadCell, texts: Iterator[str], cores: i
             began = perf_counter()
             answer = await connection.ask(_request(text))
             if b"TASK_STATE_COMPLETED" not in answer:
-                raise Complaint(f"{subject.name}: {text!r} did not end well.", answer[-500:].decode(errors="replace"))
+                raise CommandError(
+                    f"{subject.name}: {text!r} did not end well.", answer[-500:].decode(errors="replace")
+                )
             took.append((perf_counter() - began) * 1000)
 
     async def watch_memory() -> None:

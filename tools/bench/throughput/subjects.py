@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from cli.console import Complaint, err
+from cli.console import CommandError, err
 from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from shared.domain.words import Strategy
@@ -88,7 +88,7 @@ async def other_agents(company_url: str, seconds: float, *, langgraph: bool) -> 
             try:
                 await await_open(port, process)
             except (TimeoutError, ChildProcessError) as problem:
-                raise Complaint(f"{name} did not start: {problem}") from problem
+                raise CommandError(f"{name} did not start: {problem}") from problem
             found.append(Subject(name, port, [process.pid], [process.pid]))
         yield found
 

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from cli.console import Complaint, err, out, print_json
+from cli.console import CommandError, err, out, print_json
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy
 from tools.bench.worth.plot import CannotPlotWorth, plot_worth
@@ -56,7 +56,7 @@ def worth_command(
         if plot is not None:
             plot_worth(figures, plot)
     except CannotPlotWorth as problem:
-        raise Complaint(str(problem)) from problem
+        raise CommandError(str(problem)) from problem
     if as_json:
         print_json(dumps(figures))
     else:
@@ -69,10 +69,10 @@ def worth_command(
 
 
 def run_plays(asked: Sequence[str]) -> JsonObject:
-    """The figures, from a process of its own: the command line starts without the worker. Raises `Complaint`."""
+    """The figures, from a process of its own: the command line starts without the worker. Raises `CommandError`."""
     ended = subprocess.run(  # noqa: S603 - our own module
         [sys.executable, "-m", "tools.bench.worth", *asked], stdout=subprocess.PIPE, text=True, check=False
     )
     if ended.returncode:
-        raise Complaint("Playing the tasks ended with an error, which stands above.")
+        raise CommandError("Playing the tasks ended with an error, which stands above.")
     return loads_object(ended.stdout.strip().splitlines()[-1])

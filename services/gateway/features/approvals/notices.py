@@ -72,7 +72,7 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
 def notice_headline(news: ApprovalNews) -> str:
     """One sentence on what happened to the approval, without any of the task's content."""
     approval, record = news.question
-    who, what = _name_decider(approval), f"Approval {approval.approval_id}"
+    who, what = _describe_decider(approval), f"Approval {approval.approval_id}"
     match news.event:
         case NoticeEvent.WAITING:
             return f"{what} asked by {record.requester.id} waits for {who}, until {_format_time(approval.deadline)}."
@@ -163,7 +163,7 @@ def _cut_text(text: str) -> str:
     return hidden if len(hidden) <= _TEXT else f"{hidden[:_TEXT]}..."
 
 
-def _name_decider(approval: Approval) -> str:
+def _describe_decider(approval: Approval) -> str:
     who = decider(approval.level)
     return who if approval.needed == 1 else f"{who} ({approval.needed} different people)"
 

@@ -105,7 +105,7 @@ class OverviewPage(PageGroup):
         )
         if not visitor.has_any_role(Role.OPERATOR):
             return seen
-        failing = await services.webhooks.failing(caller) if services.webhooks.are_offered else ()
+        failing = await services.webhooks.failing_deliveries(caller) if services.webhooks.are_offered else ()
         return seen._replace(
             state=await services.tenants.state(caller.tenant, now),
             spent=health.drop_unbegun_day(
@@ -127,7 +127,7 @@ class OverviewPage(PageGroup):
 
 class WebhookPage(PageGroup):
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        failing = await self._context.services.webhooks.failing(visitor.caller)
+        failing = await self._context.services.webhooks.failing_deliveries(visitor.caller)
         tabs = visible_tabs((*OPERATIONS, WEBHOOKS), visitor)
         return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 

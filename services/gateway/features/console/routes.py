@@ -23,7 +23,12 @@ from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
 from services.gateway.features.console.views.approvals import approval_page, summarize_calls
-from services.gateway.features.console.views.replay import replayed_turn, sorted_criteria, turn_stops, turn_stops_near
+from services.gateway.features.console.views.replay import (
+    replayed_turn,
+    sorted_criteria,
+    timeline_turns,
+    timeline_turns_near,
+)
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 
@@ -91,7 +96,7 @@ class AssessmentPages(PageGroup):
         if not 1 <= which <= len(kept.assessment.runs):
             raise errors.UnknownAssessment(f"run {which}")
         run = kept.assessment.runs[which - 1]
-        stops = turn_stops(run)
+        stops = timeline_turns(run)
         turn = replayed_turn(run, stops, _parse_count(request.query_params.get("turn", "")))
         return await self._context.render_page(
             request,
@@ -101,7 +106,7 @@ class AssessmentPages(PageGroup):
             place=f"{_PLACE}/{kept.card.assessment_id}",
             run=run,
             which=which,
-            stops=turn_stops_near(stops, turn.stop.turn),
+            stops=timeline_turns_near(stops, turn.stop.turn),
             last=stops[-1].turn,
             turn=turn,
             criteria=sorted_criteria(run),

@@ -84,7 +84,7 @@ def _cookie_key(secret: str) -> str:
     return keys.console_key(_derive_key(secret, b"name").hex())
 
 
-def _encryption_of(secret: str) -> Fernet:
+def _session_cipher(secret: str) -> Fernet:
     return Fernet(urlsafe_b64encode(_derive_key(secret, b"seal")))
 
 
@@ -130,7 +130,7 @@ class ConsoleSessions(ScriptedStore):
         """
         await self._find_caller(credential)
         secret = token_urlsafe(32)
-        sealed = _encryption_of(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
+        sealed = _session_cipher(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
         await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
         return secret
 
@@ -161,7 +161,7 @@ class ConsoleSessions(ScriptedStore):
         if sealed is None:
             return None
         try:
-            return SignInCredential(**json.loads(_encryption_of(secret).decrypt(str(sealed).encode())))
+            return SignInCredential(**json.loads(_session_cipher(secret).decrypt(str(sealed).encode())))
         except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
             return None
 

@@ -18,7 +18,7 @@ from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import quote_id, redirect_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence, tasks as views
-from services.gateway.features.console.views.timeline import TimedEvents, build_stages, state_stops
+from services.gateway.features.console.views.timeline import TimedEvents, build_stages, timeline_states
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.service import ends_task
@@ -156,7 +156,7 @@ class TaskPages(PageGroup):
             status,
             record=record,
             one=views.task_page(record, self._context.inbox_cache.clock()),
-            stops=state_stops(told, record),
+            stops=timeline_states(told, record),
             stages=build_stages(told),
             writes=evidence.write_lines(audit_rows(kept, "") if kept else rows_from_record(record), grounds),
             policy=evidence.policy_evidence(record),

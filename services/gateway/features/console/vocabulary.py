@@ -22,7 +22,7 @@ VOCABULARY: Mapping[str, object] = {
     "level_title": approvals.level_title,
     "number": assessments.format_number,
     "outcomes": memory.OUTCOMES,
-    "passes_text": assessments.passes_text,
+    "passes_text": assessments.pass_chances_text,
     "points_of": assessments.score_row,
     "process_title": tasks.process_title,
     "read_fields": approvals.result_rows,

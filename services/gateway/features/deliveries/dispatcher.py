@@ -151,6 +151,6 @@ class DeliveryLoop:
 
     async def _note_failure(self, claim: ClaimedDelivery) -> None:
         try:
-            await self._service.count_own_failure(claim)
+            await self._service.count_internal_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again
             log.exception("delivery_failure_not_noted", tenant=claim.tenant)

@@ -30,7 +30,7 @@ class DueDelivery(NamedTuple):
     score: str
 
 
-class DuePage(NamedTuple):
+class DueDeliveries(NamedTuple):
     """The lines that are due. ``next_in``: the seconds until another line will be; None if there is none."""
 
     due: Sequence[DueDelivery]
@@ -84,7 +84,7 @@ class DeliveryStep(StrEnum):
 class DeliveryQueue(Protocol):
     """The durable queue of deliveries. One process at a time has a line. All methods may raise ``StoreUnavailable``."""
 
-    async def list_due(self, most: int, each: int) -> DuePage:
+    async def list_due(self, most: int, each: int) -> DueDeliveries:
         """The due lines, the longest due first: at most ``most`` of each partition, and ``each`` of each tenant."""
 
     async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:

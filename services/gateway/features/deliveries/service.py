@@ -119,7 +119,7 @@ class DeliveryService:
             claim, work = claim._replace(token=token), work._replace(progress=progress)
         await self._queue.store_result(claim, work, _progress_after_all(work), deliveries.DeliveryStep.DONE, 0)
 
-    async def count_own_failure(self, claim: deliveries.ClaimedDelivery) -> None:
+    async def count_internal_failure(self, claim: deliveries.ClaimedDelivery) -> None:
         """Count an internal error of this process as a failed try, so that no line is tried for ever."""
         work = await self._queue.read(claim)
         if work is None:

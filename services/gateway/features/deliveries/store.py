@@ -51,12 +51,14 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         arguments = [keys.pack(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
-    async def list_due(self, most: int, each: int) -> deliveries.DuePage:
+    async def list_due(self, most: int, each: int) -> deliveries.DueDeliveries:
         calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due = chain.from_iterable(_parse_due_lines(reply[1:]) for reply in replies)
-        return deliveries.DuePage(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
+        return deliveries.DueDeliveries(
+            sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None
+        )
 
     async def claim(
         self, due: Sequence[deliveries.DueDelivery], seconds: float
@@ -99,7 +101,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         seconds: float,
     ) -> str:
         if progress.tries or progress.disabled:  # before it is settled: what dies in between is tried, and noted, again
-            await self._failing.note(claim.tenant, claim.member, _build_failing(work, progress))
+            await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))
         place = _line_keys(keys.unpack_delivery(claim.member))
         arguments = [
             claim.member,
@@ -112,7 +114,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         places = [place.deliveries, place.hash, place.events]
         token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
         if work.progress.tries and not (progress.tries or progress.disabled):
-            await self._failing.forget(claim.tenant, claim.member)
+            await self._failing.remove(claim.tenant, claim.member)
         if step is deliveries.DeliveryStep.OFF:
             self._meter.add(names.WEBHOOKS_OFF)
         return token

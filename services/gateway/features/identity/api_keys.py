@@ -204,7 +204,7 @@ def _read_credential(headers: Mapping[str, str]) -> str | None:
     return headers.get("x-api-key")
 
 
-class EitherIdentity(identity.Identity):
+class KeyOrTokenIdentity(identity.Identity):
     def __init__(self, keys: identity.Identity, tokens: identity.Identity) -> None:
         self._keys, self._tokens = keys, tokens
 

@@ -49,7 +49,7 @@ class Identity(Protocol):
         """
         if authenticated is None:
             raise Unauthenticated("nobody checked who sends the request")
-        check_claim(authenticated.principal, metadata)
+        check_claimed_principal(authenticated.principal, metadata)
         return authenticated
 
     async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":  # noqa: ARG002  uncounted
@@ -126,7 +126,7 @@ def claimed_principal(metadata: JsonObject) -> Principal:
     )
 
 
-def check_claim(principal: Principal, metadata: JsonObject) -> None:
+def check_claimed_principal(principal: Principal, metadata: JsonObject) -> None:
     """Raises ``InvalidField`` if the request's metadata claims another principal than its credential's."""
     claimed = object_at(metadata, "principal", _PATH).get("id")
     if claimed not in (None, principal.id):

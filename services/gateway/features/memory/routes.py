@@ -48,14 +48,12 @@ class MemoryEndpoints:
         """Request that memory is deleted: ``scope`` is entity, session or tenant, ``subject`` names which one."""
         request = memory.parse_forget_request(call.body, call.caller, datetime.now(UTC), token_hex(16))
         await self._forgets.submit(request)  # a learner does it soon: ``progress`` tells how far it is
-        return memory.describe_forget_request(request)
+        return memory.forget_request_view(request)
 
     async def requests(self, call: ApiCall) -> JsonValue:
         """List the requests to forget, the newest first."""
         return {
-            "requests": [
-                memory.describe_forget_request(one) for one in await self._forgets.requests_of(call.caller.tenant)
-            ]
+            "requests": [memory.forget_request_view(one) for one in await self._forgets.requests_of(call.caller.tenant)]
         }
 
     async def progress(self, call: ApiCall) -> JsonValue:
@@ -64,4 +62,4 @@ class MemoryEndpoints:
         found = await self._forgets.find(call.caller.tenant, request_id)
         if found is None:
             raise NotFound(f"request to forget {request_id!r}")
-        return memory.describe_forget_request(found)
+        return memory.forget_request_view(found)

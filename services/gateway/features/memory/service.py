@@ -47,7 +47,7 @@ def facts_view(memory: TenantMemory) -> dict[str, JsonValue]:
 
 
 def entities_view(memory: TenantMemory) -> dict[str, JsonValue]:
-    return {"entities": [_describe_entity(thing) for thing in memory.linked_entities]}
+    return {"entities": [_describe_entity(linked) for linked in memory.linked_entities]}
 
 
 def accuracy_view(memory: TenantMemory) -> dict[str, JsonValue]:
@@ -56,7 +56,7 @@ def accuracy_view(memory: TenantMemory) -> dict[str, JsonValue]:
     return {"accuracy": [_describe_accuracy(process, kind, row) for (process, kind), row in rows]}
 
 
-def describe_forget_request(request: ForgetRequest) -> dict[str, JsonValue]:
+def forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
     said: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
     return said
 
@@ -66,10 +66,10 @@ def _describe_fact(fact: KnownFact) -> JsonValue:
     return {**said, "holds": fact.superseded_at is None}
 
 
-def _describe_entity(thing: LinkedEntity) -> JsonValue:
-    said: dict[str, JsonValue] = thing.entity.model_dump(mode="json", exclude={"v"})
-    tasks: list[JsonValue] = [task.model_dump(mode="json", exclude={"v"}) for task in thing.links.tasks]
-    return {**said, "together": list(thing.links.together), "tasks": tasks}
+def _describe_entity(linked: LinkedEntity) -> JsonValue:
+    said: dict[str, JsonValue] = linked.entity.model_dump(mode="json", exclude={"v"})
+    tasks: list[JsonValue] = [task.model_dump(mode="json", exclude={"v"}) for task in linked.links.tasks]
+    return {**said, "together": list(linked.links.together), "tasks": tasks}
 
 
 def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:

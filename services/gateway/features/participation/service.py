@@ -47,7 +47,7 @@ class Participation(Contract):
     turns: int = 0  # the highest turn that was begun
 
 
-class BegunByOther(Exception):
+class BegunByAnotherCaller(Exception):
     """Another principal's assessment already runs in the session; nothing was stored."""
 
 
@@ -61,7 +61,7 @@ class Participations(Protocol):
     async def begin(self, tenant: str, begun: Participation, api_key: str) -> Participation:
         """Store an assessment as its session's, and as its caller's latest; it replaces the caller's earlier one there.
 
-        ``api_key``: the world's key, which is stored encrypted. Raises ``BegunByOther``.
+        ``api_key``: the world's key, which is stored encrypted. Raises ``BegunByAnotherCaller``.
         """
 
     async def find(self, tenant: str, session_id: str) -> Participation | None: ...
@@ -110,21 +110,21 @@ def find_assessor_message(message: ClientMessage) -> AssessorMessage | None:
         None if message.solver else next(filter(None, map(_parse_assessor_message, _message_objects(message))), None)
     )
     if found is None or found.kind is not AssessorMessageKind.START:
-        _check_no_key(message, "task" if message.solver else "message.parts")
+        _check_no_key_in_text(message, "task" if message.solver else "message.parts")
     return found
 
 
-def parse_start(data: JsonObject) -> AssessmentStart:
+def parse_start_message(data: JsonObject) -> AssessmentStart:
     """Parse a start message; raises ``InvalidField``, without the invalid values."""
-    start = _validate(AssessmentStart, {"initial_state_summary": {}, **data})
+    start = _validate_message(AssessmentStart, {"initial_state_summary": {}, **data})
     if not (start.api_key.isascii() and start.api_key.isprintable() and 0 < len(start.api_key) <= 4096):
         raise InvalidField(f"{AssessorMessageKind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
     return start
 
 
-def parse_turn(data: JsonObject) -> TurnStart:
+def parse_turn_message(data: JsonObject) -> TurnStart:
     """Parse a turn message; raises ``InvalidField``."""
-    return _validate(TurnStart, data)
+    return _validate_message(TurnStart, data)
 
 
 def _message_objects(message: ClientMessage) -> list[JsonObject]:
@@ -161,14 +161,14 @@ def _guess_assessor_message(data: JsonObject) -> AssessorMessage | None:
     return None
 
 
-def _check_no_key(message: ClientMessage, field: str) -> None:
+def _check_no_key_in_text(message: ClientMessage, field: str) -> None:
     for written in (message.whole_text, dumps(message.metadata)):
         if _KEY.search(written) and _STARTS.search(written):
             found = f"there seems to be an {AssessorMessageKind.START} in it, with a key"
             raise InvalidField(field, f"{found}: send it as one data part, or as JSON alone")
 
 
-def _validate(shape: type[_T], data: JsonObject) -> _T:
+def _validate_message(shape: type[_T], data: JsonObject) -> _T:
     kind: Json = shape.model_fields["message_type"].default
     try:
         return shape.model_validate(to_json_values({"message_type": kind, **data}))
@@ -230,17 +230,17 @@ class ParticipationService:
             return message
         check_client(caller)
         if found.kind is AssessorMessageKind.START:
-            return await self._begin(found, message, caller)
-        running = await self._find_running(message, caller)
+            return await self._begin_assessment(found, message, caller)
+        running = await self._find_running_assessment(message, caller)
         if found.guessed and running is None:
             return message
         if found.kind is AssessorMessageKind.COMPLETE:
-            return await self._complete(message, caller, running)
+            return await self._complete_assessment(message, caller, running)
         return await self._take_turn(found, message, caller, running)
 
-    async def _begin(self, found: AssessorMessage, message: ClientMessage, caller: Caller) -> TaskRecord:
+    async def _begin_assessment(self, found: AssessorMessage, message: ClientMessage, caller: Caller) -> TaskRecord:
         """Begin an assessment. Without a context id it gets a session of its own, and ends the caller's earlier one."""
-        start, now = parse_start(found.data), self._clock()
+        start, now = parse_start_message(found.data), self._clock()
         self._check_world_url(start.ues_url)
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or session_without_context(caller, name)
@@ -256,10 +256,10 @@ class ParticipationService:
         )
         try:
             begun = await kept.begin(caller.tenant, begun, start.api_key)
-        except BegunByOther:
+        except BegunByAnotherCaller:
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
         if before and before.assessment != begun.assessment and _is_replaced(before, caller, begun):
-            await self._end(before, caller)
+            await self._end_assessment(before, caller)
         return self._taskless_answer(message, caller, session, BEGUN)
 
     async def _take_turn(
@@ -269,7 +269,7 @@ class ParticipationService:
 
         If these cannot be read, it returns a failed task with the reason.
         """
-        turn = parse_turn(found.data)
+        turn = parse_turn_message(found.data)
         if running is None or not await self._kept.renew(caller.tenant, running, turn.turn_number):
             raise Unsupported(_NO_ASSESSMENT)
         practice = build_practice(turn.turn_number, turn.current_time, running.first)
@@ -288,14 +288,16 @@ class ParticipationService:
             same_as=f"{running.assessment}:{turn.turn_number}",
         )
 
-    async def _complete(self, message: ClientMessage, caller: Caller, running: Participation | None) -> TaskRecord:
+    async def _complete_assessment(
+        self, message: ClientMessage, caller: Caller, running: Participation | None
+    ) -> TaskRecord:
         """End an assessment, if it still runs, and confirm it."""
         if running:
-            await self._end(running, caller)
+            await self._end_assessment(running, caller)
         session = running.session_id if running else message.session_id
         return self._taskless_answer(message, caller, session or self._new_id(), OVER)
 
-    async def _end(self, participation: Participation, caller: Caller) -> None:
+    async def _end_assessment(self, participation: Participation, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
         await self._kept.drop(caller.tenant, participation)
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
@@ -304,7 +306,7 @@ class ParticipationService:
                 turn = cancel_turn(record, caller, IntakeTime(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
-    async def _find_running(self, message: ClientMessage, caller: Caller) -> Participation | None:
+    async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> Participation | None:
         """The caller's assessment in the message's context, or the latest one if the message has no context id."""
         if message.session_id is None:
             return await self._kept.latest(caller.tenant, caller.principal.id)

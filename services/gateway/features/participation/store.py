@@ -6,7 +6,7 @@ from typing import cast
 from redis.asyncio import Redis
 
 from services.gateway.features.participation.service import (
-    BegunByOther,
+    BegunByAnotherCaller,
     Participation,
     Participations,
     UndecryptableKey,
@@ -25,7 +25,7 @@ class RedisParticipations(Participations):
     async def begin(self, tenant: str, begun: Participation, api_key: str) -> Participation:
         stored = begun.model_copy(update={"sealed_key": self._seal.encrypt(api_key)})
         if not await self._write_row(tenant, begun, json=stored.model_dump_json()):
-            raise BegunByOther
+            raise BegunByAnotherCaller
         pointer = participant_key(tenant, begun.caller)
         await self._scripts.command("SET", pointer, begun.session_id, "EX", self._seconds)
         return stored

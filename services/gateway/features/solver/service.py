@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import json_type_name, list_at, required_id_at, text_at
-from services.gateway.features.tasks.message import ClientMessage, policy_document
+from services.gateway.features.tasks.message import ClientMessage, read_policy_document
 from shared.contracts.policy_document import BadPolicyDocument, read_rules, rules_in_text
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, as_text, digest, dumps, loads
@@ -75,7 +75,7 @@ def _find_answers(text: str, wanted: Format) -> tuple[str, ...]:
         case "single":
             return _single_answer(text)
         case "json":
-            return _whole_json(text) or _list_items(text)
+            return _answers_of_json(text) or _list_items(text)
         case "list":
             return _list_items(text)
 
@@ -113,7 +113,7 @@ def _single_answer(text: str) -> tuple[str, ...]:
     return (as_text(array[0]),) if isinstance(array, list) and len(array) == 1 else (text,)
 
 
-def _whole_json(text: str) -> tuple[str, ...]:
+def _answers_of_json(text: str) -> tuple[str, ...]:
     value = _parse_json(text)
     if isinstance(value, list):
         return tuple(map(as_text, value))
@@ -182,7 +182,7 @@ def parse_solver_call(body: JsonObject) -> SolverCall:
         message_id=None,
         text=f"{task}\n\n{context}" if context else task,
         data=(),
-        policy_doc=policy_document(policy, "policy_doc"),
+        policy_doc=read_policy_document(policy, "policy_doc"),
         tools_endpoint=None,
         metadata={},
         solver=solver,

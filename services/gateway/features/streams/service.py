@@ -10,7 +10,7 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import EventPlace, Resumption, SeenEvents, Snapshot, TasklessReply
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.service import TaskService, Ticket, ends_task, is_end_of
+from services.gateway.features.tasks.service import AcceptedMessage, TaskService, ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import Dialect, TaskState
 from shared.ports.tasks import EventsLost, TaskSnapshot
@@ -76,7 +76,7 @@ class TaskStream:
     shown_id: str
     beginning: StreamStart
     end: StreamEnd
-    ticket: Ticket | None = None
+    ticket: AcceptedMessage | None = None
     newest: TaskRecord | None = None
 
     async def updates(self) -> AsyncGenerator[NumberedUpdate, None]:

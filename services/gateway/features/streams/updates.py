@@ -43,7 +43,7 @@ class EventPlace:
         return cls(int(ms), int(seq or 0))
 
     @property
-    def before(self) -> "EventPlace":
+    def previous(self) -> "EventPlace":
         """The last possible place before this one."""
         if self.seq:
             return EventPlace(self.ms, self.seq - 1)
@@ -62,7 +62,7 @@ class SeenEvents(NamedTuple):
     @property
     def read_after(self) -> str:
         """The stream id after which events are to be read."""
-        return str(self.place if self.part is None else self.place.before)
+        return str(self.place if self.part is None else self.place.previous)
 
     @property
     def event_id(self) -> str:

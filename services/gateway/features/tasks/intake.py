@@ -55,24 +55,24 @@ def decide_intake(message: ClientMessage, caller: Caller, found: FoundTask, mome
     names, known = naming_of(message.dialect), found.record
     same = digest(["same", found.key.fingerprint]) if message.same_as else None
     dedupe = same or names.dedupe_key(message, found, moment.fresh_id)
-    arrival = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
+    incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if known is None:
         check_client(caller)
-        return arrival.begin_task(names.ids_of_new_task(arrival, found))
-    if arrival.turn_id in (*known.turns_done, found.signalled):
-        return JoinTurn(known, arrival.turn_id)
+        return incoming.begin_task(names.ids_of_new_task(incoming, found))
+    if incoming.turn_id in (*known.turns_done, found.signalled):
+        return JoinTurn(known, incoming.turn_id)
     decision = parse_decision(message) if known.state is TaskState.INPUT_REQUIRED else None
     if not (decision and may_decide(caller.principal, known)):
         _check_is_requester(message, caller, known)
     if not decision:
         check_client(caller)
     if known.state.is_terminal:
-        return arrival.begin_task(names.ids_of_new_task(arrival, found))
+        return incoming.begin_task(names.ids_of_new_task(incoming, found))
     if message.session_id not in (None, known.session_id):
         raise InvalidField(names.session_field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
-    turn = arrival.build_turn(known.task_id).model_copy(update={"files": _sent_files(message)})
+    turn = incoming.build_turn(known.task_id).model_copy(update={"files": _sent_files(message)})
     return (
-        SignalTurn(known, _as_decision(turn, decision, known)) if decision else AcceptTurn(known, turn, arrival.dedupe)
+        SignalTurn(known, _as_decision(turn, decision, known)) if decision else AcceptTurn(known, turn, incoming.dedupe)
     )
 
 
@@ -144,7 +144,7 @@ class ClientNaming:
         """The key by which a repeat of the message is recognised: its id; without one, no message is a repeat."""
         return digest(["a2a", found.key.fingerprint if message.message_id and not message.is_always_new else fresh_id])
 
-    def ids_of_new_task(self, arrival: _IncomingMessage, found: FoundTask) -> TaskIds:
+    def ids_of_new_task(self, incoming: _IncomingMessage, found: FoundTask) -> TaskIds:
         """The ids of the new task that a message begins.
 
         Raises ``NoVisibleTask`` if the message names a task that does not exist, ``TaskHasEnded`` for one that has
@@ -152,10 +152,10 @@ class ClientNaming:
         """
         if found.record is not None:
             raise TaskHasEnded(found.record.task_id, found.record.state.value)
-        if arrival.message.task_id:
-            raise NoVisibleTask(arrival.message.task_id)
-        session = arrival.message.session_id or derive_id("session", arrival.caller.tenant, arrival.dedupe)
-        return TaskIds(arrival.moment.fresh_id, session)
+        if incoming.message.task_id:
+            raise NoVisibleTask(incoming.message.task_id)
+        session = incoming.message.session_id or derive_id("session", incoming.caller.tenant, incoming.dedupe)
+        return TaskIds(incoming.moment.fresh_id, session)
 
 
 class LegacyNaming(ClientNaming):
@@ -173,13 +173,13 @@ class LegacyNaming(ClientNaming):
         return digest(["legacy", found.key.alias, found.key.fingerprint, found.answered])
 
     @override
-    def ids_of_new_task(self, arrival: _IncomingMessage, found: FoundTask) -> TaskIds:
+    def ids_of_new_task(self, incoming: _IncomingMessage, found: FoundTask) -> TaskIds:
         """As in ``ClientNaming``. A first task without session id gets its own id as one, made unique per caller."""
-        named, alias = arrival.message.session_id, found.key.alias
+        named, alias = incoming.message.session_id, found.key.alias
         if found.record is not None:
-            return TaskIds(arrival.moment.fresh_id, named or found.record.session_id)
+            return TaskIds(incoming.moment.fresh_id, named or found.record.session_id)
         return TaskIds(
-            alias, named or (caller_scoped_id(alias, arrival.caller) if arrival.caller.principal.verified else alias)
+            alias, named or (caller_scoped_id(alias, incoming.caller) if incoming.caller.principal.verified else alias)
         )
 
 

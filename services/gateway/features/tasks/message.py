@@ -78,7 +78,7 @@ def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
         task_id = id_at(message, "taskId", "message.taskId")
         session = id_at(message, "contextId", "message.contextId")
     metadata, parts = merged_metadata(params), list_at(message, "parts", "message.parts")
-    text, data, files = _sort_parts(parts)
+    text, data, files = _split_parts_by_kind(parts)
     return ClientMessage(
         dialect=dialect,
         task_id=task_id,
@@ -86,7 +86,7 @@ def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
         message_id=message_id,
         text=text,
         data=data,
-        policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
+        policy_doc=read_policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
         practice=_read_practice(metadata),
@@ -140,7 +140,7 @@ def _session_id(metadata: JsonObject, named: str | None, dialect: Dialect) -> st
     return in_metadata or named
 
 
-def _sort_parts(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
+def _split_parts_by_kind(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
     texts: list[str] = []
     data: list[JsonObject] = []
     files: list[ClientFile] = []
@@ -171,23 +171,23 @@ def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[
     )
 
 
-def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
+def read_policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
     """The policy document as sent; if floats would change its numbers, as JSON text. Raises ``InvalidField``."""
     if isinstance(value, dict):
-        return to_json_values(value) if _survives_floats(value) else dumps(value)
+        return to_json_values(value) if _is_exact_as_float(value) else dumps(value)
     if value is None or isinstance(value, str):
         return value or None
     raise InvalidField(path, f"must be a string or an object, not {json_type_name(value)}")
 
 
-def _survives_floats(value: Json) -> bool:
+def _is_exact_as_float(value: Json) -> bool:
     match value:
         case Decimal():
             return Decimal(repr(float(value))) == value
         case dict():
-            return all(_survives_floats(item) for item in value.values())
+            return all(_is_exact_as_float(item) for item in value.values())
         case list():
-            return all(_survives_floats(item) for item in value)
+            return all(_is_exact_as_float(item) for item in value)
         case _:
             return True
 

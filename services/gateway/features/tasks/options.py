@@ -27,23 +27,23 @@ class ListOptions(NamedTuple):
     artifacts: bool = False
 
 
-def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
+def read_send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
     """Parse the ``configuration`` of a message; raises ``InvalidField``.
 
     Raises ``UnsupportedContent`` if the worker can produce none of the accepted output modes.
     """
     if dialect is Dialect.LEGACY:
-        return SendOptions(history_length=history_length(params, "params.historyLength", dialect))
+        return SendOptions(history_length=read_history_length(params, "params.historyLength", dialect))
     said = object_at(params, "configuration", "configuration")
     _check_modes(said)
-    length = history_length(said, "configuration.historyLength", dialect)
+    length = read_history_length(said, "configuration.historyLength", dialect)
     if dialect is Dialect.A2A_1_0:
         _check_role(params)
         return SendOptions(not flag_at(said, "returnImmediately", "configuration.returnImmediately"), length)
     return SendOptions(flag_at(said, "blocking", "configuration.blocking"), length)
 
 
-def history_length(source: JsonObject, path: str, dialect: Dialect) -> int | None:
+def read_history_length(source: JsonObject, path: str, dialect: Dialect) -> int | None:
     """Parse ``historyLength``. None means all messages, in the early protocol none; in 0.3, zero means all, too."""
     length = count_at(source, "historyLength", path)
     if length is not None and length >= 2**31 and dialect is not Dialect.LEGACY:
@@ -51,7 +51,7 @@ def history_length(source: JsonObject, path: str, dialect: Dialect) -> int | Non
     return length if dialect is Dialect.A2A_1_0 else length or None
 
 
-def list_options(params: JsonObject) -> ListOptions:
+def read_list_options(params: JsonObject) -> ListOptions:
     """Parse the parameters of ListTasks; raises ``InvalidField``."""
     query = TaskQuery(
         session=id_at(params, "contextId", "contextId"),
@@ -60,7 +60,7 @@ def list_options(params: JsonObject) -> ListOptions:
         size=_page_size(params),
         token=text_at(params, "pageToken", "pageToken") or "",
     )
-    length = history_length(params, "historyLength", Dialect.A2A_1_0)
+    length = read_history_length(params, "historyLength", Dialect.A2A_1_0)
     return ListOptions(query, length, flag_at(params, "includeArtifacts", "includeArtifacts"))
 
 

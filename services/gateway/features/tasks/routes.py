@@ -8,7 +8,7 @@ from services.gateway.features.tasks.signals import TaskSignals, parse_resolutio
 from services.gateway.features.tasks.views import public_view
 
 
-def resolve_routes(signals: TaskSignals, notice: str, own: ApiRouterFactory) -> APIRouter:
+def write_resolution_routes(signals: TaskSignals, notice: str, own: ApiRouterFactory) -> APIRouter:
     async def resolve(call: ApiCall) -> Response:
         """Resolve a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it takes effect later."""
         record, heeded = await signals.resolve(call.path_value("task_id"), parse_resolution(call.body), call.caller)

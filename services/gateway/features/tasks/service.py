@@ -39,7 +39,7 @@ async def pass_message_on(message: ClientMessage, _: Caller) -> ClientMessage:
 _ASSESSED_SECONDS = 600.0  # an assessor asks for a turn's task only once
 
 
-class Ticket(NamedTuple):
+class AcceptedMessage(NamedTuple):
     """An accepted message: its task, and the turn that answers it.
 
     ``shown_id``: the task's id as the client knows it. ``key``: under which the client's receipt of the answer is
@@ -72,13 +72,13 @@ class TaskService:
         self._wait_seconds, self._shutdown = wait_seconds, shutdown or ShutdownState()
         self._read_assessment = read_assessment
 
-    async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
+    async def submit(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Store a message durably, a repeated one only once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
         meant = await self._read_assessment(message, caller)
         if isinstance(meant, TaskRecord):
-            return Ticket(meant, "", meant.task_id, is_reply=True)
+            return AcceptedMessage(meant, "", meant.task_id, is_reply=True)
         await self._rules.check(meant, caller)
         await self.files.keep(caller.tenant, meant.files)
         with suppress(TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
@@ -91,7 +91,7 @@ class TaskService:
             cause = f"session {meant.session_id or meant.task_id!r} belongs to another principal"
             raise InvalidField(naming_of(meant.dialect).session_field, cause) from None
 
-    async def _submit_once(self, message: ClientMessage, caller: Caller) -> Ticket:
+    async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Find the message's task, store what the message becomes, and record where the client's task id leads."""
         key = MessageKey(caller.tenant, message.task_id or "", fingerprint_of(message, caller))
         found = await self._find_task(key, caller) if message.task_id else FoundTask(key)
@@ -109,7 +109,7 @@ class TaskService:
         if record.task_id != key.alias and (known is None or record.accepted_at > known.accepted_at):
             await self._client_ids.note_task(key, record.task_id)
         answer_counts = naming_of(message.dialect).answer_counts
-        return Ticket(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
+        return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
     async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
         match intake:
@@ -123,7 +123,7 @@ class TaskService:
                 accepted = await self._tasks.accept(record, turn, dedupe)
                 return accepted.record, accepted.turn_id
 
-    async def wait_for_answer(self, ticket: Ticket) -> TaskRecord:
+    async def wait_for_answer(self, ticket: AcceptedMessage) -> TaskRecord:
         """Wait for the end of the ticket's turn, at most for the time limit; returns the task as it is then."""
         if ticket.is_reply:
             return ticket.record
@@ -153,7 +153,7 @@ class TaskService:
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
-    async def note_answer(self, ticket: Ticket, record: TaskRecord) -> None:
+    async def note_answer(self, ticket: AcceptedMessage, record: TaskRecord) -> None:
         """Record that the client has received the turn's answer, so that an equal message is a new one from now on."""
         if ticket.key and (ticket.turn_id in record.turns_done or record.state.is_terminal):
             await self._client_ids.note_answer(ticket.key, ticket.turn_id)

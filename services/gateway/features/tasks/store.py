@@ -175,7 +175,7 @@ class RedisReadiness:
     def __init__(self, state: Redis, queue: Redis, shutdown: ShutdownState, *, allow_volatile: bool) -> None:
         self._state, self._queue, self._shutdown, self._allow_volatile = state, queue, shutdown, allow_volatile
 
-    async def problems(self) -> tuple[str, ...]:
+    async def find_problems(self) -> tuple[str, ...]:
         """Why this replica should get no requests, one sentence each; empty if it is ready."""
         if self._shutdown.announced:
             return ("draining: this replica was told to stop, and finishes what it has begun",)

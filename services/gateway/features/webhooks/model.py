@@ -85,7 +85,7 @@ class WebhookStore(Protocol):
     async def drop(self, record: TaskRecord, config_id: str) -> None:
         """Remove a webhook, if it exists."""
 
-    async def failing(self, tenant: str) -> Sequence[FailingDelivery]: ...
+    async def failing_deliveries(self, tenant: str) -> Sequence[FailingDelivery]: ...
 
 
 class SignedPost(Contract):

@@ -37,13 +37,13 @@ class FailingDeliveries:
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
-    async def failing_of(self, tenant: str) -> Sequence[FailingDelivery]:
+    async def list_newest(self, tenant: str) -> Sequence[FailingDelivery]:
         """The tenant's failing webhooks and notices, the newest failure first."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.failing_key(tenant)))
         found = map(FailingDelivery.model_validate_json, rows.values())
         return sorted(found, key=lambda one: (str(one.at), one.subject), reverse=True)
 
-    async def note(self, tenant: str, member: str, failing: FailingDelivery) -> None:
+    async def add(self, tenant: str, member: str, failing: FailingDelivery) -> None:
         """Add a failing webhook or notice to the tenant's list, unless the list is full."""
         key, row = keys.failing_key(tenant), failing.model_dump_json()
         known = await self._scripts.command("HEXISTS", key, member)
@@ -51,5 +51,5 @@ class FailingDeliveries:
             await self._scripts.command("HSET", key, member, row)
         await self._scripts.command("EXPIRE", key, keys.FAILING_SECONDS)
 
-    async def forget(self, tenant: str, member: str) -> None:
+    async def remove(self, tenant: str, member: str) -> None:
         await self._scripts.command("HDEL", keys.failing_key(tenant), member)

@@ -83,10 +83,10 @@ class WebhookService:
         _check_may_set(record, caller)
         await registrar.webhooks.drop(record, config_id)
 
-    async def failing(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
+    async def failing_deliveries(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
         registrar = self._require_registrar()
-        return await registrar.webhooks.failing(caller.tenant) if sees_all(caller.principal) else ()
+        return await registrar.webhooks.failing_deliveries(caller.tenant) if sees_all(caller.principal) else ()
 
     def secrets_of(self, tenant: str) -> tuple[str, ...]:
         """The tenant's webhook secrets, the newest first; callers must check that an operator asks."""

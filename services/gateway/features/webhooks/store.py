@@ -42,10 +42,10 @@ class RedisWebhooks(hooks.WebhookStore):
         member = _pack_member(record, config_id)
         words = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
         await self._scripts.commands(*words)
-        await self._failing.forget(record.tenant, member)
+        await self._failing.remove(record.tenant, member)
 
-    async def failing(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
-        return await self._failing.failing_of(tenant)
+    async def failing_deliveries(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
+        return await self._failing.list_newest(tenant)
 
     async def _find_registered(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
         text = await self._scripts.command("HGET", _task_keys(record).push, member)

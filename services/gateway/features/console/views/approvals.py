@@ -80,21 +80,21 @@ class ApprovalPage(NamedTuple):
         return STATUS[self.approval.status]
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         return self.approval.status is ApprovalStatus.WAITING
 
     @property
-    def who(self) -> str:
+    def approvers(self) -> str:
         several = f", {self.approval.needed} people" if self.approval.needed > 1 else ""
         return level_title(self.approval.level) + several
 
     @property
-    def step(self) -> str:
+    def confirmation_text(self) -> str:
         step = self.approval.confirmation
         return f"Confirmation {step.number} of {step.of}: {step.about}" if step else ""
 
     @property
-    def given(self) -> int:
+    def approvals_given(self) -> int:
         return sum(one.approve for one in self.approval.decisions)
 
     @property
@@ -104,7 +104,7 @@ class ApprovalPage(NamedTuple):
         return [reason for reason in self.why if reason not in said]
 
     @property
-    def values(self) -> tuple[tuple[str, str], ...]:
+    def figure_rows(self) -> tuple[tuple[str, str], ...]:
         return tuple((name, str(value)) for name, value in as_object(self.record.metadata.get("values")).items())
 
 

@@ -51,7 +51,7 @@ def score_row(name: str, score: OverallScore) -> ScoreRow:
     return ScoreRow(name, format_number(score.score), format_number(score.max_score), min(share, 100), tone)
 
 
-def passes_text(card: AssessmentCard) -> str:
+def pass_chances_text(card: AssessmentCard) -> str:
     """The chance that k runs all pass, for k up to 5 and for all runs: ``pass^1 67 %, pass^2 33 %``."""
     found = pass_hat(card.passed, card.runs)
     return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in found if k <= _PASSES_SHOWN or k == card.runs)

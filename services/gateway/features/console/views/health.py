@@ -52,14 +52,14 @@ class DayCounts(NamedTuple):
     units: int = 0
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         """How many of the tasks were not dry runs."""
         return self.success + self.partial + self.failure
 
     @property
     def quality(self) -> str:
         """The mean quality of the judged tasks; empty if there were none."""
-        return f"{self.units / (REWARD_UNITS * self.judged):.2f}" if self.judged else ""
+        return f"{self.units / (REWARD_UNITS * self.judged_count):.2f}" if self.judged_count else ""
 
 
 class HealthItem(NamedTuple):

@@ -66,19 +66,19 @@ def facts_page(known: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[Kno
     return _build_page(known, query, lambda one: one.domain, _fact_texts, {})
 
 
-def entities_page(things: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
+def entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
     """The page of entities that match the query; the kind of an entity is what it is, such as a supplier.
 
     Entities named together with one are shown as they are written, not by their normalised keys.
     """
-    found = _build_page(things, query, lambda one: one.entity.kind, _entity_texts, {})
-    names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in things}
+    found = _build_page(linked_entities, query, lambda one: one.entity.kind, _entity_texts, {})
+    names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in linked_entities}
     return found._replace(rows=[_name_linked_entities(thing, names) for thing in found.rows])
 
 
-def _name_linked_entities(thing: LinkedEntity, names: Mapping[str, str]) -> LinkedEntity:
-    together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in thing.links.together[:6])
-    return thing._replace(links=thing.links.model_copy(update={"together": together}))
+def _name_linked_entities(linked: LinkedEntity, names: Mapping[str, str]) -> LinkedEntity:
+    together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in linked.links.together[:6])
+    return linked._replace(links=linked.links.model_copy(update={"together": together}))
 
 
 def fact_note(fact: KnownFact) -> str:
@@ -139,5 +139,10 @@ def _fact_texts(fact: KnownFact) -> Iterable[str]:
     return (fact.text, fact.domain, fact.task_id, *fact.entities, *fact.keywords)
 
 
-def _entity_texts(thing: LinkedEntity) -> Iterable[str]:
-    return (thing.entity.kind, thing.entity.value, *thing.links.together, *(one.task_id for one in thing.links.tasks))
+def _entity_texts(linked: LinkedEntity) -> Iterable[str]:
+    return (
+        linked.entity.kind,
+        linked.entity.value,
+        *linked.links.together,
+        *(one.task_id for one in linked.links.tasks),
+    )

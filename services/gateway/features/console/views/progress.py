@@ -110,7 +110,7 @@ def quality_over_time(points: Sequence[TrendPoint]) -> QualityHistory | None:
         recent=[(one.at_ms, recent) for one, recent in zip(points, rolling, strict=True)],
         mean=[(one.at_ms, one.mean) for one in points],
         window=window,
-        samples=_thin_out(samples),
+        samples=_sample_rows(samples),
         first=_to_datetime(points[0].at_ms),
         last=_to_datetime(points[-1].at_ms),
     )
@@ -141,7 +141,7 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
     samples = tuple(
         (strategy_title(name), TrendSample(one.n, _to_datetime(one.at_ms), one.mean, one.recent))
         for name in order
-        for one in _thin_out(told.get(name, ()))
+        for one in _sample_rows(told.get(name, ()))
     )
     said = ", ".join(f"{row.title} {row.mean or 'not tried'}" for row in rows)
     return ProcessCard(
@@ -184,7 +184,7 @@ def _mean_between(start: TrendPoint, end: TrendPoint) -> float:
     return (end.mean * end.n - start.mean * start.n) / max(1, end.n - start.n)
 
 
-def _thin_out(rows: Sequence[T]) -> tuple[T, ...]:
+def _sample_rows(rows: Sequence[T]) -> tuple[T, ...]:
     """At most 12 of the rows, evenly spaced, including the last."""
     step = -(-len(rows) // _ROWS)
     return tuple(rows[::-1][::step][::-1]) if rows else ()

@@ -67,17 +67,17 @@ def _action_title(entry: ActionLogEntry) -> str:
     return f"{humanize_name(modality)}: {humanize_name(operation).lower()}"
 
 
-def _build_gist(said: JsonObject, titles: Mapping[str, str]) -> str:
-    told = [value for name in _TELLING if isinstance(value := said.get(name), str) and value][:1]
-    named = told or list(_referenced_names(said, titles))
-    more = [text for name in _AS_WELL if (text := format_value(said.get(name))) != NOTHING]
+def _build_gist(parameters: JsonObject, titles: Mapping[str, str]) -> str:
+    told = [value for name in _TELLING if isinstance(value := parameters.get(name), str) and value][:1]
+    named = told or list(_referenced_names(parameters, titles))
+    more = [text for name in _AS_WELL if (text := format_value(parameters.get(name))) != NOTHING]
     line = " ".join(" · ".join([*named, *more]).split())
     return line if len(line) <= _GIST else f"{line[:_GIST]}…"
 
 
-def _referenced_names(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
+def _referenced_names(parameters: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
     """Yields the titles of the rows whose ids are among the parameters; the id itself if its title is unknown."""
-    for name, value in said.items():
+    for name, value in parameters.items():
         if name.endswith(("_id", "_ids")):
             ids: list[JsonValue] = value if isinstance(value, list) else [value]
             yield from (titles.get(one, one) for one in ids if isinstance(one, str) and one)
@@ -97,7 +97,7 @@ _WORDS = 4000
 _TURN_BEGINS = "update_turn_started"
 
 
-class TurnStop(NamedTuple):
+class TimelineTurn(NamedTuple):
     """A turn on the time line; turn 0 is the world before the first. ``at``: the simulated time at the turn's end."""
 
     turn: int
@@ -126,7 +126,7 @@ class ReplayedTurn(NamedTuple):
     ``said``: the agent's notes on the turn; for turn 0 the user's prompt; empty if unknown.
     """
 
-    stop: TurnStop
+    stop: TimelineTurn
     began: datetime | None
     known: bool
     counts: tuple[tuple[str, tuple[TurnCount, ...]], ...]
@@ -138,7 +138,7 @@ class ReplayedTurn(NamedTuple):
     said: str
 
 
-def turn_stops(run: Run) -> tuple[TurnStop, ...]:
+def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     """The stops of all turns of a run, in order."""
     looks, begins = {look.turn: look for look in run.results.world}, _turn_starts(run)
     log = run.results.action_log
@@ -148,7 +148,7 @@ def turn_stops(run: Run) -> tuple[TurnStop, ...]:
     }
     last = max(run.results.turns_taken, *done, *looks, 0)
     return tuple(
-        TurnStop(
+        TimelineTurn(
             turn,
             f"Turn {turn}" if turn else "Start",
             looks[turn].time if turn in looks else begins.get(turn + 1),
@@ -159,12 +159,12 @@ def turn_stops(run: Run) -> tuple[TurnStop, ...]:
     )
 
 
-def turn_stops_near(stops: Sequence[TurnStop], turn: int) -> Sequence[TurnStop]:
+def timeline_turns_near(stops: Sequence[TimelineTurn], turn: int) -> Sequence[TimelineTurn]:
     """The stops that the time line shows around a turn: at most 100 before and after it."""
     return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
 
 
-def replayed_turn(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
+def replayed_turn(run: Run, stops: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
     """What is shown of the turn with that number, or of the nearest turn."""
     looks = {look.turn: look for look in run.results.world}
     turn = min(max(turn, 0), len(stops) - 1)
@@ -218,8 +218,8 @@ def _updates_of_turn(run: Run, turn: int) -> list[JsonObject]:
     return found
 
 
-def _read_turn_number(told: JsonObject) -> int:
-    return _read_int(told, "turn_number", -1)
+def _read_turn_number(update: JsonObject) -> int:
+    return _read_int(update, "turn_number", -1)
 
 
 def _notes_or_prompt(run: Run, turn: int) -> str:
@@ -266,16 +266,16 @@ def _format_duration(written: str) -> str:
     return text.replace("T", "").strip() or "no time"
 
 
-def _count_rows(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
-    if look is None:
+def _count_rows(world: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
+    if world is None:
         return ()
-    old = before.counts if before else look.counts
+    old = before.counts if before else world.counts
     return tuple(
         (
             humanize_name(modality),
             tuple(_build_turn_count(name, value, old.get(modality, {})) for name, value in found.items()),
         )
-        for modality, found in look.counts.items()
+        for modality, found in world.counts.items()
         if any(found.values()) or any(old.get(modality, {}).values())
     )
 

@@ -41,10 +41,10 @@ class WriteInDoubt(NamedTuple):
 def writes_in_doubt(record: TaskRecord) -> tuple[WriteInDoubt, ...]:
     """The writes that an operator has to resolve; empty if the task does not wait for that."""
     waits = record.state is TaskState.INPUT_REQUIRED
-    return tuple(map(_build_doubt, objects_in(record.metadata.get("doubts")))) if waits else ()
+    return tuple(map(_build_write_in_doubt, objects_in(record.metadata.get("doubts")))) if waits else ()
 
 
-def _build_doubt(one: JsonObject) -> WriteInDoubt:
+def _build_write_in_doubt(one: JsonObject) -> WriteInDoubt:
     tool = str(one.get("tool") or "a call")
     labels = (
         ("note", "What is known"),
@@ -160,9 +160,9 @@ def delivery_badge(registered: RegisteredWebhook) -> Badge:
     return _DELIVERIES[delivery_state_of(registered)]
 
 
-def artifact_text(one: Artifact) -> str:
-    data = format_json(to_exact(one.data)) if one.data is not None else ""
-    return "\n\n".join(filter(None, (one.text, data)))
+def artifact_text(artifact: Artifact) -> str:
+    data = format_json(to_exact(artifact.data)) if artifact.data is not None else ""
+    return "\n\n".join(filter(None, (artifact.text, data)))
 
 
 def format_dollars(nanos: int) -> str:

@@ -38,7 +38,7 @@ _SENT = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverifi
 TimedEvents = Sequence[tuple[str, TaskEvent]]
 
 
-class StateStop(NamedTuple):
+class TimelineState(NamedTuple):
     """One state in the row. ``progress``: done, now, ahead, passed (skipped), or bad."""
 
     word: str
@@ -66,7 +66,7 @@ class Stage(NamedTuple):
     summary: str
 
 
-def state_stops(events: TimedEvents, record: TaskRecord) -> tuple[StateStop, ...]:
+def timeline_states(events: TimedEvents, record: TaskRecord) -> tuple[TimelineState, ...]:
     """The row of states, in order: those that the task has visited, skipped, is in, or has ahead."""
     visited = _visited_states(events, record)
     last = visited[-1] if visited else None
@@ -83,7 +83,7 @@ def state_stops(events: TimedEvents, record: TaskRecord) -> tuple[StateStop, ...
             progress = "done"
         else:
             progress = "passed" if over or place < reached else "ahead"
-        stops.append(StateStop(state.value, _TITLES[state], progress))
+        stops.append(TimelineState(state.value, _TITLES[state], progress))
     return tuple(stops)
 
 
@@ -127,8 +127,8 @@ def _build_stage(group: _StageSteps, end: datetime) -> Stage:
 _COUNTED = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
 
 
-def _visited_states(told: TimedEvents, record: TaskRecord) -> list[FsmState]:
-    words = [event.data.get("state") for _, event in told if event.kind == "state"]
+def _visited_states(events: TimedEvents, record: TaskRecord) -> list[FsmState]:
+    words = [event.data.get("state") for _, event in events if event.kind == "state"]
     known = record.metadata.get("states")
     if not words and isinstance(known, list):
         words = known
