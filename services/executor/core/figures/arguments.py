@@ -220,12 +220,12 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
     return ArgumentKind.OTHER
 
 
-def _unit_of(words: Sequence[str], said: str) -> Unit | None:
+def _unit_of(words: Sequence[str], description: str) -> Unit | None:
     """The unit in the argument's name, ``duration_minutes``, else in its description, "in minutes"."""
     for word in reversed(words[1:] or words):
         if word in UNITS:
             return UNITS[word]
-    match = re.search(r"\bin ([a-z]+)\b", said.lower())
+    match = re.search(r"\bin ([a-z]+)\b", description.lower())
     return UNITS.get(match[1]) if match else None
 
 

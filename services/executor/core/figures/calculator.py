@@ -115,10 +115,10 @@ def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> li
 MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
 
 
-def has_few_digits(number: Decimal, most: int = MOST_DIGITS) -> bool:
-    """Whether the number has at most ``most`` digits, none of them farther than that from its decimal point."""
+def has_few_digits(number: Decimal, max_digits: int = MOST_DIGITS) -> bool:
+    """Whether the number has at most ``max_digits`` digits, none of them farther than that from its decimal point."""
     _, digits, exponent = number.as_tuple()
-    return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
+    return isinstance(exponent, int) and len(digits) <= max_digits and abs(exponent) <= max_digits
 
 
 def check_operands(operation: str, arguments: str, operands: Figures) -> None:
@@ -165,9 +165,6 @@ class MadeToolResults:
     def __init__(self, tools: Iterable[MadeTool] = ()) -> None:
         self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
         self._outcomes: dict[tuple[str, tuple[str, ...]], MadeToolOutcome] = {}
-
-    def without_results(self) -> "MadeToolResults":
-        return MadeToolResults(self.tools.values())
 
     def add_outcome(self, call: MadeToolRun, outcome: MadeToolOutcome) -> None:
         self._outcomes[call.tool.name, call.figures] = outcome

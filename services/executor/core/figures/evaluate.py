@@ -165,11 +165,7 @@ def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
         return ListColumn([Cell(read, currency=value.currency, unit=value.unit)], operand=operand)
     cells = {
         name: Cell(
-            figure,
-            ({"group": name},),
-            value.name,
-            value.currency or (name if is_currency(name) else ""),
-            value.unit,
+            figure, ({"group": name},), value.name, value.currency or (name if is_currency(name) else ""), value.unit
         )
         for name, figure in loads_object(value.value).items()
     }

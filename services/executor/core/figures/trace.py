@@ -139,12 +139,12 @@ def _has_in_minor_units(value: Number, hints: ArgumentHints, mentions: Mentions,
     )
 
 
-def _equals_in_minor_units(value: Number, said: Number, mention: NumberMention, hints: ArgumentHints) -> bool:
+def _equals_in_minor_units(value: Number, number: Number, mention: NumberMention, hints: ArgumentHints) -> bool:
     size = 10 ** minor_unit_places(mention.money)
     if _is_minor(mention):
-        return value * size == said and not hints.is_in_minor_units
-    must_be = hints.is_integer and said != int(said)
-    return (hints.is_in_minor_units or must_be) and value == said * size
+        return value * size == number and not hints.is_in_minor_units
+    must_be = hints.is_integer and number != int(number)
+    return (hints.is_in_minor_units or must_be) and value == number * size
 
 
 def _has_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:

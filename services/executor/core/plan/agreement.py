@@ -219,11 +219,11 @@ def _values_of_named_records(change: CheckedChange) -> frozenset[tuple[tuple[str
 
 
 @lru_cache(maxsize=4096)
-def _find_word_positions(said: str, text: str) -> tuple[int, ...]:
+def _find_word_positions(phrase: str, text: str) -> tuple[int, ...]:
     """The positions at which the text has these words; ``on_hold`` is found as "on hold", too."""
-    if said.strip()[:1].casefold() not in text.casefold():
+    if phrase.strip()[:1].casefold() not in text.casefold():
         return ()
-    written = re.escape(said.strip()).replace("_", "[ _-]").replace("\\ ", "[ _-]")
+    written = re.escape(phrase.strip()).replace("_", "[ _-]").replace("\\ ", "[ _-]")
     return tuple(match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
 
 
@@ -333,8 +333,8 @@ def _stem_words(named: ToolWords) -> set[str]:
     return {stem(word) for word in (named.verb, *named.nouns)}
 
 
-def _is_tool_mentioned(named: ToolWords, said: set[str]) -> bool:
-    return bool(named.nouns) and _stem_words(named) <= said
+def _is_tool_mentioned(named: ToolWords, stems: set[str]) -> bool:
+    return bool(named.nouns) and _stem_words(named) <= stems
 
 
 def _find_repeated_payment(change: CheckedChange) -> Iterator[CallFault]:

@@ -48,18 +48,20 @@ def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> Writ
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
 
-def with_read_backs(plan: WritePlan, toolbox: Toolbox, choose: ReadBackChoice) -> WritePlan:
+def with_read_backs(plan: WritePlan, toolbox: Toolbox, choose_read_back: ReadBackChoice) -> WritePlan:
     """The plan with a read-back for each change that a read can prove, and with the sentence for notices."""
-    proved = plan.model_copy(update={"calls": tuple(_add_read_back(call, toolbox, choose) for call in plan.calls)})
+    proved = plan.model_copy(
+        update={"calls": tuple(_add_read_back(call, toolbox, choose_read_back) for call in plan.calls)}
+    )
     return with_notice_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
 
 
-def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose: ReadBackChoice) -> PlannedCall:
+def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose_read_back: ReadBackChoice) -> PlannedCall:
     tool = toolbox.find_tool(call.connection_id, call.tool)
     if tool is None:
         return call
-    undo = _add_read_back(call.compensation, toolbox, choose) if call.compensation else None
-    return call.model_copy(update={"read_back": choose(tool, call), "compensation": undo})
+    undo = _add_read_back(call.compensation, toolbox, choose_read_back) if call.compensation else None
+    return call.model_copy(update={"read_back": choose_read_back(tool, call), "compensation": undo})
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:

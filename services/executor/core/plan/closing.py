@@ -292,13 +292,13 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
     return asked
 
 
-def _check_coverage_answer(parts: Container[int], said: CoverageAnswer) -> CoverageAnswer:
+def _check_coverage_answer(parts: Container[int], answer: CoverageAnswer) -> CoverageAnswer:
     """The answer, if it either agrees or names problems, each with a part that exists. Raises ``UnusableAnswer``."""
-    if said.agrees is bool(said.problems):
+    if answer.agrees is bool(answer.problems):
         raise UnusableAnswer("problems: name one for each part that the calls do not carry out, and none if you agree")
-    if strange := [one.part for one in said.problems if one.part not in parts]:
+    if strange := [one.part for one in answer.problems if one.part not in parts]:
         raise UnusableAnswer(f"problems: there is no part {strange[0]}")
-    return said
+    return answer
 
 
 def _build_coverage_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:

@@ -47,9 +47,9 @@ class ClosedPlan(NamedTuple):
 class PlanDraft:
     """The proposals that wait for their plan, the plans that were closed, and how often the model was corrected."""
 
-    def __init__(self, most: int) -> None:
-        """``most``: how many plans a task may make."""
-        self._most = most
+    def __init__(self, max_plans: int) -> None:
+        """``max_plans``: how many plans a task may make."""
+        self._most = max_plans
         self.held: list[Proposal] = []
         self.plans: list[WritePlan] = []
         self.corrected: dict[int, str] = {}  # by part, what was wrong with its calls last

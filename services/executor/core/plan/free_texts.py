@@ -46,11 +46,7 @@ class FreeTexts:
     """
 
     def __init__(
-        self,
-        sources: TraceSources,
-        facts: Sequence[Fact],
-        user_texts: Sequence[str],
-        trusted: Sequence[str],
+        self, sources: TraceSources, facts: Sequence[Fact], user_texts: Sequence[str], trusted: Sequence[str]
     ) -> None:
         self._sources, self._facts, self._told, self._trusted = sources, facts, user_texts, trusted
         self._tools = {fact.ref: fact.tool for fact in facts}
@@ -108,16 +104,16 @@ class FreeTexts:
         return tuple(str(field.value).casefold() for field in written)
 
 
-def user_refers_to_text(said: Iterable[str], path: str, tool: str) -> bool:
+def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
     """Whether the user's words refer to that text as a source: "what its note says", "the amount from the mail".
 
     ``path``: of the text's field; ``tool``: the read that showed it, whose name says what kind of message it is. For a
     file that came with the task, any word for a file is enough.
     """
     if tool == FILE:
-        return any(not _FILES.isdisjoint(singular_words(text.casefold())) for text in said)
+        return any(not _FILES.isdisjoint(singular_words(text.casefold())) for text in texts)
     names = _names_of_text(path, tool)
-    return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
+    return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in texts)
 
 
 def _names_of_text(path: str, tool: str) -> frozenset[str]:
@@ -130,13 +126,13 @@ def _names_of_text(path: str, tool: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _words_refer_to(said: Sequence[str], names: frozenset[str]) -> bool:
-    places = [place for place, word in enumerate(said) if names.intersection(singular_words(word) or (word,))]
-    return any(_is_reference_at(said, place) for place in places)
+def _words_refer_to(text_words: Sequence[str], names: frozenset[str]) -> bool:
+    places = [place for place, word in enumerate(text_words) if names.intersection(singular_words(word) or (word,))]
+    return any(_is_reference_at(text_words, place) for place in places)
 
 
-def _is_reference_at(said: Sequence[str], place: int) -> bool:
-    before, after = said[max(0, place - _NEAR) : place], said[place + 1 : place + _NEAR]
+def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
+    before, after = text_words[max(0, place - _NEAR) : place], text_words[place + 1 : place + _NEAR]
     return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
 
 

@@ -323,30 +323,32 @@ def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     return [name for name in ids if any(text.has_words(name) for text in texts)]
 
 
-def _is_meant_by_text(node: GraphNode, said: Mentions) -> bool:
+def _is_meant_by_text(node: GraphNode, mentions: Mentions) -> bool:
     """Whether the text names the record, and not as an exception."""
-    return bool(_ids_in_texts(node, (said,)) or _titles_in_text(node, said)) and not _is_exception_in(node, said)
-
-
-def _is_exception_in(node: GraphNode, said: Mentions) -> bool:
-    kind = "_".join((*node.kind, "id"))
-    return any(
-        is_named_as_exception(name, kind, said)
-        for name in (*_ids_in_texts(node, (said,)), *_titles_in_text(node, said))
+    return bool(_ids_in_texts(node, (mentions,)) or _titles_in_text(node, mentions)) and not _is_exception_in(
+        node, mentions
     )
 
 
-def is_named_as_exception(text: str, name: str, said: Mentions) -> bool:
+def _is_exception_in(node: GraphNode, mentions: Mentions) -> bool:
+    kind = "_".join((*node.kind, "id"))
+    return any(
+        is_named_as_exception(name, kind, mentions)
+        for name in (*_ids_in_texts(node, (mentions,)), *_titles_in_text(node, mentions))
+    )
+
+
+def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
     """Whether the text names an identifier as an exception. ``name``: of the field that holds the identifier."""
     allowed = _LITTLE | {*words_of(name), *singular_words(name)}
-    for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", said.text, re.IGNORECASE):
-        before = said.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
+    for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
+        before = mentions.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
         before = _LISTED.sub("", before)
         found = _EXCLUDES.search(before)
         between = found["between"].split() if found else ()
         if found and all((singular_words(word) or (word,))[0].casefold() in allowed for word in between):
             return True
-        if _STAYS.match(said.text, place.end()):
+        if _STAYS.match(mentions.text, place.end()):
             return True
     return False
 

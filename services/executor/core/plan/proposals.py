@@ -96,16 +96,16 @@ def call_number(call: PlannedCall) -> int:
     return int(call.call_id.removeprefix("c"))
 
 
-def _read_reserved_argument(said: Json) -> tuple[int | None, Mapping[str, str]]:
+def _read_reserved_argument(given: Json) -> tuple[int | None, Mapping[str, str]]:
     """The content of a call's reserved argument: the number of its part, and which arguments earlier answers fill."""
-    if isinstance(said, str):  # some models write an object as its text
+    if isinstance(given, str):  # some models write an object as its text
         try:
-            said = loads(said)
+            given = loads(given)
         except ValueError:
             return None, {}
-    if not isinstance(said, dict):
+    if not isinstance(given, dict):
         return None, {}
-    part, sources = said.get("part"), said.get("from")
+    part, sources = given.get("part"), given.get("from")
     number = int(part) if isinstance(part, str) and _ORDINAL.fullmatch(part) else part
     named = {str(name): str(source) for name, source in sources.items()} if isinstance(sources, dict) else {}
     return number if isinstance(number, int) and not isinstance(number, bool) else None, named

@@ -132,11 +132,11 @@ def _find_wrong_difference(one: CheckedArgument, change: CheckedChange) -> Itera
             yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
-def _read_share(mention: NumberMention, said: Number) -> Fraction:
+def _read_share(mention: NumberMention, value: Number) -> Fraction:
     """The share that a number is, "a third" or "3 percent"; 0 for any other number."""
     if mention.unit == PERCENT:
-        return Fraction(said) / 100
-    return said if isinstance(said, Fraction) else Fraction()
+        return Fraction(value) / 100
+    return value if isinstance(value, Fraction) else Fraction()
 
 
 def _convert_to_unit(one: CheckedArgument, mention: NumberMention) -> tuple[Fraction, ...]:

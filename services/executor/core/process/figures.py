@@ -292,22 +292,22 @@ def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[Du
     return [row for record in left for row in _find_due_row(progress.template, record)]
 
 
-def calls_on_wrong_route(progress: Progress, said: Sequence[str], plan: WritePlan) -> dict[str, str]:
-    """By call id, why a call is not made: its row's age belongs to another route, and none of the texts (``said``)
-    names the row or the call's route.
+def calls_on_wrong_route(progress: Progress, user_texts: Sequence[str], plan: WritePlan) -> dict[str, str]:
+    """By call id, why a call is not made: its row's age belongs to another route, and no user text names the row or the
+    call's route.
     """
     template, found = progress.template, dict[str, str]()
     rows = {
         row.id.casefold(): row
-        for record in _find_routed_rows(progress, said[0])
+        for record in _find_routed_rows(progress, user_texts[0])
         for row in _find_due_row(template, record)
     }
-    asked = frozenset(word for text in said for word in keywords(text, len(text)))
+    asked = frozenset(word for text in user_texts for word in keywords(text, len(text)))
     for call in plan.calls if rows else ():
         ways = _routes_of_tool(template.routes, call.tool)
         for one in {as_text(part).strip().casefold() for part in literal_scalars(call.arguments)} & rows.keys():
             row = rows[one]
-            if not ways or row.route in ways or any(occurs_in(row.id, text) for text in said):
+            if not ways or row.route in ways or any(occurs_in(row.id, text) for text in user_texts):
                 continue
             if asked.isdisjoint(frozenset[str]().union(*ways.values())):
                 found[call.call_id] = (

@@ -190,10 +190,10 @@ def _find_unread(
                 yield UnknownInput(names[0], why, frozenset({verb_of_tool(call.tool)}))
 
 
-def _join_by_name(asked: Sequence[UnknownInput]) -> list[UnknownInput]:
+def _join_by_name(inputs: Sequence[UnknownInput]) -> list[UnknownInput]:
     """One input for each name, with all reasons and all verbs."""
     by_name: dict[str, UnknownInput] = {}
-    for one in asked:
+    for one in inputs:
         before = by_name.get(one.name, UnknownInput(one.name, "", frozenset()))
         whys: Mapping[str, None] = dict.fromkeys(
             text for text in (*before.why.split("; "), *one.why.split("; ")) if text
@@ -280,9 +280,15 @@ def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:
     return said == (known * 100 if _strip_cent_words(singular_words(name)) != singular_words(name) else known)
 
 
-def _strip_cent_words(said: tuple[str, ...]) -> tuple[str, ...]:
+def _strip_cent_words(name_words: tuple[str, ...]) -> tuple[str, ...]:
     """The words of a name without those that say that the amount is in cents."""
-    return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
+    return (
+        name_words[:-1]
+        if name_words[-1:] == ("cent",)
+        else name_words[:-2]
+        if name_words[-2:] == ("minor", "unit")
+        else name_words
+    )
 
 
 def _ask_about_unknown(

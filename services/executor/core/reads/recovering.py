@@ -314,10 +314,10 @@ class ServerRead:
         """Takes another read's call and answer in place of its own."""
         self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
 
-    def _note_recovery(self, asked: Tool, said: str) -> None:
+    def _note_recovery(self, asked: Tool, how: str) -> None:
         """Notes how the read of the ``asked`` tool was recovered, or why not."""
-        self._ctx.journal.add_event("note", tool=asked.name, recovered=not self.answer.is_error, how=said)
-        self._notes.append(said)
+        self._ctx.journal.add_event("note", tool=asked.name, recovered=not self.answer.is_error, how=how)
+        self._notes.append(how)
 
 
 class StandInAdvice(Contract):

@@ -132,11 +132,11 @@ def _has_read_back(tool: Tool) -> bool:
     return tool.tool_class is ToolClass.CHANGE and tool.catalogue.read_back is not False
 
 
-def _first_fitting_read(ways: Iterable[ReadToolCall]) -> ReadToolCall | None:
+def _first_fitting_read(candidates: Iterable[ReadToolCall]) -> ReadToolCall | None:
     """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
     fitting = (
         one
-        for one in ways
+        for one in candidates
         if any(referenced_calls(one.arguments)) or problems_with(one.arguments, one.reader.tool) is None
     )
     return next(fitting, None)

@@ -248,7 +248,7 @@ def normalize_noun(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
-    """The verb and nouns of a tool's name: add, note for ``add_note_to``; create, booking for ``bookings.create``."""
+    """The verb and nouns of a tool's name: add, note for ``add_note``; create, booking for ``bookings.create``."""
     *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
     words = words_of(last) or [""]
     if len(words) == 1 and spaces:

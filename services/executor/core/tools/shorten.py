@@ -11,37 +11,37 @@ MOST_OF_A_RESULT = 6_000  # in a conversation
 _COMPUTED = "what is computed over them takes all."
 
 
-def shorten_content(content: Json, most: int) -> tuple[Json, str]:
+def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
     """The content with long texts and lists cut, and a sentence on that; the sentence is empty if nothing was cut."""
-    if len(dumps(content)) <= most:
+    if len(dumps(content)) <= max_characters:
         return content, ""
     for text, items in _STEPS:
         cut = _cut_nested(content, text, items)
-        if len(dumps(cut)) <= most:
+        if len(dumps(cut)) <= max_characters:
             what = f"texts over {text} characters and lists within it over {items} items"
             return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTED}"
     whole = dumps(content)
-    seen = _cut_beginning(whole, most)
+    seen = _cut_beginning(whole, max_characters)
     return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
 
 
-def shorten_to_first_rows(content: Json, most: int = MOST) -> tuple[Json, str]:
+def shorten_to_first_rows(content: Json, max_characters: int = MOST) -> tuple[Json, str]:
     """The content with as many rows of its list as fit, or cut within, and a sentence on what was left out."""
-    if len(dumps(content)) <= most:
+    if len(dumps(content)) <= max_characters:
         return content, ""
     page = read_list_page(content)
     if page is None or len(page.rows) < 2:
-        return shorten_content(content, most)
-    seen, cut = _first_rows(content, page, most)
-    seen, more = shorten_content(seen, most)
+        return shorten_content(content, max_characters)
+    seen, cut = _first_rows(content, page, max_characters)
+    seen, more = shorten_content(seen, max_characters)
     return seen, " ".join(filter(None, (cut, more)))
 
 
-def _cut_beginning(text: str, most: int) -> str:
-    """The beginning of the text that fits into ``most`` characters as a JSON string."""
-    seen = text[:most]
-    while len(dumps(seen)) > most:
-        seen = seen[: len(seen) * most // (len(dumps(seen)) + 1)]
+def _cut_beginning(text: str, max_characters: int) -> str:
+    """The beginning of the text that fits into ``max_characters`` characters as a JSON string."""
+    seen = text[:max_characters]
+    while len(dumps(seen)) > max_characters:
+        seen = seen[: len(seen) * max_characters // (len(dumps(seen)) + 1)]
     return seen
 
 
@@ -58,9 +58,9 @@ def _cut_nested(content: Json, text: int, items: int) -> Json:
             return content
 
 
-def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
+def _first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Json, str]:
     kept, size = 0, len(dumps(with_nested_value(content, page.place, [])))
-    while kept < len(page.rows) and size + len(dumps(page.rows[kept])) < most:
+    while kept < len(page.rows) and size + len(dumps(page.rows[kept])) < max_characters:
         size += len(dumps(page.rows[kept])) + 1
         kept += 1
     kept = max(kept, 1)
@@ -70,9 +70,9 @@ def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
     return with_nested_value(content, page.place, page.rows[:kept]), cut
 
 
-def shorten_result(content: Json, most: int = MOST_OF_A_RESULT) -> tuple[Json, str]:
-    """The content within ``most`` characters, and a note on the rest; the note is empty if all of it fits."""
-    shown, cut = shorten_to_first_rows(content, most)
+def shorten_result(content: Json, max_characters: int = MOST_OF_A_RESULT) -> tuple[Json, str]:
+    """The content within ``max_characters`` characters, and a note on the rest; the note is empty if all of it fits."""
+    shown, cut = shorten_to_first_rows(content, max_characters)
     if not cut:
         return content, ""
     page, part = read_list_page(content), read_list_page(shown)
