@@ -253,9 +253,9 @@ class CallSums:
         is_of_one = not of_one.isdisjoint(said) or (len(said) > 1 and "unit" in said)
         return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
 
-    def _shares_limit(self, one: PlannedCall, call: PlannedCall) -> bool:
+    def _shares_limit(self, other: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit covers both calls: they use the same tool, or two tools that one rule names."""
-        return one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together)
+        return other.tool == call.tool or any({other.tool, call.tool} <= names for names in self._together)
 
     def _is_id_or_measure(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure is a record's identifier, or a measure, such as the weight, of the record to be made."""

@@ -167,26 +167,26 @@ class PlanDraft:
         return [(proposals[use_id], outcome) for use_id, outcome in told.items()]
 
 
-def _covers_proposal(entry: LedgerEntry, one: Proposal) -> bool:
+def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
     """Whether the ledger entry is of the same call with the same arguments, planned or as sent. An entry that was
     refused or never sent does not count: its call may be proposed again.
     """
     if entry.status in (*SENDABLE, WriteStatus.REFUSED):
         return False
-    if (entry.call.connection_id, entry.call.tool) != (one.call.connection_id, one.call.tool):
+    if (entry.call.connection_id, entry.call.tool) != (proposal.call.connection_id, proposal.call.tool):
         return False
-    return one.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
+    return proposal.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
 
 
-def answer_held_proposal(one: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
+def answer_held_proposal(proposal: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
     """The result for a call that is already held as a proposal: it waits until the task's other calls are proposed."""
-    return ToolResult(one.use_id, dumps({"held": held.name, "note": note}))
+    return ToolResult(proposal.use_id, dumps({"held": held.name, "note": note}))
 
 
-def answer_with_outcome(one: Proposal, outcome: Json) -> CallAnswer:
-    return CallAnswer(ToolResult(one.use_id, dumps(outcome)), one.describe_outcome(outcome))
+def answer_with_outcome(proposal: Proposal, outcome: Json) -> CallAnswer:
+    return CallAnswer(ToolResult(proposal.use_id, dumps(outcome)), proposal.describe_outcome(outcome))
 
 
-def _answer_discarded(one: Proposal, why: str | None) -> CallAnswer:
-    result = ToolResult(one.use_id, why or PROPOSE_AGAIN, is_error=True)
-    return CallAnswer(result, one.describe_outcome({"status": why or _AGAIN}))
+def _answer_discarded(proposal: Proposal, why: str | None) -> CallAnswer:
+    result = ToolResult(proposal.use_id, why or PROPOSE_AGAIN, is_error=True)
+    return CallAnswer(result, proposal.describe_outcome({"status": why or _AGAIN}))

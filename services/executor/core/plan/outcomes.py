@@ -108,9 +108,9 @@ def _why_not_done(calls: Sequence[_MadeCall], reasons: Mapping[str, str]) -> str
     return "; ".join(f"{one.call.tool}: {_describe_undone_call(one, reasons)}" for one in still[:3]) or None
 
 
-def _describe_undone_call(one: _MadeCall, reasons: Mapping[str, str]) -> str:
-    why = reasons.get(one.call.call_id)
-    return (one.entry.note if one.entry else None) or (f"{NOT_MADE}: {why}" if why else NOT_MADE)
+def _describe_undone_call(made: _MadeCall, reasons: Mapping[str, str]) -> str:
+    why = reasons.get(made.call.call_id)
+    return (made.entry.note if made.entry else None) or (f"{NOT_MADE}: {why}" if why else NOT_MADE)
 
 
 def is_only_a_question(call: PlannedCall, quote: str) -> bool:

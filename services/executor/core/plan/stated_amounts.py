@@ -78,41 +78,43 @@ def find_wrong_amounts(change: CheckedChange) -> Iterator[CallFault]:
             yield from _find_other_amount(one, change)
 
 
-def _find_other_amount(one: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
+def _find_other_amount(argument: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
     """An amount that belongs to a record or another part, or that was calculated neither from the part's figure nor as
     the part says.
     """
-    quoted, value = change.part_mentions, change.values.get(one.figure)
-    is_other = one.origin == "fact" and not _WHOLE.search(quoted.text)
-    is_other |= one.origin == "task" and not any(_may_be_amount(mention, one) for mention in quoted.numbers)
+    quoted, value = change.part_mentions, change.values.get(argument.figure)
+    is_other = argument.origin == "fact" and not _WHOLE.search(quoted.text)
+    is_other |= argument.origin == "task" and not any(_may_be_amount(mention, argument) for mention in quoted.numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
         is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
         is_other |= not is_from_part or any(_is_share_of(value, mention, change) for mention in change.stated)
     if is_other:
         told = ", ".join(mention.text for mention in change.stated)[:_SHOWN]
-        yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+        yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
 
 
-def _find_beyond_limit(one: CheckedArgument, part_mentions: Mentions) -> Iterator[CallFault]:
+def _find_beyond_limit(argument: CheckedArgument, part_mentions: Mentions) -> Iterator[CallFault]:
     """An amount above the limit that the part states."""
     for mention in part_mentions.numbers:
         before = part_mentions.text[max(0, mention.start - 30) : mention.start]
         if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(part_mentions.text):
             continue
-        likeliest, *_ = _convert_to_unit(one, mention)
+        likeliest, *_ = _convert_to_unit(argument, mention)
         if all(likeliest > whole for whole in mention.values):
-            yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says at most {mention.text}")
+            yield CallFault(
+                argument.path, f"{argument.path} {as_text(argument.value)}: this part says at most {mention.text}"
+            )
 
 
-def _find_wrong_difference(one: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
+def _find_wrong_difference(argument: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
     """A new value that differs from the recorded one by another amount or in another direction than stated."""
-    number, quoted = read_figure(one.value), change.part_mentions
+    number, quoted = read_figure(argument.value), change.part_mentions
     is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
     is_exact = not _ROUNDED.search(quoted.text)
     if (
         number is None
-        or not (one.recorded_numbers and is_exact and (is_up or is_down))
+        or not (argument.recorded_numbers and is_exact and (is_up or is_down))
         or words_of_tool(change.tool.name).verb not in EDITING
     ):
         return
@@ -120,16 +122,16 @@ def _find_wrong_difference(one: CheckedArgument, change: CheckedChange) -> Itera
     for mention in quoted.numbers:
         if not _STEP.search(quoted.text[max(0, mention.start - 20) : mention.start]):
             continue
-        factor = 100 if one.is_minor and mention.money and not mention.money.is_minor else 1
+        factor = 100 if argument.is_minor and mention.money and not mention.money.is_minor else 1
         steps = [
             (Fraction(now), _read_share(mention, said) * Fraction(now) or Fraction(said) * factor)
-            for now in one.recorded_numbers
+            for now in argument.recorded_numbers
             for said in mention.values
         ]
         is_known = mention.unit is None or mention.unit == PERCENT
         if is_known and not any(is_rounding_of(number, now + sign * step) for now, step in steps for sign in signs):
-            told = f"by {mention.text}, and the record has {', '.join(map(str, one.recorded_numbers))}"
-            yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+            told = f"by {mention.text}, and the record has {', '.join(map(str, argument.recorded_numbers))}"
+            yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
 
 
 def _read_share(mention: NumberMention, value: Number) -> Fraction:
@@ -139,31 +141,33 @@ def _read_share(mention: NumberMention, value: Number) -> Fraction:
     return value if isinstance(value, Fraction) else Fraction()
 
 
-def _convert_to_unit(one: CheckedArgument, mention: NumberMention) -> tuple[Fraction, ...]:
+def _convert_to_unit(argument: CheckedArgument, mention: NumberMention) -> tuple[Fraction, ...]:
     """The argument's value in the unit of a stated number; all that it may be, if the argument has no unit."""
-    number = read_figure(one.value)
+    number = read_figure(argument.value)
     if number is None:
         return ()
     exact = Fraction(number)
     if mention.money is not None and mention.money.is_minor:
         return (exact, exact * 100)
-    if one.is_minor and mention.money is not None:
+    if argument.is_minor and mention.money is not None:
         return (exact / 100,)
     return (exact, exact / 100)
 
 
-def _may_be_amount(mention: NumberMention, one: CheckedArgument) -> bool:
-    return any(Fraction(number) in _convert_to_unit(one, mention) for number in mention.values)
+def _may_be_amount(mention: NumberMention, argument: CheckedArgument) -> bool:
+    return any(Fraction(number) in _convert_to_unit(argument, mention) for number in mention.values)
 
 
-def _sums_to_stated(one: CheckedArgument, change: CheckedChange) -> bool:
+def _sums_to_stated(argument: CheckedArgument, change: CheckedChange) -> bool:
     """Whether the different calls of this tool on this call's record sum to a figure that the part states."""
     named = {other.path: other.value for other in change.given if is_id_name(field_name_of(other.path))}
     own = change.list_same_tool_arguments()
     same = (arguments for arguments in own if all(argument_at(arguments, key) == value for key, value in named.items()))
-    amounts = {number for arguments in same if (number := read_figure(argument_at(arguments, one.path))) is not None}
+    amounts = {
+        number for arguments in same if (number := read_figure(argument_at(arguments, argument.path))) is not None
+    }
     total = sum(amounts, Decimal())
-    return any(_may_be_amount(mention, one._replace(value=total)) for mention in change.stated)
+    return any(_may_be_amount(mention, argument._replace(value=total)) for mention in change.stated)
 
 
 def _is_share_of(value: NamedValue, mention: NumberMention, change: CheckedChange) -> bool:

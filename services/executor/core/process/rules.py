@@ -260,12 +260,12 @@ def _governed_arguments(
                 yield from _governed_arguments(inner, wanted, tool)
 
 
-def _governs_argument(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
+def _governs_argument(governed: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
     """Whether the name is the governed argument's or an alias of it, in a tool for which it is governed."""
-    if one.kinds and not any(set(singular_words(kind)) <= set(tool) for kind in one.kinds):
+    if governed.kinds and not any(set(singular_words(kind)) <= set(tool) for kind in governed.kinds):
         return False
     plain = _strip_cent_words(singular_words(name))
-    return any(plain == singular_words(known) for known in (one.argument, *field_aliases(one.argument)))
+    return any(plain == singular_words(known) for known in (governed.argument, *field_aliases(governed.argument)))
 
 
 def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:

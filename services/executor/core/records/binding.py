@@ -98,11 +98,11 @@ def call_view(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: Rec
 def refs_of_reads_around(
     call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys, made: Iterable[PlannedCall] | None = None
 ) -> frozenset[str]:
-    """The references of the reads of single records that rules about the call may use. With ``made``, calls that were
-    made before, empty unless one of them concerns a record around the call: a change of a customer may change its
-    mandates.
+    """The references of the reads of single records on which rules about the call depend. Reads of lists are left out,
+    since a list may have lost the record since.
 
-    Reads of lists are left out, since a list may have lost the record since.
+    ``made``: only if one of these earlier calls concerns a record around the call, else empty: a change of a customer
+    may change the customer's mandates.
     """
     near = _nodes_around(call, facts, keys)
     if made is not None and not any(_concerns_nearby_record(one, near, facts, keys) for one in made):

@@ -9,10 +9,11 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 class CallRows(NamedTuple):
-    """A call, or one of its rows, apart from the rows within it (``groups``).
+    """A call, or one of its rows.
 
-    ``fields``: its own fields; ``alone``: nothing but the row; ``naming``: the whole call with this row as its only
-    one; ``outer``: that without the rows within the row; ``key``: the row's key in its table.
+    ``groups``: the rows within it; ``fields``: its fields apart from those. For a row: ``alone``: the row itself, as if
+    it were all of the arguments; ``naming``: the arguments with this row as the only one; ``outer``: the same without
+    the rows within the row; ``key``: the row's key in its table.
     """
 
     fields: Fields

@@ -95,7 +95,7 @@ class RecordGraph:
 
     def __init__(self, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> None:
         self.keys, self._facts = keys, facts
-        records = find_records((one for one in latest_reads(facts) if not says_not_found(one)), keys)
+        records = find_records((one for one in latest_reads(facts) if not answers_found_false(one)), keys)
         self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record, keys) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
@@ -213,7 +213,7 @@ class RecordGraph:
         return found
 
 
-def says_not_found(fact: Fact) -> bool:
+def answers_found_false(fact: Fact) -> bool:
     """Whether a read's answer says ``found: false``."""
     return isinstance(fact.result, dict) and fact.result.get("found") is False
 
@@ -221,7 +221,7 @@ def says_not_found(fact: Fact) -> bool:
 def found_no_record(fact: Fact) -> bool:
     """Whether a read says that there is no such record. A read that was refused or failed does not say so."""
     result = fact.result
-    if says_not_found(fact):
+    if answers_found_false(fact):
         return True
     if not fact.ok:
         return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailure.NOT_FOUND

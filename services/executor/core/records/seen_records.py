@@ -289,7 +289,7 @@ def is_named_in_task(record: SeenRecord, task: str) -> bool:
 
 
 def occurs_in(value: str, text: str) -> bool:
-    """Whether the text (``text``) contains these words or this identifier; a plain figure never counts."""
+    """Whether the text contains these words or this identifier; a plain figure never counts."""
     wanted = value.strip()
     said, tokens = _task_words(text)
     if wanted.casefold() not in said or read_figure(wanted) is not None:
