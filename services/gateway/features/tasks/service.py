@@ -96,20 +96,23 @@ class TaskService:
         key = MessageKey(caller.tenant, message.task_id or "", fingerprint_of(message, caller))
         found = await self._find_task(key, caller) if message.task_id else FoundTask(key)
         intake = decide_intake(message, caller, found, self._moment())
-        known = found.record
-        goes_on = known is not None and intake.record.task_id == known.task_id
-        if goes_on:
+        is_known = found.record is not None and intake.record.task_id == found.record.task_id
+        if is_known:  # before the turn begins, so that the webhook misses nothing
             await self._register_webhook(intake.record, message, caller)
         record, turn_id = await self._store(intake)
-        if not goes_on:
+        if not is_known:
             await self._register_webhook(record, message, caller, from_start=True)
         key = found.key if message.task_id else key._replace(alias=record.task_id)
         if isinstance(intake, SignalTurn):
             await self._client_ids.note_signal(key, turn_id)
-        if record.task_id != key.alias and (known is None or record.accepted_at > known.accepted_at):
-            await self._client_ids.note_task(key, record.task_id)
+        await self._note_newest_task(key, record, found.record)
         answer_counts = naming_of(message.dialect).answer_counts
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
+
+    async def _note_newest_task(self, key: MessageKey, record: TaskRecord, before: TaskRecord | None) -> None:
+        """Record that the client's task id leads to ``record``, unless that is its own id, or ``before`` is as new."""
+        if record.task_id != key.alias and (before is None or record.accepted_at > before.accepted_at):
+            await self._client_ids.note_task(key, record.task_id)
 
     async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
         match intake:

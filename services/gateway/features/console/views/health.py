@@ -110,13 +110,12 @@ def error_rate_item(totals: Mapping[TaskState, int]) -> HealthItem:
     """The share of failed tasks among those not canceled; rejected tasks do not count as failed."""
     whole = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
-    tone = "" if not failed else "bad" if failed * 5 > whole else "warn"
-    return HealthItem(
-        "Failed",
-        _format_percent(failed, whole) or "none",
-        f"{failed} of {count_with_noun(whole, 'task')} that were not canceled",
-        tone,
-    )
+    remark = f"{failed} of {count_with_noun(whole, 'task')} that were not canceled"
+    return HealthItem("Failed", _format_percent(failed, whole) or "none", remark, _failure_tone(failed, whole))
+
+
+def _failure_tone(failed: int, whole: int) -> str:
+    return "" if not failed else "bad" if failed * 5 > whole else "warn"
 
 
 def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
@@ -230,27 +229,21 @@ def working_tile(
     totals: Mapping[TaskState, int], open_now: int, state: TenantState | None, *, is_stuck: bool = False
 ) -> Tile:
     """How tasks ended in the last day, and whether the queue is stuck. ``state``: the tenant's, for operators only."""
-    done, failed = totals.get(TaskState.COMPLETED, 0), totals.get(TaskState.FAILED, 0)
-    rejected = totals.get(TaskState.REJECTED, 0)
     question, href = "Is it working?", "/console/operations" if state else "/console/tasks"
     if state and state.stopped is not None:
         why = state.stopped or "no reason was given"
         return Tile(question, "Stopped", f"an operator stopped it: {why}", href, "bad")
     if state and is_stuck:
         return Tile(question, "Stands still", f"{count_with_noun(state.waiting, 'session')} and no worker", href, "bad")
-    going = f"{open_now} running" if open_now else "none running"
+    ended = (TaskState.COMPLETED, TaskState.FAILED, TaskState.REJECTED)
+    done, failed, rejected = (totals.get(one, 0) for one in ended)
+    going = f"{open_now or 'none'} running"
     if not done + failed:
         quiet = f"{rejected} rejected, {going}" if rejected else f"{going}; none ended in a day"
         return Tile(question, "Busy" if open_now else "Idle", quiet, href)
-    ends = [f"{failed} failed" if failed else "none failed", *([f"{rejected} rejected"] if rejected else []), going]
-    tone = "good" if not failed else "bad" if failed * 5 > done + failed else "warn"
-    return Tile(
-        question,
-        f"{done} of {done + failed}",
-        f"completed, of those that completed or failed in 24 h: {', '.join(ends)}",
-        href,
-        tone,
-    )
+    ends = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), going]
+    remark = f"completed, of those that completed or failed in 24 h: {', '.join(ends)}"
+    return Tile(question, f"{done} of {done + failed}", remark, href, _failure_tone(failed, done + failed) or "good")
 
 
 def quality_tile(found: QualityTrend | None) -> Tile:

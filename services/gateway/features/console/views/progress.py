@@ -1,6 +1,6 @@
 """Quality over time, its trend, and the strategies (bandit arms) of each process type over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import sqrt
 from typing import NamedTuple, TypeVar
@@ -126,35 +126,32 @@ def build_process_cards(
 
 def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, Sequence[TrendPoint]]) -> ProcessCard:
     tasks = sum(arm.n for arm in arms.values())
-    told = {name: points for name, points in histories.items() if points}
     order = [*_TONES, *sorted(set(arms) - set(_TONES))]
-    rows = tuple(
-        _build_arm_row(name, arms.get(name, Arm()), tasks, arms) for name in order if name in arms or name in _TONES
-    )
-    times = [one.at_ms for course in told.values() for one in course]
-    until = max(times, default=0)
-    lines = tuple(
-        (_arm_tone(name), [*((one.at_ms, one.mean) for one in told[name]), (until, told[name][-1].mean)])
-        for name in order
-        if name in told
-    )
-    samples = tuple(
-        (strategy_title(name), TrendSample(one.n, _to_datetime(one.at_ms), one.mean, one.recent))
-        for name in order
-        for one in _sample_rows(told.get(name, ()))
-    )
-    said = ", ".join(f"{row.title} {row.mean or 'not tried'}" for row in rows)
+    rows = tuple(_build_arm_row(name, arms.get(name, Arm()), tasks, arms) for name in order)
+    drawn = {name: histories[name] for name in order if histories.get(name)}
+    times = [one.at_ms for points in histories.values() for one in points]
+    means = ", ".join(f"{row.title} {row.mean or 'not tried'}" for row in rows)
     return ProcessCard(
         process=process,
         title=humanize_name(process),
         tasks=tasks,
         arms=rows,
-        lines=lines,
-        samples=samples,
+        lines=tuple((_arm_tone(name), _mean_line(points, max(times))) for name, points in drawn.items()),
+        samples=tuple((strategy_title(name), one) for name, points in drawn.items() for one in _trend_samples(points)),
         first=_to_datetime(min(times)) if times else None,
-        last=_to_datetime(until) if times else None,
-        words=f"Mean quality by strategy over time: {said}",
+        last=_to_datetime(max(times)) if times else None,
+        words=f"Mean quality by strategy over time: {means}",
     )
+
+
+def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> Drawn:
+    """The mean over time (ms), drawn on to ``until_ms``."""
+    return [*((one.at_ms, one.mean) for one in points), (until_ms, points[-1].mean)]
+
+
+def _trend_samples(points: Sequence[TrendPoint]) -> Iterator[TrendSample]:
+    for one in _sample_rows(points):
+        yield TrendSample(one.n, _to_datetime(one.at_ms), one.mean, one.recent)
 
 
 def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
