@@ -33,7 +33,7 @@ async def bare() -> AsyncIterator[Replicas]:
 
 
 @pytest.fixture(params=WIRE, ids=_name)
-def to_json(request: pytest.FixtureRequest, full: Replicas) -> Speaker:
+def wire(request: pytest.FixtureRequest, full: Replicas) -> Speaker:
     """Protocol 1.0 over each of its bindings in turn, by the test's own words: what no client would say, or shows."""
     cell: Cell = request.param
     return Rpc(full) if cell.binding == "jsonrpc" else Rest(full)
