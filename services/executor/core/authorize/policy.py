@@ -21,7 +21,7 @@ from services.executor.core.process.rules import (
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
 from services.executor.core.records.call_rows import rows_of_call
-from services.executor.core.records.field_values import UnknownValue, fields_of_arguments
+from services.executor.core.records.field_values import FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -263,7 +263,7 @@ def _build_call_context(call: PlannedCall, surroundings: _CallSurroundings) -> c
         recorded=tuple(map(_to_context_fields, known.find_contradictions(records))),
         summed=_to_context_fields(surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked)),
         unknown_fields=unknown,
-        rows=_build_row_contexts(call, surroundings, view, unknown, scenes),
+        rows=_build_row_contexts(call, surroundings, view, unknown, scenes, fields),
     )
 
 
@@ -314,28 +314,39 @@ def _build_row_contexts(
     view: binding.CallView,
     unknown: Sequence[str],
     row_fields: Sequence[_RowFields],
+    known_fields: Mapping[str, Json],
 ) -> tuple[dict[str, contracts.ContextValue], ...]:
     """Alternative sets of fields for the rules to judge, besides the call as a whole.
 
     There is one for each row where a field is unknown of the whole call; one for the old and one for the new value of a
-    field that the call edits; and each without and with the values calculated from the user's words alone. Empty if
-    none of these applies.
+    field that the call edits; each without and with the values calculated from the user's words alone; and each by the
+    record that the call names and by the called record's own of that kind. Empty if none of these applies.
     """
-    if not surroundings.trusts_requests:  # what a row says, or an edit, is the request's word alone
-        return ()
     asked = fields_asked_of(call.tool, surroundings.policies)
     unknown = [name for name in unknown if name in asked]
-    rows: list[JsonObject] = [
-        {name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown
-    ]
-    if words := calculated.values_from_words(surroundings.values, view, surroundings.constants):
-        rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
-    for name in unknown:
-        known = [value for value in view.present_and_edited_values(name) if not isinstance(value, UnknownValue)]
-        if known and len(known) == len(view.present_and_edited_values(name)):
-            rows = [{**row, name: value} for row in rows or [{}] for value in known]
+    rows: list[JsonObject] = []
+    if surroundings.trusts_requests:  # else what a row says, or an edit, is the request's word alone
+        rows += [{name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown]
+        if words := calculated.values_from_words(surroundings.values, view, surroundings.constants):
+            rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
+        for name in unknown:
+            known = [value for value in view.present_and_edited_values(name) if not isinstance(value, UnknownValue)]
+            if known and len(known) == len(view.present_and_edited_values(name)):
+                rows = [{**row, name: value} for row in rows or [{}] for value in known]
+    if by_record := view.fields_by_linked_record(unknown):
+        rows = [_with_fields(row, fields, known_fields) for row in rows or [{}] for fields in by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= surroundings.most_rows else ()
+
+
+def _with_fields(row: JsonObject, fields: Mapping[str, FieldValue], known: Mapping[str, Json]) -> JsonObject:
+    """The row with these fields; a ``kind.field`` is added to what is known of that kind."""
+    heads = {name.partition(".")[0] for name in fields if "." in name}
+    added: JsonObject = {**row, **{head: known[head] for head in heads - row.keys() if head in known}}
+    for name, value in fields.items():
+        if not isinstance(value, UnknownValue):
+            binding.put_field(added, name, value)
+    return added
 
 
 def _executor_fields(call: PlannedCall, surroundings: _CallSurroundings, view: binding.CallView) -> JsonObject:

@@ -272,8 +272,11 @@ class CallView:
         of_own = (find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own)
         return find_values(name, self._arguments) if any(of_own) else []
 
-    def value_in_records(self, name: str) -> FieldValue:
-        """The value of the field in the records, regardless of the arguments; ``UNKNOWN`` if there is no single one."""
+    def value_in_records(self, name: str, *, with_own_links: bool = True) -> FieldValue:
+        """The value of the field in the records, regardless of the arguments; ``UNKNOWN`` if there is no single one.
+
+        ``with_own_links``: whether ``_own_links`` have to agree with a record that the call names.
+        """
         if self._named.unread_subjects:
             return UNKNOWN
         for place, level in enumerate(self._levels):
@@ -282,6 +285,7 @@ class CallView:
             ):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
             if found := _values_in_nodes(level, name):
+                found += self._values_of_own_links(level, name) if place == 1 and with_own_links else []
                 return UNKNOWN if self._may_differ_in_unread(name, place) else common_value(found)
         return UNKNOWN
 
@@ -340,7 +344,7 @@ class CallView:
                 found.append(one)
         return found
 
-    def value_of_kind(self, dotted: str) -> FieldValue:
+    def value_of_kind(self, dotted: str, *, with_own_links: bool = True) -> FieldValue:
         """The value of a field such as ``order.total``, in the nearest record of that kind."""
         kind, name = singular_words(dotted.partition(".")[0]), dotted.partition(".")[2]
         if given := [value for path, value in self._arguments if path == dotted]:
@@ -350,8 +354,63 @@ class CallView:
         for place, level in enumerate(self._levels):
             if of_kind := [node for node in level if are_same_kind(kind, node.kind)]:
                 found = _values_in_nodes(of_kind, name)
+                found += self._values_of_own_links(of_kind, name) if place == 1 and with_own_links else []
                 return common_value(found) if found and not self._may_differ_in_unread(name, place, kind) else UNKNOWN
         return UNKNOWN
+
+    @cached_property
+    def _own_links(self) -> list[tuple[RecordReference, list[GraphNode]]]:
+        """The references by which the records that the call is about lead, in at most two steps, to records of kinds of
+        which the call names another one: the guest of the called booking, where a note of the call names a guest. Each
+        comes with its records, none if nobody read them.
+        """
+        kinds = [node.kind for node in self._levels[1]]
+        near, found = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
+        for _ in range(_STEPS):
+            told = [one for node in near for one in node.references if one.text not in self.ids]
+            near = []
+            for one, nodes in ((one, self._graph.find_referenced(one)) for one in told):
+                linked = [node for node in nodes if any(are_same_kind(node.kind, kind) for kind in kinds)]
+                is_unread = not nodes and one.must_exist and not self._graph.was_asked_in_vain(one)
+                if linked or (is_unread and any(are_same_kind(one.noun, kind) for kind in kinds)):
+                    found.append((one, self._graph.with_parts(linked)))
+                near += [node for node in nodes if node not in linked and not self._is_of_called_kind(node)]
+        return found
+
+    def _values_of_own_links(self, named: Sequence[GraphNode], name: str) -> list[FieldValue]:
+        """The field's values in ``_own_links`` of the kinds of the named records that have it; ``UNKNOWN`` for each
+        that nobody read, or of which only a row without the field was read.
+
+        A record that the call names does not stand in for the called record's own: an id in a note would pass a rule.
+        """
+        kinds = [node.kind for node in named if _values_in_nodes([node], name)]
+        values: list[FieldValue] = []
+        for one, nodes in self._own_links:
+            if any(are_same_kind(of, kind) for of in (one.noun, *(node.kind for node in nodes)) for kind in kinds):
+                is_known = bool(nodes) and not all(node.seen.is_row for node in nodes)
+                values += _values_in_nodes(nodes, name) or ([] if is_known else [UNKNOWN])
+        return values
+
+    def fields_by_linked_record(self, names: Sequence[str]) -> list[dict[str, FieldValue]]:
+        """The fields, also as ``kind.field``, on which records that the call names and ``_own_links`` disagree: once as
+        those that are named have them, and once for each of the others. A field without a single value is left out.
+        """
+        groups = [nodes for _, nodes in self._own_links if nodes]
+        split = [name for name in names if groups and self._is_known_without_own_links(name)]
+        return [self._fields_of_nodes(split, nodes) for nodes in (self._levels[1], *groups)] if split else []
+
+    def _is_known_without_own_links(self, name: str) -> bool:
+        read_value = self.value_of_kind if "." in name else self.value_in_records
+        return not isinstance(read_value(name, with_own_links=False), UnknownValue)
+
+    def _fields_of_nodes(self, names: Iterable[str], nodes: Sequence[GraphNode]) -> dict[str, FieldValue]:
+        fields = dict[str, FieldValue]()
+        for name in names:
+            head, _, field = name.rpartition(".")
+            of_kind = [node for node in nodes if not head or are_same_kind(singular_words(head), node.kind)]
+            if found := _values_in_nodes(of_kind, field):
+                fields[name] = common_value(found)
+        return fields
 
     def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""
@@ -439,7 +498,10 @@ class CallView:
         """
         for name, is_about_tool in (
             names.items()
-            if self._references_only_listed or self._unread_references_of_named or self._unread_references_one_step_away
+            if self._references_only_listed
+            or self._unread_references_of_named
+            or self._unread_references_one_step_away
+            or self._own_links
             else ()
         ):
             head, _, field = name.rpartition(".")
@@ -448,6 +510,8 @@ class CallView:
                 continue
             if self._have_field(self.own, kind, field):
                 yield from self._references_without_field(field, kind)
+                if self._have_field(self._levels[1], kind, field):
+                    yield from (one for one, nodes in self._own_links if all(node.seen.is_row for node in nodes))
                 if not self._have_field(self._levels[0], kind, field):
                     yield from (
                         one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun)

@@ -511,6 +511,16 @@ def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys, of_t
         yield from references_in(inner, within, keys, of_tool)
     elif isinstance(inner, list):
         for item in inner:
-            yield from _references_under(key, item, about, keys, of_tool)
+            if isinstance(item, dict | list):
+                yield from _references_under(key, item, about, keys, of_tool)
+            elif found := reference_of(key, item, about, keys, of_tool):
+                yield found
     elif found := reference_of(key, inner, about, keys, of_tool):
-        yield found
+        # ``rooms: 5`` is a count of rooms, unless a room with that number was read
+        yield found._replace(must_exist=False) if _is_count(key, inner, found) else found
+
+
+def _is_count(key: str, value: Json, reference: RecordReference) -> bool:
+    """Whether a whole number stands under a plural that no tenant declares a key."""
+    last = words_of(key)[-1] if words_of(key) else ""
+    return isinstance(value, int) and not (reference.is_id or reference.key) and singular(last) != last
