@@ -119,7 +119,7 @@ def sorted_document(document: JsonObject) -> JsonObject:
     sorted_ = {**document, "rules": [rule for rule in rules if _list_name_for(rule) == "rules"]}
     for place, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
         if found := [rule for rule in rules if _list_name_for(rule) == place]:
-            sorted_[place] = [*_as_items(sorted_.pop(camel, None)), *_as_items(sorted_.get(place)), *found]
+            sorted_[place] = [*_iterate_items(sorted_.pop(camel, None)), *_iterate_items(sorted_.get(place)), *found]
     for name in ("default_action", "defaultAction"):
         if name in document and "text_default" not in document and "textDefault" not in document:
             sorted_["text_default"] = sorted_.pop(name)
@@ -151,5 +151,5 @@ def _list_name_for(rule: Json) -> str:
     )
 
 
-def _as_items(value: Json) -> Iterator[Json]:
+def _iterate_items(value: Json) -> Iterator[Json]:
     yield from value if isinstance(value, list) else [] if value is None else [value]

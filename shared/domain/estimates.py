@@ -39,7 +39,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
     """The 95 % interval of the mean, by Student's t; ``None`` for fewer than two values."""
     if len(values) < 2:
         return None
-    half = _find_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
+    half = _t_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
     return Interval(fmean(values) - half, fmean(values) + half)
 
 
@@ -56,11 +56,11 @@ def difference_interval(before: Sequence[float], after: Sequence[float]) -> Inte
     if total == 0:
         return Interval(change, change)
     degrees = 1 / ((first / total) ** 2 / (len(before) - 1) + (second / total) ** 2 / (len(after) - 1))
-    half = _find_quantile(degrees) * sqrt(total)
+    half = _t_quantile(degrees) * sqrt(total)
     return Interval(change - half, change + half)
 
 
-def _find_quantile(degrees: float) -> float:
+def _t_quantile(degrees: float) -> float:
     return _QUANTILES[max(bisect_right(_DEGREES, degrees), 1) - 1]
 
 

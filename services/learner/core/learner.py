@@ -61,7 +61,9 @@ class Learner:
         self._note_news(expected)
 
     def add_listener(self) -> OutcomeNews:
-        """Returns the partitions that this learner expects outcomes in or takes outcomes from, from now on."""
+        """Returns an object that collects the partitions in which this learner expects or takes outcomes
+        from now on.
+        """
         self._listeners.append(OutcomeNews())
         return self._listeners[-1]
 

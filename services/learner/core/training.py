@@ -101,7 +101,7 @@ class TrainingRows(NamedTuple):
 
 def read_rows(name: str, content: bytes) -> TrainingRows:
     """Parses the rows of an object. Never raises: what cannot be parsed becomes a bad row."""
-    return read_rows_of(_read_places(name, content))
+    return read_rows_of(_read_numbered_rows(name, content))
 
 
 def read_rows_of(entries: Iterable[tuple[str, object]]) -> TrainingRows:
@@ -128,7 +128,7 @@ def _parse_row(found: object) -> TrainingRow | str:
     return row if row.request else "messages: no user says anything"
 
 
-def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
+def _read_numbered_rows(name: str, content: bytes) -> Iterator[tuple[str, object]]:
     """Yields each row's position with its JSON, or with a text on what is wrong."""
     if name.endswith(".jsonl"):
         for number, line in enumerate(content.split(b"\n"), 1):
@@ -290,7 +290,7 @@ _UNKNOWN = "general"
 
 
 def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
-    """The case of a training row. Its time is ``now``; its id depends only on the row and ``source``.
+    """The case of a training row. Its time is ``now``; its id depends only on the row.
 
     ``scale``: the highest possible score; ``source``: the object's name.
     """

@@ -23,7 +23,7 @@ Key = TypeVar("Key", bound=Hashable)
 Held = TypeVar("Held")
 
 
-class BoundedMemory(Generic[Key, Held]):
+class BoundedCache(Generic[Key, Held]):
     """A cache that drops the least recently used entries once the sum of weights exceeds ``limit``."""
 
     def __init__(self, limit: int) -> None:
@@ -75,7 +75,7 @@ class Condition(NamedTuple):
         return tuple(field.name for field in self.fields if known.get(field.name) is None)
 
 
-class ConditionCache(BoundedMemory[str, Condition]):
+class ConditionCache(BoundedCache[str, Condition]):
     """The most recently used parsed conditions, by their text."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:

@@ -63,7 +63,7 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
     call, facts, earlier, confirmations = planned
     values, missing = session_calls.distinguishing_values(ready.per, facts.context)
     if missing:
-        return _find_in_doubt(ready, planned, missing)
+        return _finding_in_doubt(ready, planned, missing)
     shown = {name: rules.shorten_value(value) for name, value in values.items()}
     match ready.kind:
         case contracts.ToolRuleKind.NEVER:
@@ -102,7 +102,7 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
     except ConditionError as error:
         return rules.build_problem(ready.policy_id, ready.rule.id, error)
     if decision is UNKNOWN:
-        return _find_in_doubt(ready, planned, condition.missing_fields(facts.context))
+        return _finding_in_doubt(ready, planned, condition.missing_fields(facts.context))
     values = rules.shown_values(condition, facts.context)
     if not decision:
         return _build_refusal(ready, planned.call, values)
@@ -111,7 +111,7 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
     return None
 
 
-def _find_in_doubt(
+def _finding_in_doubt(
     ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]
 ) -> contracts.CallRefusal | rules.WaitingRule:
     if not planned.facts.binding:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import BoundedMemory, ConditionCache
+from services.policy.core.conditions import BoundedCache, ConditionCache
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
 from services.policy.core.rules import build_problem, enum_member_of, prepare_rule
 from services.policy.core.text_rules import ReadyTexts, TextDefault, prepare_text_rule
@@ -56,7 +56,7 @@ class PreparedPolicies:
 
     def __init__(self, conditions: ConditionCache, limit: int = REMEMBERED) -> None:
         self._conditions = conditions
-        self._held = BoundedMemory[str, ReadyPolicies](limit)
+        self._held = BoundedCache[str, ReadyPolicies](limit)
 
     def __len__(self) -> int:
         return len(self._held)

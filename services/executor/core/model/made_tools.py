@@ -255,7 +255,7 @@ def checked_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[Made
 
 
 def agrees(result: Decimal, expected: Decimal) -> bool:
-    """Whether the result equals the expected one. An expected value of two places and at least four digits may be the
+    """Whether the result equals the expected one. An expected value of at least two places and four digits may be the
     result rounded half up.
     """
     if result == expected:

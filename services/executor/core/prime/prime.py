@@ -286,13 +286,13 @@ def _add_named_tools(
     open_ended = [connection for connection, _ in found if tools.may_have_unlisted_tools(connection)]
     if len(open_ended) != 1:
         return tuple(found)
-    named = named_tools(text, open_ended[0], _known_names(found))
+    named = named_tools(text, open_ended[0], _names_in_use(found))
     for tool in named:
         journal.add_event("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
     return tuple((one, (*listed, *named) if one is open_ended[0] else listed) for one, listed in found)
 
 
-def _known_names(found: Sequence[ServerTools]) -> set[str]:
+def _names_in_use(found: Sequence[ServerTools]) -> set[str]:
     """All names of listed tools and of their arguments."""
     tools = [tool for _, offered in found for tool in offered]
     arguments = [tool.input_schema.get("properties") for tool in tools]

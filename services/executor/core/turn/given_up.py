@@ -159,7 +159,7 @@ _REASON = "The stored turn, or its task's record, cannot be read; it is not trie
 _WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
 
 
-def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
+def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
     """The end of a turn that could not be parsed. Its task fails."""
     turn = unread.turn or Turn(
         turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now

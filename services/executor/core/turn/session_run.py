@@ -8,7 +8,7 @@ import structlog
 
 from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
-from services.executor.core.turn.given_up import end_unread, give_up, known_outcome
+from services.executor.core.turn.given_up import end_unreadable_turn, give_up, known_outcome
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
@@ -195,7 +195,7 @@ class SessionRun:
             await self._give_back(self._compute_pause(unread.attempts), error=unread)
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
-        end = end_unread(unread, self._lease.tenant, self._lease.session_id)
+        end = end_unreadable_turn(unread, self._lease.tenant, self._lease.session_id)
         await self._sessions.bury_unreadable(self._lease, end)
         self._parts.attempt.count_unrun(end.outcome)
         return True
