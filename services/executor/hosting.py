@@ -13,7 +13,7 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
-from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner
+from services.executor.adapters.redis_upkeep import RedisUpkeep, make_owner_name
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.archiving import Archiver, Evictor
@@ -61,7 +61,7 @@ async def run_sessions(
         await check_durable_at_start(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
-        shared, wakes, mended, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), name_owner()
+        shared, wakes, mended, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), make_owner_name()
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)

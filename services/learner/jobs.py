@@ -16,7 +16,7 @@ from services.learner.adapters.redis_knowledge import RedisFactRepository, Redis
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.files.importer import Importer
-from services.learner.core.files.report import report_rows, report_teacher
+from services.learner.core.files.report import report_importer, report_rows
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
 from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
@@ -139,13 +139,13 @@ class FolderSync:
     async def run(self) -> None:
         """Synchronises at intervals until cancelled. Failures are logged and tried again."""
         while True:
-            await self._run_logging_failure(self._sync_files)
+            await self._run_and_log_failure(self._sync_files)
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Writes the files a last time, if they were ever synchronised."""
         if self._in_step:
-            await self._run_logging_failure(self._sync_files)
+            await self._run_and_log_failure(self._sync_files)
 
     async def _sync_files(self) -> None:
         """Imports the files if Redis has lost its content, then writes them."""
@@ -174,7 +174,7 @@ class FolderSync:
         report = await self._importer.carry_out(request)
         log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
 
-    async def _run_logging_failure(self, act: Callable[[], Awaitable[None]]) -> None:
+    async def _run_and_log_failure(self, act: Callable[[], Awaitable[None]]) -> None:
         try:
             async with asyncio.timeout(_LAST_SECONDS + self._every):
                 await act()
@@ -222,7 +222,7 @@ class FileJobs:
         """
         tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
         bucket = self._open_bucket(self.settings.s3_reports_prefix)
-        teacher = report_teacher(self.importer, tenant, _now)
+        teacher = report_importer(self.importer, tenant, _now)
         return Seeder(bucket, repository, tenant, _now, report_rows, teacher)
 
     def _open_bucket(self, prefix: str) -> TrainingBucket:

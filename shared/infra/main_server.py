@@ -37,7 +37,7 @@ class ShutdownHooks(Protocol):
     def close(self) -> None:
         """No more requests are accepted: end those that would not end by themselves, such as streams."""
 
-    def hurry(self) -> None:
+    def end_waits(self) -> None:
         """The grace time is nearly over: answer waiting requests with what is there."""
 
 
@@ -112,5 +112,5 @@ class _LingeringServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._farewell.close()
         left = max(0.0, self._farewell.grace_seconds - _MARGIN_SECONDS)
-        asyncio.get_running_loop().call_later(left, self._farewell.hurry)
+        asyncio.get_running_loop().call_later(left, self._farewell.end_waits)
         await super().shutdown(sockets)

@@ -17,15 +17,15 @@ def keys_for(script: str, *groups: object, **others: str) -> list[str]:
     """
     wanted = _list_names(script, "KEYS")
     found = {name: getattr(group, name) for group in reversed(groups) for name in wanted if hasattr(group, name)}
-    return _in_order(script, wanted, {**found, **others})
+    return _order_arguments(script, wanted, {**found, **others})
 
 
 def arguments_for(script: str, **given: Argument) -> list[Argument]:
     """The arguments of a script in its order, given by name as in ``keys_for``."""
-    return _in_order(script, _list_names(script, "ARGV"), given)
+    return _order_arguments(script, _list_names(script, "ARGV"), given)
 
 
-def _in_order(script: str, wanted: Sequence[str], given: dict[str, T]) -> list[T]:
+def _order_arguments(script: str, wanted: Sequence[str], given: dict[str, T]) -> list[T]:
     names = wanted[: len(given)]
     if given.keys() != set(names):
         differing = ", ".join(sorted(given.keys() ^ set(names)))

@@ -21,7 +21,7 @@ from services.learner.adapters.redis_learned_files import RedisCaseRepository, R
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.files.importer import Importer
-from services.learner.core.files.report import REPORTS_PREFIX, report_rows, report_teacher
+from services.learner.core.files.report import REPORTS_PREFIX, report_importer, report_rows
 from services.learner.core.memory.lesson import lesson_of
 from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
 from services.learner.jobs import FileJobs, build_file_jobs
@@ -383,7 +383,7 @@ FAILURE = {
 
 
 def _report_seeder(redis: Redis) -> Seeder:
-    teach = report_teacher(Importer(RedisImportRepository(redis), _now), "acme", _now)
+    teach = report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
     return Seeder(
         S3Training(BUCKET, REPORTS_PREFIX), RedisCaseRepository(redis, "one"), "acme", _now, report_rows, teach
     )

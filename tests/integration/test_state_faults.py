@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, process_of
+from services.executor.adapters.redis_upkeep import RedisUpkeep, make_owner_name, process_of
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, TurnRunner, Work
@@ -94,24 +94,24 @@ async def _ended_process() -> int:
 @pytest.mark.promise("state.faults_mended")
 async def test_the_leases_of_an_executor_known_dead_are_over(redis: Redis, task_store: TaskStore) -> None:
     """It ran on this machine. That of a living one, or of one elsewhere, runs out by itself."""
-    dead, living, elsewhere = name_owner(await _ended_process()), name_owner(os.getppid()), "host:1:12345678"
+    dead, living, elsewhere = make_owner_name(await _ended_process()), make_owner_name(os.getppid()), "host:1:12345678"
     for session, owner in (("s1", dead), ("s2", living), ("s3", elsewhere)):
         await accepted(task_store, session)
         await RedisUpkeep(redis, owner).end_dead_leases()
         await begin(sessions_of(redis, owner, 60.0), session)
     wakes = HeardWakes()
-    await Reaper(RedisUpkeep(redis, name_owner()), wakes).tick()
+    await Reaper(RedisUpkeep(redis, make_owner_name()), wakes).tick()
     assert wakes.heard == [("acme", "s1")]
 
 
 @pytest.mark.promise("state.faults_mended")
 async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    dead = name_owner(await _ended_process())
+    dead = make_owner_name(await _ended_process())
     begun = await begin(sessions_of(redis, dead, 60.0))
     await begun.store.open_write(an_entry(), 60.0)
     await redis.sadd(executors_key(process_of(dead).machine), dead)  # type: ignore[misc]  # sync or async
-    upkeep = RedisUpkeep(redis, name_owner())
+    upkeep = RedisUpkeep(redis, make_owner_name())
     assert await upkeep.end_dead_leases() == 0
     assert (await upkeep.find_overdue()).orphaned == ()
 

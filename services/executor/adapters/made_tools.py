@@ -154,12 +154,12 @@ class TenantsWithSwitches(Tenants):
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)
 
     async def get(self, tenant: str) -> TenantRecord:
-        return _with_switch(*await asyncio.gather(self._tenants.get(tenant), self._read_switch(tenant)))
+        return _with_tool_making_switch(*await asyncio.gather(self._tenants.get(tenant), self._read_switch(tenant)))
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
         record = self._tenants.get_at_version(tenant, version)
-        return _with_switch(*await asyncio.gather(record, self._read_switch(tenant)))
+        return _with_tool_making_switch(*await asyncio.gather(record, self._read_switch(tenant)))
 
     async def _read_switch(self, tenant: str) -> str | None:
         key = keys.learned_keys(tenant).switches
@@ -172,5 +172,5 @@ class TenantsWithSwitches(Tenants):
         return None if said is None else str(said)
 
 
-def _with_switch(record: TenantRecord, switch: str | None) -> TenantRecord:
+def _with_tool_making_switch(record: TenantRecord, switch: str | None) -> TenantRecord:
     return record if switch is None else record.model_copy(update={"made_tools": switch == "on"})

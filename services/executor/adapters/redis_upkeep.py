@@ -31,7 +31,7 @@ class OwnerProcess(NamedTuple):
     pid: int
 
 
-def name_owner(pid: int | None = None) -> str:
+def make_owner_name(pid: int | None = None) -> str:
     """A unique owner name for this process. A later process never gets the same name."""
     return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_identify_machine()}"
 

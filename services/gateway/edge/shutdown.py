@@ -22,7 +22,7 @@ class ShutdownState:
         self.announced = True
         self.streams_end.set()
 
-    def hurry(self) -> None:
+    def end_waits(self) -> None:
         self._hurried = True
         for wait in self._waits:
             wait.reschedule(0)

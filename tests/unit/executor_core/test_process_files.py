@@ -252,7 +252,7 @@ def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: machi
 def test_the_read_only_path_reads_and_answers() -> None:
     assert machine.READ_ONLY == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
     with pytest.raises(machine.NoSuchStep, match="nothing is written"):
-        machine.after_planning(machine.READ_ONLY)
+        machine.first_plan_state(machine.READ_ONLY)
 
 
 @each_row("state", [S.COMPLETE, S.APPROVAL_GATE, S.FAILED])

@@ -6,7 +6,7 @@ from services.executor.core.model.talk import Talk
 from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.session.context import TurnContext, enter_state
 from services.executor.core.session.dossier import Progress
-from services.executor.core.states.machine import after_planning
+from services.executor.core.states.machine import first_plan_state
 from shared.domain.words import FsmState
 
 
@@ -70,7 +70,7 @@ class TaskCourse:
         ctx.journal.add_event("plan", calls=[call.tool for call in plan.calls], number=plan.round)
         planned = self._with_reply_count().update_dossier(**fresh).model_copy(update={"confirmed": ()})
         planned = planned.model_copy(update={"path": plan_state_path(ctx, planned)})
-        self.progress = await enter_state(ctx, planned, after_planning(planned.path), closed.events)
+        self.progress = await enter_state(ctx, planned, first_plan_state(planned.path), closed.events)
 
     def _with_reply_count(self) -> Progress:
         return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})

@@ -58,13 +58,17 @@ def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock]) -> 
 
 def _build_sections(ctx: TurnContext) -> dict[str, Json]:
     solver = ctx.record.request.solver
-    wanted: dict[str, Json] = {**ctx.sections, "now": _describe_now(ctx), "constraints": _describe_constraints(ctx)}
+    wanted: dict[str, Json] = {
+        **ctx.sections,
+        "now": _describe_current_time(ctx),
+        "constraints": _describe_constraints(ctx),
+    }
     if solver is not None:
         wanted["answer_format"] = "prose" if solver.expected_format == "single" else "list"
     return {name: wanted[name] for name in _FIRST if wanted.get(name) not in (None, "", [], {})}
 
 
-def _describe_now(ctx: TurnContext) -> Json:
+def _describe_current_time(ctx: TurnContext) -> Json:
     local, practice = local_now(ctx), ctx.record.request.practice
     told: dict[str, Json] = {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
     if practice and practice.turn:

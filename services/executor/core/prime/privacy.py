@@ -165,14 +165,14 @@ class _Sentence:
     @cached_property
     def place_last_told(self) -> int:
         """The last place where "it" is told to the asker: "... and send it to me"."""
-        return max((at for at, _ in self._tellings), default=-1)
+        return max((at for at, _ in self._find_it_to_me_phrases), default=-1)
 
     @cached_property
     def place_last_disclosed(self) -> int:
-        return max((at for at, verb in self._tellings if verb in _DISCLOSING), default=-1)
+        return max((at for at, verb in self._find_it_to_me_phrases if verb in _DISCLOSING), default=-1)
 
     @cached_property
-    def _tellings(self) -> Sequence[tuple[int, str]]:
+    def _find_it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
         """The place and verb of each phrase such as "send it to me"."""
         text, found, last, at = " ".join(self.words), list[tuple[int, str]](), 0, 0
         for match in _IT_TO_ME.finditer(text):

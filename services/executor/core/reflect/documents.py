@@ -85,7 +85,7 @@ _AND = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between t
 def asking_words(task: str) -> tuple[str, ...]:
     """The phrases in the task's text that ask for documents."""
     found = [match for name in asked_documents(task) for match in _compile_request(name).finditer(task)]
-    return tuple(dict.fromkeys(match[0] for match in found if _is_wanted(match, task)))
+    return tuple(dict.fromkeys(match[0] for match in found if _is_not_negated(match, task)))
 
 
 @cache
@@ -101,7 +101,7 @@ def _join_phrases(phrases: tuple[str, ...]) -> str:
     return f"(?:{'|'.join(re.escape(phrase).replace(_SPACE, _WHITE) for phrase in longest)})"
 
 
-def _is_wanted(match: re.Match[str], task: str) -> bool:
+def _is_not_negated(match: re.Match[str], task: str) -> bool:
     return re.search(_NOT, task[: match.start()], re.I) is None
 
 
@@ -115,7 +115,7 @@ def asked_documents(task: str) -> tuple[str, ...]:
     return tuple(
         name
         for name in document_templates()
-        if any(_is_wanted(match, task) for match in _compile_request(name).finditer(task))
+        if any(_is_not_negated(match, task) for match in _compile_request(name).finditer(task))
     )
 
 

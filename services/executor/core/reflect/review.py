@@ -86,7 +86,7 @@ def why_refuse(run: ReflectedRun, text: str) -> str | None:
     strange = [token for token in untraced_tokens(text, run.known) if token not in run.answer]
     if strange:
         return "it says what nobody found: " + ", ".join(strange)
-    if _claims_too_much(run, text):
+    if _claims_unproven_verification(run, text):
         return "it claims a write to be verified that is not"
     if any(address.text not in run.answer for address in find_special_identifiers(text)):
         return "it brings in an address"
@@ -122,7 +122,7 @@ def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
     )
 
 
-def _claims_too_much(run: ReflectedRun, text: str) -> bool:
+def _claims_unproven_verification(run: ReflectedRun, text: str) -> bool:
     """Whether the text claims a proof that some write does not have, and the answer before it did not."""
     unproven = any(entry.status is not WriteStatus.VERIFIED for entry in run.writes)
     speaks, spoke = (" verified " in spaced_words(one) for one in (text, run.answer))

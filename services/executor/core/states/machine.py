@@ -250,7 +250,7 @@ def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
         raise NoSuchStep(f"no state follows {state} on the path {', '.join(path)}") from None
 
 
-def after_planning(path: Sequence[FsmState]) -> FsmState:
+def first_plan_state(path: Sequence[FsmState]) -> FsmState:
     """The state in which a plan begins to be carried out; raises ``NoSuchStep`` if the path has no writes."""
     found = next((state for state in path if state in PLAN_STATES), None)
     if found is None:

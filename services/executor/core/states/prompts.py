@@ -65,11 +65,11 @@ def render(sections: Mapping[str, Json]) -> str:
 Schema = dict[str, JsonValue]
 
 
-def _object(**properties: JsonValue) -> Schema:
+def _object_schema(**properties: JsonValue) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _array(items: JsonValue) -> Schema:
+def _array_schema(items: JsonValue) -> Schema:
     return {"type": "array", "items": items}
 
 
@@ -82,22 +82,28 @@ def _enum(*words: str) -> Schema:
 
 
 TEXT: Schema = {"type": "string"}
-STAND_IN_SCHEMA = _object(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)
-COVERAGE_SCHEMA = _object(agrees={"type": "boolean"}, problems=_array(_object(part={"type": "integer"}, why=TEXT)))
-TOOL_GAP_SCHEMA = _object(
-    gaps=_array(_object(name=TEXT, purpose=TEXT, arguments=_array(TEXT), result=_enum("money", "ratio"))),
+STAND_IN_SCHEMA = _object_schema(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)
+COVERAGE_SCHEMA = _object_schema(
+    agrees={"type": "boolean"}, problems=_array_schema(_object_schema(part={"type": "integer"}, why=TEXT))
 )
-MADE_FUNCTION_SCHEMA = _object(code=TEXT, cannot=TEXT)
-MADE_CASES_SCHEMA = _object(cases=_array(_object(inputs=_array(TEXT), expected=TEXT)), cannot=TEXT)
+TOOL_GAP_SCHEMA = _object_schema(
+    gaps=_array_schema(
+        _object_schema(name=TEXT, purpose=TEXT, arguments=_array_schema(TEXT), result=_enum("money", "ratio"))
+    ),
+)
+MADE_FUNCTION_SCHEMA = _object_schema(code=TEXT, cannot=TEXT)
+MADE_CASES_SCHEMA = _object_schema(
+    cases=_array_schema(_object_schema(inputs=_array_schema(TEXT), expected=TEXT)), cannot=TEXT
+)
 LEVELS = tuple(level.word for level in Level)
-TRANSLATION_SCHEMA = _object(
-    rules=_array(
-        _object(
+TRANSLATION_SCHEMA = _object_schema(
+    rules=_array_schema(
+        _object_schema(
             quote=TEXT,
             kind=_enum("condition", "never", "at_most", "only_after", "only_when", "only_after_confirmation"),
             tool=TEXT,
             limit=_nullable({"type": "integer"}),
-            after=_array(TEXT),
+            after=_array_schema(TEXT),
             condition=TEXT,
             action=_enum("", *RuleAction),
             level=_enum("", *LEVELS),
@@ -106,11 +112,11 @@ TRANSLATION_SCHEMA = _object(
     )
 )
 STATES = ("DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "SCHEDULE_NOTIFY", "COMPLETE")
-PROCESS_SCHEMA = _object(
-    states=_array(_enum(*STATES)),
+PROCESS_SCHEMA = _object_schema(
+    states=_array_schema(_enum(*STATES)),
     risk=_enum("low", "medium", "high"),
     approval_wanted={"type": "boolean"},
-    instructions=_array(_object(state=_enum(*STATES), text=TEXT)),
-    outputs=_array(TEXT),
+    instructions=_array_schema(_object_schema(state=_enum(*STATES), text=TEXT)),
+    outputs=_array_schema(TEXT),
 )
-DOCUMENT_SCHEMA = _object(sections=_array(_object(name=TEXT, text=TEXT)))
+DOCUMENT_SCHEMA = _object_schema(sections=_array_schema(_object_schema(name=TEXT, text=TEXT)))

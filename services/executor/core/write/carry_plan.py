@@ -41,7 +41,7 @@ async def carry_out_plan(
 ) -> Progress | WaitsForDecision | WaitsForTime | StaleInputs:
     """Carries out the plan from its present state until it is done, a person has to decide, or it has to wait."""
     if progress.state not in machine.PLAN_STATES:
-        progress = await enter_state(ctx, progress, machine.after_planning(progress.path))
+        progress = await enter_state(ctx, progress, machine.first_plan_state(progress.path))
     while not machine.is_end(progress.state):
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
             released = await _release_plan(ctx, progress)

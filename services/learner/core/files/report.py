@@ -363,7 +363,7 @@ def _clean_text(text: str) -> str:
     return " ".join(text.replace("_", " ").split())
 
 
-def report_teacher(
+def report_importer(
     importer: Importer, tenant: str, clock: Callable[[], datetime]
 ) -> Callable[[str, bytes], Awaitable[None]]:
     """A function that imports the facts of one report; it may be repeated and raises ``StoreUnavailable``."""

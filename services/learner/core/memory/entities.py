@@ -112,7 +112,7 @@ def find_dates(text: str) -> Iterator[FoundEntity]:
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             parts = match.groupdict()
-            month = int(parts["m"]) if parts.get("m") else months().get(parts["month"].casefold(), 0)
+            month = int(parts["m"]) if parts.get("m") else month_numbers().get(parts["month"].casefold(), 0)
             yield from _find_date(match, int(parts["year"]), month, int(parts["day"]))
     for match in _SLASHED.finditer(text):
         yield from _read_slashed(match)
@@ -143,7 +143,7 @@ def _is_date(year: int, month: int, day: int) -> bool:
 
 
 @cache
-def months() -> dict[str, int]:
+def month_numbers() -> dict[str, int]:
     """The number of each month, by its name or abbreviation in lower case without a full stop."""
     names: dict[str, int] = {}
     for language in _LANGUAGES:
@@ -247,7 +247,7 @@ def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEnti
 
 def _is_common_word(word: str) -> bool:
     plain = word.casefold().strip("'’-&,")
-    return plain in _NO_NAME or plain in months() or _CODE.fullmatch(word) is not None
+    return plain in _NO_NAME or plain in month_numbers() or _CODE.fullmatch(word) is not None
 
 
 TEXT_LOOKED_AT = 4_000
