@@ -13,11 +13,19 @@ from shared.domain.words import ToolClass
 class ReadBack(Contract):
     """The read that proves a write: its tool, its canonical arguments, and the field values that its result
     must show.
+
+    ``of_rows``: the read of each row of the call; empty if one read shows them all.
     """
 
     tool: str
     arguments_json: str
     expect_json: str = "{}"
+    of_rows: tuple["ReadBack", ...] = ()
+
+    @property
+    def reads(self) -> tuple["ReadBack", ...]:
+        """Every read once, in the order of the rows."""
+        return tuple(dict.fromkeys(self.of_rows or (self,)))
 
 
 class Origin(Contract):
@@ -102,7 +110,9 @@ def _hashed_fields(call: PlannedCall) -> Json:
         "tool": call.tool,
         "class": call.tool_class.value,
         "arguments": call.arguments,
-        "read_back": [read_back.tool, loads_object(read_back.arguments_json)] if read_back else None,
+        "read_back": [value for one in read_back.reads for value in (one.tool, loads_object(one.arguments_json))]
+        if read_back
+        else None,
         "on_failure": call.on_failure,
         "compensation": _hashed_fields(call.compensation) if call.compensation else None,
         **({"part": call.part} if call.part is not None else {}),

@@ -1,6 +1,7 @@
 """A write's whole life in the worker: a verdict that is fresh, intent, call, proof, and what is said of it."""
 
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from typing_extensions import override
 from services.executor.ports.tools import ToolAnswer, ToolUnreachable
 from services.executor.ports.turns import NOTHING, JournalBatch, Pulse
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.tenant import CatalogueEntry
+from shared.contracts.tenant import CatalogueEntry, RecordKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died, MemoryTurns
@@ -302,3 +303,79 @@ async def test_a_renewed_verdict_that_asks_for_a_person_is_heeded() -> None:
     stage.policy.says_later = {"passed": False, "escalate": True, "escalation_level": "manager"}
     await stage.ends(TaskState.INPUT_REQUIRED, [])
     await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
+
+
+def hotel(*, drops: Sequence[int] = (), answers: int = 99) -> Stage:
+    """A server that posts charges to folios, but not the rows at these places, and answers so many reads."""
+    folios = (9001, 9006)
+    rows: list[Json] = [{"folio_id": number, "amount": 15} for number in folios]
+    text = "Post 15 for parking on each of the folios 9001 and 9006"
+    stage = Stage(text, [use("get_folio", folio_id=one) for one in folios], [use("post_charges", charges=rows)])
+    stage.talk.answer = "The charges of 15 are posted."
+    posted: list[JsonObject] = []
+
+    def show(given: JsonObject) -> Json:
+        if len(stage.servers.called("get_folio")) > answers:
+            return keeps_silent(given)
+        own: list[Json] = [one for one in posted if one["folio_id"] == given["folio_id"]]
+        return {"folio": {**given, "balance": 100 + 15 * len(own), "charges": own}}
+
+    def post(_: JsonObject) -> Json:
+        posted.extend(
+            {"charge_id": 50 + place, **row}
+            for place, row in enumerate(rows)
+            if isinstance(row, dict) and place not in drops
+        )
+        return {"posted": len(rows)}
+
+    stage.servers.add("get_folio", show, input_schema=schema("folio_id:integer"))
+    stage.servers.add("post_charges", post, ToolClass.CHANGE, schema("charges:array"))
+    return stage
+
+
+@pytest.mark.promise("I4.proof")
+@each_row(
+    ("drops", "status", "note"),
+    ((), "verified", "read back: balance=115"),
+    ((0,), "unverified", "row 1 (folio_id=9001): the read-back does not show what was written"),
+    ((1,), "unverified", "row 2 (folio_id=9006): the read-back does not show what was written"),
+    ((0, 1), "unverified", "the read-back does not show what was written"),
+)
+async def test_a_call_with_rows_is_verified_only_if_each_record_that_they_name_shows_its_change(
+    drops: Sequence[int], status: str, note: str
+) -> None:
+    stage = hotel(drops=drops)
+    await stage.run()
+    (entry,) = stage.turns.writes.values()
+    assert (entry.status, entry.note) == (status, note), stage.turns.record.reason
+    reads = [given["folio_id"] for given in stage.servers.called("get_folio")]
+    assert reads == [9001, 9006] * 3, "read by the model, before the call and after it"
+
+
+async def test_of_several_reads_of_which_one_gives_no_answer_nothing_is_concluded() -> None:
+    await (stage := hotel(answers=5)).run()
+    (entry,) = stage.turns.writes.values()
+    assert (entry.status, entry.note) == (
+        "unverified",
+        "nothing was read back: get_folio could not be asked, or did not answer",
+    )
+
+
+@each_row(
+    ("answer", "status", "note"),
+    ({"wo": "W-94"}, "verified", "read back: fault=tap drips"),
+    ({"done": True}, "unverified", "nothing was read back: get_work_order could not be asked, or did not answer"),
+)
+async def test_the_catalogues_read_is_made_under_a_key_of_the_servers_own(
+    answer: JsonObject, status: str, note: str
+) -> None:
+    opened = use("open_work_order", room_id=1302, fault="tap drips")
+    stage = Stage("Open a work order for room 1302: tap drips", [opened], [opened], answer="It is opened.")
+    stage.servers.add("open_work_order", lambda _: answer, ToolClass.CHANGE, schema("room_id:integer", "fault"))
+    order: JsonObject = {"wo": "W-94", "room_id": 1302, "fault": "tap drips", "status": "open"}
+    stage.servers.add("get_work_order", lambda _: order, input_schema=schema("wo"))
+    stage.set_catalogue(open_work_order=CatalogueEntry(read_back="get_work_order"))
+    stage.change_tenant(records={"work_order": RecordKind(keys=("wo",), reads=("get_work_order",))})
+    await stage.run()
+    (entry,) = stage.turns.writes.values()
+    assert (entry.status, entry.note) == (status, note)

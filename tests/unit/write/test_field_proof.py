@@ -1,13 +1,15 @@
 """What proves a write whose record nests, is one of many or gone, and whose server has its own names and writings."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.write.field_proof import WriteEvidence, find_proof
+from services.executor.core.write.field_proof import WriteEvidence, prove_rows
 from services.executor.core.write.settling import judge_answered_write, judge_failed_write, judge_unanswered_write
-from shared.domain.exact_json import Json, JsonObject
+from shared.contracts.plan import ReadBack
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import WriteStatus
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import entry
@@ -50,7 +52,7 @@ def lines(first: int, second: int) -> Json:
     ],
 )
 def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidence, rule: str) -> None:
-    found = find_proof(shown)
+    ((_, found),) = prove_rows(shown)
     assert (found.rule, bool(found.shown)) == (rule, bool(rule))
 
 
@@ -390,3 +392,157 @@ def test_a_field_that_names_the_record_without_its_id_shows_what_the_call_named(
 
     seen = wrote("assign_berth", {"boat_id": 17, "berth_id": 33}, berth(None), berth(boat), asked={"berth_id": 33})
     assert judge_answered_write(seen).status is status
+
+
+def charge(folio: int, amount: int, text: str = "") -> JsonObject:
+    return {"folio_id": folio, "amount": amount, **({"text": text} if text else {})}
+
+
+def folio(number: int, *amounts: int, texts: Sequence[str] = (), lists_charges: bool = True) -> JsonObject:
+    """A folio whose charges are 100 and these amounts."""
+    texts = [*texts, *[""] * len(amounts)]
+    rows: list[Json] = [
+        {"charge_id": 10 * number + place, "amount": amount, **({"text": text} if text else {})}
+        for place, (amount, text) in enumerate(zip((100, *amounts), ("", *texts), strict=False))
+    ]
+    return {
+        "folio": {"folio_id": number, "balance": 100 + sum(amounts), **({"charges": rows} if lists_charges else {})}
+    }
+
+
+def posted(rows: list[Json], before: Sequence[Json], after: Sequence[Json], *asked: int) -> WriteEvidence:
+    """``post_charges`` with these rows, read back by a read of each folio, or of one that all rows name."""
+    reads = [
+        ReadBack(tool="get_folio", arguments_json=dumps({"folio_id": number}))
+        for number in asked or [row["folio_id"] for row in rows if isinstance(row, dict)]
+    ]
+    first, of_rows = loads_object(reads[0].arguments_json), reads if len(set(reads)) > 1 else []
+    then, now = ([*shown] if of_rows else next(iter(shown), None) for shown in (before, after))
+    shown = WriteEvidence("post_charges", {"charges": rows}, {}, then, {"posted": len(rows)}, now, first, "get_folio")
+    return shown._replace(of_rows=of_rows)
+
+
+TWO_FOLIOS: list[Json] = [charge(1, 15), charge(6, 15)]
+BOTH_BEFORE = (folio(1), folio(6))
+
+
+@each_row(
+    ("first", "second", "status", "note"),
+    ((15,), (15,), VERIFIED, "read back: balance=115"),
+    ((), (15,), UNVERIFIED, "row 1 (folio_id=1): the read-back does not show what was written"),
+    ((15,), (), UNVERIFIED, "row 2 (folio_id=6): the read-back does not show what was written"),
+    ((), (), UNVERIFIED, "the read-back does not show what was written"),
+)
+def test_of_rows_that_name_several_records_each_has_to_show_its_change(
+    first: tuple[int, ...], second: tuple[int, ...], status: WriteStatus, note: str
+) -> None:
+    """In the reads of each, in one list of them all, and where the records show a balance alone."""
+    after = (folio(1, *first), folio(6, *second))
+    judged = judge_answered_write(posted(TWO_FOLIOS, BOTH_BEFORE, after))
+    assert judged == (status, note, False)
+    in_one_list = posted(TWO_FOLIOS, [], [])._replace(before=[*BOTH_BEFORE], after=[*after], asked={}, of_rows=())
+    assert judge_answered_write(in_one_list) == judged
+    then = [folio(number, lists_charges=False) for number in (1, 6)]
+    now = [folio(1, *first, lists_charges=False), folio(6, *second, lists_charges=False)]
+    assert judge_answered_write(posted(TWO_FOLIOS, then, now)).status is status
+
+
+def test_a_row_that_was_made_for_another_record_is_told_with_what_is_there_of_the_other() -> None:
+    judged = judge_answered_write(posted(TWO_FOLIOS, BOTH_BEFORE, (folio(1), folio(6, 15, 15))))
+    assert judged.status is UNVERIFIED
+    assert judged.contradicted
+    assert judged.note == (
+        "row 1 (folio_id=1): the read-back does not show what was written; "
+        "row 2 (folio_id=6): 2 more records than before show it, where one was to be made"
+    )
+
+
+@each_row(
+    ("rows", "after", "status", "note"),
+    ([charge(2, 60), charge(2, 70)], folio(2, 60, 70), VERIFIED, "read back: amount=60, amount=70"),
+    ([charge(2, 60), charge(2, 70)], folio(2, 60), UNVERIFIED,
+     "row 2 (folio_id=2): the read-back does not show what was written"),
+    ([charge(2, 60), charge(2, 60)], folio(2, 60, 60), VERIFIED, "read back: amount=60"),
+    ([charge(2, 60), charge(2, 60)], folio(2, 60), UNVERIFIED,
+     "1 more record than before shows it, where 2 were to be made"),
+    ([charge(2, 60), charge(2, 60)], folio(2, 60, 60, 60), UNVERIFIED,
+     "3 more records than before show it, where 2 were to be made"),
+    ([charge(2, 60, "hall"), charge(2, 60, "drinks")], folio(2, 60, 60, texts=("hall", "drinks")), VERIFIED,
+     "read back: amount=60, text=hall, text=drinks"),
+    ([charge(2, 60, "hall"), charge(2, 60, "drinks")], folio(2, 60, texts=("hall",)), UNVERIFIED,
+     "row 2 (folio_id=2): the read-back does not show what was written"),
+    ([charge(2, 60, "hall"), charge(2, 60, "drinks")], folio(2, 60, 60), VERIFIED, "read back: amount=60"),
+    ([charge(2, 60), charge(2, 60)], folio(2, 60, lists_charges=False), UNVERIFIED,
+     "no read can show it: the read-back has no field that the call sets, nor shows what it makes"),
+)  # fmt: skip
+def test_rows_of_one_record_are_proved_by_as_many_records_and_not_by_one_balance(
+    rows: list[Json], after: JsonObject, status: WriteStatus, note: str
+) -> None:
+    lists_charges = "charges" in dumps(after)
+    judged = judge_answered_write(posted(rows, [folio(2, lists_charges=lists_charges)], [after]))
+    assert (judged.status, judged.note) == (status, note)
+
+
+@each_row(
+    ("after", "status"),
+    ([folio(1, 15), folio(6, 15)], WriteStatus.VERIFIED),
+    ([folio(1), folio(6, 15)], WriteStatus.IN_DOUBT),
+    ([folio(1), folio(6)], WriteStatus.ABSENT),
+)
+def test_without_an_answer_or_after_an_error_rows_that_are_shown_in_part_are_in_doubt(
+    after: list[Json], status: WriteStatus
+) -> None:
+    shown = posted(TWO_FOLIOS, BOTH_BEFORE, after)._replace(result=None)
+    assert judge_unanswered_write(shown).status is status
+    refused = WriteStatus.REFUSED if status is WriteStatus.ABSENT else WriteStatus.IN_DOUBT
+    assert judge_failed_write(DENIED, shown).status is refused
+
+
+CANCELLED: JsonObject = {"status": "cancelled"}
+IDS: JsonObject = {"booking_ids": ["B-5", "B-9"]}
+TABLE: JsonObject = {"bookings": {"B-5": {**CANCELLED}, "B-9": {**CANCELLED}}}
+
+
+@each_row(
+    ("tool", "arguments", "left", "status"),
+    ("cancel_bookings", IDS, "cancelled", VERIFIED),
+    ("cancel_bookings", IDS, "open", UNVERIFIED),
+    ("update_bookings", TABLE, "cancelled", VERIFIED),
+    ("update_bookings", TABLE, "open", UNVERIFIED),
+)
+def test_of_a_list_of_ids_or_a_table_keyed_by_them_each_record_has_to_show_it(
+    tool: str, arguments: JsonObject, left: str, status: WriteStatus
+) -> None:
+    before: list[Json] = [{"id": key, "status": "open"} for key in ("B-5", "B-9")]
+    after: list[Json] = [{"id": "B-5", "status": "cancelled"}, {"id": "B-9", "status": left}]
+    shown = wrote(tool, arguments, before, after, asked={})
+    judged = judge_answered_write(shown)
+    assert judged.status is status
+    assert ("B-9" in judged.note) == (status is UNVERIFIED)
+
+
+@each_row(
+    ("extras", "status"),
+    ({"spa": {"price": 3}, "crib": {"price": 2}, "bike": {"price": 2}}, VERIFIED),
+    ({"spa": {"price": 3}, "bike": {"price": 2}}, UNVERIFIED),
+)
+def test_rows_within_one_record_are_each_an_item_of_it(extras: JsonObject, status: WriteStatus) -> None:
+    added: JsonObject = {**SHOP, "extras": [{"extra_id": "crib", "price": 2}, {"extra_id": "bike", "price": 2}]}
+    shown = wrote("add_extras", added, order(extras={"spa": {"price": 3}}), order(total=42, extras=extras))
+    judged = judge_answered_write(shown)
+    assert judged.status is status
+    assert ("row 1 (extra_id=crib)" in judged.note) == (status is UNVERIFIED)
+
+
+def test_the_lines_of_one_order_are_proved_by_the_order_that_was_made() -> None:
+    own: JsonObject = {"customer_id": 4, "due": "2026-03-01"}
+    sold: JsonObject = {**own, "lines": [{"sku": "A1", "quantity": 2}, {"sku": "B2", "quantity": 1}]}
+    for shown in (sold, own):
+        made: JsonObject = {"id": "O-2", **shown}
+        judged = judge_answered_write(wrote("create_order", sold, [order()], [order(), made], asked={}))
+        assert judged.status is VERIFIED
+
+
+def test_where_no_read_was_made_it_is_not_said_that_one_shows_nothing() -> None:
+    judged = judge_answered_write(wrote("open_order", {"item": "x"}, None, None))
+    assert judged == (UNVERIFIED, "nothing was read back: get_order could not be asked, or did not answer", False)

@@ -105,6 +105,8 @@ NOTED: JsonObject = {"claim_id": "C-1", "text": "late"}
      ("get_booking", {"booking_id": {"$ref": "c1.<booking_id>"}})),
     (change("open_claim", "title"), {"title": "x"}, [read("get_claim", "id")],
      ("get_claim", {"id": {"$ref": "c1.<claim_id>"}})),
+    (change("open_work_order", "room_id", "fault", read_back="get_work_order"), {"room_id": 3, "fault": "x"},
+     [read("get_work_order", "wo")], ("get_work_order", {"wo": {"$ref": "c1.<wo>"}})),
     (change("open_claim", "title"), {"title": "x"}, [read("list_claims", "[status]")], ("list_claims", {})),
     (change("record_gap", "document_id"), {"document_id": "D-1"},
      [read("get_document", "document_id"), read("get_gap", "gap_id")],
@@ -123,6 +125,36 @@ def test_what_a_call_makes_is_looked_up_by_its_kind(
     write: Tool, given: JsonObject, readers: list[Tool], expected: Chosen
 ) -> None:
     assert chosen(write, given, *readers) == expected
+
+
+@each_row(
+    ("rows", "expected"),
+    ([1, 6], [{"folio_id": 1}, {"folio_id": 6}]),
+    ([6, 1, 6], [{"folio_id": 6}, {"folio_id": 1}, {"folio_id": 6}]),
+    ([2, 2], [{"folio_id": 2}]),
+)  # fmt: skip
+def test_rows_that_name_several_records_are_read_back_each_whichever_was_read_before(
+    rows: list[int], expected: list[JsonObject]
+) -> None:
+    write, reader = change("post_charges", "charges"), read("get_folio", "folio_id:integer")
+    arguments: JsonObject = {"charges": [{"folio_id": number, "amount": 15} for number in rows]}
+    seen = [asked_fact("get_folio", {"folio_id": number}, {"folio_id": number, "charges": []}) for number in set(rows)]
+    for facts in ((), seen, seen[:1], seen[::-1]):
+        found = choose_read_back(write, arguments, tools(write, reader), facts, "c1")
+        assert found is not None
+        assert [loads_object(one.arguments_json) for one in found.of_rows or (found,)] == expected
+        assert len(found.reads) == len(set(rows))
+    assert choose_read_back(write, arguments, tools(write, read("get_guest", "guest_id")), (), "c1") is None
+
+
+def test_a_list_of_ids_is_read_back_id_by_id_where_the_tool_is_about_them() -> None:
+    write, get = change("cancel_bookings", "booking_ids"), read("get_booking", "booking_id")
+    found = choose_read_back(write, {"booking_ids": ["B-5", "B-9"]}, tools(write, get), (), "c1")
+    assert found is not None
+    assert [loads_object(one.arguments_json) for one in found.of_rows] == [{"booking_id": "B-5"}, {"booking_id": "B-9"}]
+    write = change("update_event", "event_id", "guest_ids")
+    given: JsonObject = {"event_id": 4, "guest_ids": [1, 2]}
+    assert chosen(write, given, read("get_event", "event_id")) == ("get_event", {"event_id": 4})
 
 
 @each_row(
@@ -210,6 +242,10 @@ def test_the_record_that_holds_the_other_id_is_read_back_and_not_the_one_it_is_g
 )
 def test_the_id_of_what_was_made_is_found_in_the_answer(answer: Json, expected: Json) -> None:
     assert find_made_id(answer, "booking_id") == expected
+
+
+def test_an_id_of_a_name_of_its_own_is_found_under_that_name() -> None:
+    assert find_made_id({"wo": "W-94"}, "wo") == "W-94"
 
 
 def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.records.references import REFERENCE, reference_to_made, referenced_calls
+from services.executor.core.records.argument_rows import calls_of_rows
+from services.executor.core.records.references import REFERENCE, is_plain_id, reference_to_made, referenced_calls
 from services.executor.core.records.seen_records import RecordReference, is_id_text
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
@@ -110,7 +111,7 @@ def choose_read_back(
     barred: Callable[[str], str | None] = lambda _: None,
 ) -> ReadBack | None:
     """The read that will prove the call; None for a notice, where no read fits, or where the catalogue says that none
-    does.
+    does. A call with rows that name records is proved row by row: each of them needs a read.
 
     The first of these that is possible: the read that the operator's catalogue names; for what the call makes, a read
     of that kind; the read of this task that showed the named record; a read that takes an id of the call; a read by the
@@ -118,14 +119,17 @@ def choose_read_back(
     """
     if not _has_read_back(tool):
         return None
-    write = _put_holding_record_first(_build_named_write(tool, arguments, call_id), facts)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
-    asked = _first_fitting_read(_candidate_reads(write, readers, facts))
-    if asked is None:
-        return None
-    name = asked.reader.tool.name
-    expect = to_exact(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
-    return ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect))
+    reads: list[ReadBack] = []
+    for row in calls_of_rows(tool.name, arguments):
+        write = _put_holding_record_first(_build_named_write(tool, row, call_id), facts)
+        asked = _first_fitting_read(_candidate_reads(write, readers, facts))
+        if asked is None:
+            return None
+        name = asked.reader.tool.name
+        expect = to_exact(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
+        reads.append(ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect)))
+    return reads[0] if len(set(reads)) == 1 else reads[0].model_copy(update={"of_rows": tuple(reads)})
 
 
 def _has_read_back(tool: Tool) -> bool:
@@ -251,7 +255,7 @@ def _put_holding_record_first(write: NamedWrite, facts: Sequence[Fact]) -> Named
     if len(write.ids) < _FEWEST_HELD:
         return write
     holders = {
-        named.name: named
+        (named.name, str(named.value)): named
         for fact in facts
         if fact.ok and fact.connection_id == write.tool.connection_id
         for node in _parse_record_nodes(fact.result_json)
@@ -371,7 +375,7 @@ def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
 
 def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
     """The reference to the id of what is made; a plain ``id`` is looked up by the name of what the read is about."""
-    if len(words_of(name)) > 1:
+    if not is_plain_id(name):
         return reference_to_made(write.call_id, name)
     noun = [word for word in words_of(reader.tool.name) if normalize_noun(word) in reader.words.nouns]
     return reference_to_made(write.call_id, "_".join([*noun, name]))

@@ -27,6 +27,11 @@ def name_of_made_id(path: str) -> str | None:
     return match[1] if match else None
 
 
+def is_plain_id(name: str) -> bool:
+    """Whether a name says only that it is an id, and not of what."""
+    return words_of(name)[1:] == [] and name.lower() in _NUMBERING
+
+
 def find_made_id(answer: Json, name: str) -> Json:
     """The id in an answer, by its name, by the name of its record, or as the answer's plain ``id``; None if there are
     several different ones.

@@ -1,14 +1,15 @@
 """Proves a write by comparing the reads before and after it, record by record, with the fields that the call set (I4).
 
-``find_proof`` lists the rules; each is a function further down, in the same order.
+``_prove_row`` lists the rules; each is a function further down, in the same order.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.numbers import read_figure
+from services.executor.core.records.argument_rows import calls_of_rows
 from services.executor.core.records.record_match import (
     CallSubjects,
     find_leaf_for_claim,
@@ -23,7 +24,8 @@ from services.executor.core.tools.classes import REMOVING, participles_of_verb, 
 from services.executor.core.tools.failures import echoes_call
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.contracts.plan import ReadBack
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _DELETING = frozenset("delete purge destroy erase wipe drop".split())
 _FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
@@ -46,7 +48,8 @@ class WriteEvidence(NamedTuple):
     """What is known of one write.
 
     ``result`` is None if no answer came, ``before`` if nothing was read. ``asked``: the read-back's own arguments;
-    ``reader``: its tool, empty without one.
+    ``reader``: its tool, empty without one. ``of_rows``: the read of each row; ``before`` and ``after`` are then lists
+    of what each of these reads shows. ``own``: of one row, the names of the fields that are its own.
     """
 
     tool: str
@@ -57,25 +60,62 @@ class WriteEvidence(NamedTuple):
     after: Json
     asked: JsonObject
     reader: str
+    of_rows: Sequence[ReadBack] = ()
+    own: frozenset[str] = frozenset()
+
+    def split_rows(self) -> Sequence["WriteEvidence"]:
+        """The evidence of each row of the call, with its own read; of rows that one read shows, with that."""
+        rows = [self._take_row(row) for row in calls_of_rows(self.tool, self.arguments)]
+        if not self.of_rows:
+            return rows
+        if len(rows) != len(self.of_rows):  # a value from a result made other rows of them
+            return [self._replace(before=None, after=None, of_rows=())]
+        reads = [*dict.fromkeys(self.of_rows)]
+        return [row._take_read(reads.index(read), read) for row, read in zip(rows, self.of_rows, strict=True)]
+
+    def _take_row(self, row: JsonObject) -> "WriteEvidence":
+        own: JsonObject = {key: value for key, value in row.items() if self.arguments.get(key) != value}
+        return self._replace(arguments=row, own=frozenset(leaf.name for leaf in find_leaves(own)))
+
+    def _take_read(self, place: int, read: ReadBack) -> "WriteEvidence":
+        return self._replace(
+            before=self.before[place] if isinstance(self.before, list) else None,
+            after=self.after[place] if isinstance(self.after, list) else None,
+            asked=loads_object(read.arguments_json),
+            reader=read.tool,
+            of_rows=(),
+        )
 
 
 class ProofFinding(NamedTuple):
-    """What the reads show of a write.
+    """What the reads show of a write, or of one row of it.
 
     ``shown``: what proves it, by ``rule``. ``also_before``: the fields that the call set, if all had their values
-    before. ``too_many``: how many more records than before show it, if not one. ``denied``: whether the reads show
-    other values.
+    before. ``miscount``: how many more records than before show it, if not ``wanted``. ``denied``: whether the reads
+    show other values.
     """
 
     shown: Sequence[str] = ()
     also_before: Sequence[str] = ()
-    too_many: int = 0
+    miscount: int = 0
+    wanted: int = 1
     denied: bool = False
     rule: str = ""
 
 
-def find_proof(evidence: WriteEvidence) -> ProofFinding:
-    """The finding of the first rule that proves the write; else what the reads show against it."""
+RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
+
+
+def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
+    """What the reads show of each row of the call. A call without rows that name records is one row."""
+    rows = [_ComparedReads(row) for row in evidence.split_rows()]
+    for row in rows:
+        row.see_others([one for one in rows if one is not row and one.evidence.after is row.evidence.after])
+    return [(row.evidence, _prove_row(row)) for row in rows]
+
+
+def _prove_row(reads: "_ComparedReads") -> ProofFinding:
+    """The finding of the first rule that proves the row; else what the reads show against it."""
     rules: dict[str, Callable[[_ComparedReads], ProofFinding]] = {
         "gone": _find_removed_records,  # delete_order(O-1): O-1 was there, and is there no more
         "taken out": _find_removed_values,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
@@ -84,28 +124,36 @@ def find_proof(evidence: WriteEvidence) -> ProofFinding:
         "done": _find_done_by_verb,  # approve_claim(C-1): a field of C-1 became "approved"
         "left in a status": _find_new_state,  # submit_claim(C-1), which sets no field: its status became "filed"
     }
-    reads, against = _ComparedReads(evidence), ProofFinding()
+    against = ProofFinding()
     for name, rule in rules.items():
         found = rule(reads)
         if found.shown:
             return found._replace(rule=name)
+        counted = found if found.miscount else against
         against = ProofFinding(
             also_before=against.also_before or found.also_before,
-            too_many=max(against.too_many, found.too_many),
+            miscount=counted.miscount,
+            wanted=counted.wanted,
             denied=against.denied or found.denied,
         )
     return against._replace(denied=against.denied or _contradicts_write(reads))
 
 
 def shows_already(evidence: WriteEvidence) -> bool:
-    """Whether the read before the call already shows all that the call sets, or the status that its verb leads to."""
+    """Whether the read before the call already shows all that a row sets, or the status that the tool's verb leads
+    to.
+    """
     if evidence.before is None:
         return False
     as_read = evidence._replace(result=None, after=evidence.before)
-    if find_proof(as_read).also_before:
+    if any(found.also_before for _, found in prove_rows(as_read)):
         return True
-    reads = _ComparedReads(as_read)
-    return any(_has_participle(leaf, reads.done) for node in reads.after.direct for leaf in reads.relevant_leaves(node))
+    return any(
+        _has_participle(leaf, reads.done)
+        for reads in map(_ComparedReads, as_read.split_rows())
+        for node in reads.after.direct
+        for leaf in reads.relevant_leaves(node)
+    )
 
 
 class _ComparedReads:
@@ -114,11 +162,13 @@ class _ComparedReads:
     ``claims``: the fields that the call set, or the operator expects; ``answer_claims``: what the answer said; ``ids``:
     the identifiers among the arguments; ``exact``: names of fields that the call itself gives as an argument, so that
     no other field is meant; ``telling_records``: records that the call is about and that have more than the read's own
-    arguments.
+    arguments; ``others``: the other rows of the call that the same read shows.
     """
 
     def __init__(self, evidence: WriteEvidence) -> None:
         self.evidence = evidence
+        self.others: Sequence[_ComparedReads] = ()
+        self._foreign = frozenset[str]()
         self.words = words_of_tool(evidence.tool)
         self.done = participles_of_verb(evidence.tool)
         self.ids = identifiers_in(evidence.arguments)
@@ -136,12 +186,38 @@ class _ComparedReads:
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
     def relevant_leaves(self, node: RecordNode) -> list[Leaf]:
-        """The fields of the record itself, and of those items in it that the call names."""
+        """The fields of the record itself, and of those items in it that the call names and no other row does."""
         sets = [claim.items for claim in self.claims if claim.items]
-        return [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in sets]
+        leaves = [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in sets]
+        return [leaf for leaf in leaves if self._foreign.isdisjoint(leaf.path)]
 
     def is_named_by_call(self, node: RecordNode) -> bool:
         return node.own is not None and any(shows_same_value(node.own, value) for value in self.ids.values())
+
+    def see_others(self, others: Sequence["_ComparedReads"]) -> None:
+        self.others = others
+        self._foreign = frozenset[str]().union(*(one.own_values for one in others)) - self.own_values
+
+    @property
+    def own_values(self) -> frozenset[str]:
+        return frozenset(str(claim.value) for claim in self.claims if claim.name in self.evidence.own)
+
+    def is_shared(self, node: RecordNode) -> bool:
+        """Whether another row is about the record, too, so that a change of it alone does not tell of which row."""
+        return any(one.record is node.record for other in self.others for one in other.after.direct)
+
+    def count_rows_with(self, names: Collection[str], node: RecordNode) -> int:
+        """How many rows are about the record or what is around it, and set these fields as this row does; one, if none
+        of the fields is a row's own.
+        """
+        if self.evidence.own.isdisjoint(names):
+            return 1
+        ours = {claim.name: claim.value for claim in self.claims}
+        return 1 + sum(
+            all((name, ours[name]) in [(claim.name, claim.value) for claim in other.claims] for name in names)
+            for other in self.others
+            if any(one.record is node.record for one in (*other.after.direct, *other.after.within))
+        )
 
     def repeats_question(self, node: RecordNode) -> bool:
         """Whether a record has only what the read asked for, which a server may repeat without knowing the record."""
@@ -296,7 +372,7 @@ def _compare_record(
             (one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None
         )
         if leaf is None and earlier is not None and claim.name not in reads.exact:
-            leaf = _find_claim_by_value(claim, changed, old)
+            leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_shared(node))
         if leaf is None:
             missing = True
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
@@ -309,7 +385,7 @@ def _compare_record(
             new[claim.name] = leaf
         elif was and not is_id_name(claim.name):
             kept[claim.name] = leaf
-    for claim in reads.answer_claims if with_answer and not (new or denied) else ():
+    for claim in reads.answer_claims if with_answer and not (new or denied or reads.is_shared(node)) else ():
         said = find_leaf_for_claim(claim, changed)
         if said is not None and has_claimed_value(claim, said):
             new[claim.name] = said
@@ -322,16 +398,18 @@ def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[d
     return old, [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
 
 
-def _find_claim_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json]) -> Leaf | None:
+def _find_claim_by_value(
+    claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], *, only_items: bool
+) -> Leaf | None:
     """The changed field that shows the claim under another name; None if there is none, or several.
 
     It has the claimed value now (``paid`` for an ``amount``), changed by the claimed figure (a ``balance`` less by it),
-    or belongs to an item that is new and has the claimed name.
+    or belongs to an item that is new and has the claimed name; with ``only_items`` nothing but the last counts.
     """
     steps = {step for path in old for step in path}
     if str(claim.value) not in steps and (item := [leaf for leaf in changed if str(claim.value) in leaf.path]):
         return item[0]
-    if is_id_name(claim.name):
+    if only_items or is_id_name(claim.name):
         return None
     told = [leaf for leaf in changed if leaf.items or _is_distinctive(claim.value)]
     alike = [leaf for leaf in told if has_claimed_value(claim, leaf)]
@@ -362,18 +440,21 @@ def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
 
 
 def _find_new_record(reads: _ComparedReads) -> ProofFinding:
-    """What the records show that did not exist before; ``too_many`` if they are more than one."""
+    """What the records show that did not exist before; ``miscount`` if they are not as many as the equal rows."""
     if reads.evidence.before is None:
         return ProofFinding()
     inside = reads.after.within if reads.words.may_make_record else ()
     new = [node for node in (*reads.telling_records, *inside) if reads.earlier.find_earlier(node) is None]
     made = [_compare_new_record(reads, node) for node in new]
     shown = next((found.shown for found in made if found.shown), ())
-    return ProofFinding(shown=shown, too_many=max((found.too_many for found in made), default=0))
+    counted = max(made, key=lambda found: found.miscount, default=ProofFinding())
+    return ProofFinding(shown=shown, miscount=counted.miscount, wanted=counted.wanted)
 
 
 def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding:
-    """A new record proves the write if exactly one more record than before has the call's fields."""
+    """A new record proves the write if exactly one more record than before has the call's fields; of equal rows, one
+    more for each.
+    """
     evidence = reads.evidence
     heard = node.own is not None and str(node.own) in dumps(evidence.result)
     compared = _compare_record(reads, node, None, with_answer=heard)
@@ -396,8 +477,9 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
         )
         for side in (reads.after, reads.before)
     )
-    if now - then != 1:
-        return ProofFinding(too_many=max(now - then, 0))
+    wanted = reads.count_rows_with({*compared.new, *(claim.name for claim, _ in ids)}, node)
+    if now - then != wanted:
+        return ProofFinding(miscount=max(now - then, 0), wanted=wanted)
     return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim, _ in ids])
 
 
@@ -433,7 +515,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
     """Yields the changed fields of each earlier record, unless a field that the call sets got another value."""
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier(node)
-        if earlier is None:
+        if earlier is None or reads.is_shared(node):
             continue
         _, changed = _find_changes(reads.relevant_leaves(node), earlier)
         alike = ((leaf, claim) for leaf in changed for claim in reads.claims if leaf.names == claim.names)

@@ -1,6 +1,6 @@
 """Finds out what became of a call that was sent: from its answer and by reading, never by sending it again (I3, I4).
 
-``judge_write`` says what each combination of answer and read means; ``field_proof.find_proof`` what a read shows.
+``judge_write`` says what each combination of answer and read means; ``field_proof.prove_rows`` what the reads show.
 """
 
 import asyncio
@@ -33,14 +33,16 @@ from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, NoSuchPath, find_leaves, is_id_name
 from services.executor.core.tools.toolbox import MOST_SENDINGS
-from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
+from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, prove_rows, shows_already
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
-from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
+_MOST_SHOWN = 6  # fields in a note
+_MOST_TOLD = 5  # rows in a note
 _CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it makes"
 
 
@@ -58,7 +60,8 @@ def judge_write(entry: LedgerEntry, after: Json) -> WriteJudgement:
     | the read-back shows           | an answer                | an error             | no answer |
     |-------------------------------|--------------------------|----------------------|-----------|
     | it, and did not before        | verified                 | in doubt             | verified  |
-    | more than one more record     | unverified, contradicted | refused              | in doubt  |
+    | only some rows of the call    | unverified               | in doubt             | in doubt  |
+    | more records than were made   | unverified, contradicted | refused              | in doubt  |
     | it, and did so before         | unverified               | refused, or in doubt | in doubt  |
     | something else                | unverified, contradicted | refused              | in doubt  |
     | nothing of it                 | unverified               | refused              | in doubt  |
@@ -75,21 +78,66 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
     """Judges a write that the server answered: the answer alone proves nothing, so the reads decide."""
     if not evidence.reader:
         return WriteJudgement(WriteStatus.UNVERIFIED, "no read tool can show it")
-    found = find_proof(evidence)
-    if found.shown:
-        return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(found.shown)}")
-    if found.too_many > 1:
-        note = f"{found.too_many} more records than before show it, where one was to be made"
-        return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted=True)
-    if found.also_before:
+    if evidence.after is None:
+        note = f"nothing was read back: {evidence.reader} could not be asked, or did not answer"
+        return WriteJudgement(WriteStatus.UNVERIFIED, note)
+    rows = prove_rows(evidence)
+    if _are_all_shown(rows):
+        return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(_list_shown(rows))}")
+    return _judge_unproved_rows(rows)
+
+
+def _are_all_shown(rows: Sequence[RowProof]) -> bool:
+    return all(found.shown for _, found in rows)
+
+
+def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
+    """Says of each row that is not shown why it is not; once, if no row is shown, and all for the same reason."""
+    unproved = {
+        _name_row(place, row): _judge_unproved_row(row, found)
+        for place, (row, found) in enumerate(rows, 1)
+        if not found.shown
+    }
+    notes = {one.note for one in unproved.values()}
+    if len(unproved) < len(rows) or len(notes) > 1:
+        told = [f"{name}: {one.note}" for name, one in unproved.items()]
+        note = "; ".join(
+            [*told[:_MOST_TOLD], *([f"and {len(told) - _MOST_TOLD} more rows"] if told[_MOST_TOLD:] else [])]
+        )
+    else:
+        note = notes.pop()
+    return WriteJudgement(WriteStatus.UNVERIFIED, note, any(one.contradicted for one in unproved.values()))
+
+
+def _judge_unproved_row(row: WriteEvidence, found: ProofFinding) -> WriteJudgement:
+    contradicted = found.denied and not found.also_before
+    if found.miscount:
+        contradicted = found.miscount > found.wanted
+        more = (
+            "1 more record than before shows"
+            if found.miscount == 1
+            else f"{found.miscount} more records than before show"
+        )
+        note = f"{more} it, where {'one was' if found.wanted == 1 else f'{found.wanted} were'} to be made"
+    elif found.also_before:
         note = f"the read-back shows it, but it did so before the call as well: {', '.join(found.also_before)}"
     elif found.denied:
         note = "the read-back shows something else"
-    elif can_read_show_write(evidence):
+    elif _can_read_show_row(row):
         note = "the read-back does not show what was written"
     else:
         note = f"no read can show it: {_CANNOT_TELL}"
-    return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted=found.denied and not found.also_before)
+    return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted)
+
+
+def _name_row(place: int, row: WriteEvidence) -> str:
+    ids = [f"{name}={value}" for name, value in identifiers_in(row.arguments).items() if name in row.own]
+    return f"row {place} ({', '.join(ids)})" if ids else f"row {place}"
+
+
+def _list_shown(rows: Sequence[RowProof]) -> list[str]:
+    """What proves the rows that are proved, each text once."""
+    return [*dict.fromkeys(text for _, found in rows for text in found.shown)][:_MOST_SHOWN]
 
 
 def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
@@ -103,8 +151,8 @@ def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
         status, why = WriteStatus.ABSENT, "and the read-back shows no change"
     elif evidence.after == evidence.before:
         why = f"and nothing can tell: {_CANNOT_TELL}"
-    elif shown := find_proof(evidence).shown:
-        status, why = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(shown)}"
+    elif _are_all_shown(rows := prove_rows(evidence)):
+        status, why = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_shown(rows))}"
     return WriteJudgement(status, f"no answer came, {why}")
 
 
@@ -116,7 +164,8 @@ def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudg
     written, and no earlier sending may be undecided. A notice is not read back, and counts as refused.
     """
     is_read, is_known = bool(evidence.reader) and evidence.after is not None, evidence.before is not None
-    shown = find_proof(evidence).shown if is_read else ()
+    rows = prove_rows(evidence) if is_read else ()
+    shown = _list_shown(rows) or ["some of its rows" for _, found in rows if 0 < found.miscount < found.wanted][:1]
     is_clear = entry.call.tool_class is not ToolClass.CHANGE or (
         entry.not_begun and not _may_have_taken_effect_before(entry)
     )
@@ -138,11 +187,16 @@ _SETTING = frozenset("update change set edit modify correct adjust amend patch r
 
 
 def can_read_show_write(evidence: WriteEvidence) -> bool:
-    """Whether this read-back could show the write at all; if it could not, its silence means nothing.
+    """Whether this read-back could show the write at all, of several rows each; if it could not, its silence means
+    nothing.
 
     It could if, before the call, it showed a field that the call sets of a record that the call names, or if it shows
     records of the kind that the call makes.
     """
+    return all(map(_can_read_show_row, evidence.split_rows()))
+
+
+def _can_read_show_row(evidence: WriteEvidence) -> bool:
     before = evidence.after if evidence.before is None else evidence.before
     words, shown = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
     records = [node.record for node in find_subjects(before, evidence.arguments, None, evidence.asked).direct]
@@ -192,6 +246,7 @@ def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
         after=after,
         asked=loads_object(read_back.arguments_json) if read_back else {},
         reader=read_back.tool if read_back and _can_be_read_back(entry) else "",
+        of_rows=read_back.of_rows if read_back else (),
     )
 
 
@@ -217,13 +272,25 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
 
 async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
-    """The answer of the call's read-back, whose arguments may refer to ``results``, by call id."""
-    reader = ctx.toolbox.find_tool(call.connection_id, call.read_back.tool) if call.read_back else None
+    """The answer of the call's read-back, whose arguments may refer to ``results``, by call id. Of several reads a list
+    of their answers; None if one of them cannot be made or gets no answer.
+    """
+    answers: list[Json] = []
+    for read in call.read_back.reads if call.read_back else ():
+        answer = await _make_read(ctx, call, read, results)
+        if answer is None:
+            return None
+        answers.append(answer)
+    return answers if call.read_back and call.read_back.of_rows else next(iter(answers), None)
+
+
+async def _make_read(ctx: TurnContext, call: PlannedCall, read: ReadBack, results: Mapping[str, Json]) -> Json:
+    reader = ctx.toolbox.find_tool(call.connection_id, read.tool)
     # The class of the reading tool may have changed.
-    if call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ:
+    if reader is None or reader.tool_class is not ToolClass.READ:
         return None
     try:
-        arguments = resolve_references(loads_object(call.read_back.arguments_json), results)
+        arguments = resolve_references(loads_object(read.arguments_json), results)
     except NoSuchPath:
         return None
     try:

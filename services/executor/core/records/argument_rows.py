@@ -1,0 +1,95 @@
+"""Finds the rows in a call's arguments: where they stand, and each row as the arguments of a call of its own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from services.executor.core.records.seen_records import is_id_text
+from services.executor.core.tools.classes import nouns_of_identifier, words_of_tool
+from services.executor.core.tools.record_tree import find_leaves, is_id_name, is_keyed_table
+from shared.domain.exact_json import Json, JsonObject
+
+_SEVERAL = 2
+# The names on the way to a row, the row, and its key in a table.
+PlacedRow: TypeAlias = tuple[tuple[str, ...], Json, str]
+
+
+def calls_of_rows(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
+    """The arguments of one call for each row, if rows name records, or for each id in a list of what the tool is about:
+    the row's fields beside those outside of the lists. The call's own arguments if it has no such rows.
+    """
+    listed = [placed for group, is_list in find_rows(arguments, ()) if is_list for placed in group]
+    rows = [row for placed in listed for row in calls_of_rows(tool, _fields_of_row(placed))]
+    paths = {path for path, *_ in listed}
+    if len(rows) < _SEVERAL or not any(map(_names_record, rows)):
+        name, ids = _find_ids(tool, arguments)
+        if len(ids) < _SEVERAL:
+            return [arguments]
+        paths, rows = {(name,)}, ids
+    outer = arguments
+    for path in paths:
+        outer = place_at_path(outer, path, None)
+    return [{**outer, **row} for row in rows]
+
+
+def _fields_of_row(placed: PlacedRow) -> JsonObject:
+    """A row's fields; of a row in a table keyed by id, with its key as its id."""
+    _, row, key = placed
+    given = row if isinstance(row, dict) else {}
+    inner = given.get(key) if is_id_text(key) or key.isdigit() else None
+    return {"id": key, **inner} if isinstance(inner, dict) else given
+
+
+def _names_record(row: JsonObject) -> bool:
+    leaves = [leaf for leaf in find_leaves(row) if leaf.value is not None]
+    return any(is_id_text(leaf.value) or any(map(is_id_name, leaf.names)) for leaf in leaves)
+
+
+def _find_ids(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObject]]:
+    """The name of the list that has the ids of what the tool is about, and an object with each of them."""
+    words = words_of_tool(tool)
+    for name, value in arguments.items():
+        one = name.removesuffix("s")
+        is_about = is_id_name(one) and words.head in nouns_of_identifier(one, words.nouns)
+        if is_about and isinstance(value, list):
+            return name, [{one: item} for item in value]
+    return "", []
+
+
+def find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[PlacedRow], bool]]:
+    """Yields each group of rows, and whether it is a list, or a table keyed by id or by words."""
+    objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
+    tables = {
+        key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed_table(inner) or _is_table(inner))
+    }
+    beside = {key: inner for key, inner in objects.items() if key not in tables}
+    if _have_common_field(beside):
+        yield [((*path, key), inner, "") for key, inner in beside.items()], False
+    for key, inner in value.items():
+        here = (*path, key)
+        if key in tables:
+            yield [(here, {name: one}, name) for name, one in tables[key].items()], True
+        elif isinstance(inner, dict) and not _have_common_field(beside):
+            yield from find_rows(inner, here)
+        elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
+            yield [(here, item, "") for item in inner], True
+
+
+def _is_table(value: JsonObject) -> bool:
+    return all(isinstance(one, dict) for one in value.values()) and _have_common_field(value)
+
+
+def _have_common_field(objects: Mapping[str, Json]) -> bool:
+    """Whether there are several objects, and all of them have a plain field in common."""
+    fields = [
+        {key for key, value in one.items() if not isinstance(value, dict | list)}
+        for one in objects.values()
+        if isinstance(one, dict)
+    ]
+    return len(fields) > 1 and bool(set[str].intersection(*fields))
+
+
+def place_at_path(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
+    head, *rest = path
+    inner = value.get(head)
+    below = place_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
+    return {**value, head: below}
