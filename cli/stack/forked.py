@@ -1,7 +1,6 @@
 """Forks the services' processes from a fork server that has imported their modules once.
 
-Without it, each new interpreter spends one to three seconds of CPU on imports. The fork server (of ``multiprocessing``)
-starts no thread and ends with this process.
+Each new interpreter would spend one to three seconds of CPU on imports. The fork server ends with this process.
 """
 
 import multiprocessing

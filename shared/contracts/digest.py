@@ -1,8 +1,4 @@
-"""The short form of a task outcome that the learner's statistics need: a header and a case, computed once with the
-outcome.
-
-Both are packed with the outcome in its stream. They can be computed again from the outcome alone.
-"""
+"""The short form of a task outcome that the learner's statistics need: a header and a case, packed with the outcome."""
 
 import re
 from collections.abc import Iterator

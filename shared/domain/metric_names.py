@@ -1,7 +1,7 @@
 """All metrics of the product: name, kind, labels, buckets, meaning, and the services that expose them.
 
-Labels are words of fixed sets, or names that an operator has configured; never the id of a task, a session, a caller or
-a tenant. In any case a metric has at most ``MOST_SERIES`` series.
+Labels are words of fixed sets, or names that an operator has configured, never ids; a metric has at most
+``MOST_SERIES`` series.
 """
 
 from enum import StrEnum

@@ -1,7 +1,6 @@
 """Rules for requests to addresses that come from outside; pure, without network access.
 
-A URL is checked as text (``check_url``), and each address of its host is checked when a connection is made
-(``check_address``). Both must pass, since a name may resolve differently later.
+Both the URL (``check_url``) and, when a connection is made, each address of its host (``check_address``) must pass.
 """
 
 import re

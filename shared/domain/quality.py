@@ -1,7 +1,6 @@
 """Scores how well a task ended, from verified facts and penalties (signals on a baseline of 0.5).
 
-Length, further tool calls, and runs with nothing to prove earn nothing. The weighted formula of seeds 002 and 003 can
-be configured instead.
+Length and further tool calls earn nothing. The weighted formula of seeds 002 and 003 can be configured instead.
 """
 
 from collections.abc import Mapping

@@ -1,10 +1,8 @@
 """Limits how many sessions may wait for an executor, over all gateways.
 
 On one server the script that stores a message also counts the waiting sessions. On a cluster a script sees one
-partition only. There a gateway first takes a place in a queue, then counts the waiting sessions and the places before
-its own: each of those either has stored its message or will. It leaves the queue once the message is stored or refused.
-The place of a gateway that dies expires; until then one caller too many may be refused, but never one too many
-admitted.
+partition only: a gateway takes a place in a queue, counts the waiting sessions and the places before its own, and
+leaves the queue once the message is stored or refused. Never one too many is admitted.
 """
 
 import asyncio

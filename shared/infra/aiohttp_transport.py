@@ -1,8 +1,6 @@
-"""An ``httpx2`` transport on one ``aiohttp.ClientSession``, for calls of which it must be certain whether they were
-sent.
+"""An ``httpx2`` transport on one ``aiohttp.ClientSession``, which is certain whether a request was sent.
 
-``httpx2.ConnectError`` and ``ConnectTimeout`` mean that no connection was made. The transport of the ``anthropic`` SDK
-raises ``ConnectError`` also for a connection that broke after the request was sent.
+``httpx2.ConnectError`` and ``ConnectTimeout`` mean that no connection was made.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """Converts a ``ModelRequest`` to a body of the Messages API, and its response to a ``ModelReply``.
 
-This is done here and not by the SDK, so that figures stay exact, a growing history keeps the bytes that the API has
-cached, and a model's own blocks are sent back unchanged.
+Not by the SDK, so that figures stay exact, cached bytes stay equal, and a model's own blocks go back unchanged.
 """
 
 import json

@@ -1,7 +1,6 @@
 """HTTP/1.1 with limits on the size and time of request heads, before any application sees them.
 
-The head of a response is sent in one write with a body that follows at once. uvicorn writes them separately, which
-costs server and client a system call more under uvloop.
+The head of a response is sent in one write with a body that follows at once, which saves a system call.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
-"""Resolves a host, and connects only to addresses that are permitted.
+"""Resolves a host once for each connection, and connects only to addresses that are permitted.
 
-The name is resolved once for each connection, and the checked addresses are those connected to, so that a name which
-changes in between gains nothing.
+A name that changes in between gains nothing: the checked addresses are those connected to.
 """
 
 import asyncio

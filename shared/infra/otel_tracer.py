@@ -1,7 +1,6 @@
 """The ``Tracer`` port on OpenTelemetry's SDK, loaded only by a process that traces.
 
-The current span is stored in our own context variable, not in OpenTelemetry's, so that no library adds spans to a
-task's trace or passes it on to others.
+The current span is in our own context variable, so that no library adds spans to a task's trace.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Packs texts of one kind for Redis: compressed, with a dictionary of the shapes of that kind.
 
-A dictionary file must never change, because stored texts need it. A client of ``connect`` reads the bytes as text with
-escapes for those that are not UTF-8. Unpacked texts, as gateways and an earlier release store them, can be read, too.
+A dictionary file must never change, because stored texts need it. Unpacked texts, as gateways and an earlier release
+store them, can be read, too.
 """
 
 import zlib

@@ -1,7 +1,6 @@
 """Optional parts of a service: settings name them, entry points find them, and only named ones are imported.
 
-Each service has a group of entry points, ``purple_agent.SERVICE``, in ``pyproject.toml``. Other distributions may add
-parts to it.
+Each service has a group of entry points, ``purple_agent.SERVICE``; other distributions may add parts to it.
 """
 
 import tomllib

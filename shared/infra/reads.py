@@ -1,7 +1,6 @@
 """Sends read commands of many requests over one connection, without redis-py's work for each.
 
-Commands are packed once. All that are asked in one iteration of the event loop are sent together, and replies are
-matched by their order.
+All that are asked in one iteration of the event loop are sent together; replies are matched by their order.
 """
 
 import asyncio

@@ -1,8 +1,6 @@
-"""Parses one file that a client sent, in a process of its own with hard limits, so that a hostile file can only break
-this process.
+"""Parses one file that a client sent, in a process of its own with hard limits: stdin to a ``ParsedFile`` on stdout.
 
-The file comes on stdin, and one ``ParsedFile`` leaves as a JSON object on stdout. Nothing of the service is imported
-here.
+A hostile file can only break this process. Nothing of the service is imported here.
 """
 
 import base64

@@ -1,8 +1,6 @@
-"""The calculators that a model writes: stored in state Redis, and run on pydantic-monty.
+"""The calculators that a model writes: stored in state Redis, and run on pydantic-monty, which is no CPython.
 
-The sandbox does not use CPython: a program reaches no modules, frames or classes of the host. Its interpreters run in
-processes of their own without environment variables. They start with the first program, and one that runs too long is
-killed.
+Its interpreters run in processes of their own without environment variables; one that runs too long is killed.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""The HTTP transport of an MCP session. It raises nothing to the SDK, because one failed request would otherwise end a
-session that many callers share.
+"""The HTTP transport of an MCP session, which many callers share: it raises nothing to the SDK.
 
-Each failure becomes the JSON-RPC error of its own request. That error carries a random mark, by which this module finds
-the port's error again; so a server cannot fake the statement that it was never reached.
+Each failure becomes the JSON-RPC error of its own request, with a random mark by which this module finds the port's
+error again; so a server cannot fake the statement that it was never reached.
 """
 
 import asyncio

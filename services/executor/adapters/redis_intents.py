@@ -1,8 +1,7 @@
 """The write intents that one turn has stored, checked against a failover that may have lost some of them (I3).
 
-Redis answers before its replicas have a write. A replica that is promoted may lack an intent whose request was already
-sent. Two measures keep such a request from being sent twice: replicas confirm an intent before the request is sent; or,
-where no confirmation is configured, a turn that is older than the failover sends only what it can account for.
+Replicas confirm an intent before its request is sent; or, where no confirmation is configured, a turn that is older
+than a failover sends only what it can account for.
 """
 
 from datetime import datetime, timedelta

@@ -1,8 +1,7 @@
 """A fast path for ``GetTask`` of protocol 1.0, the call that clients repeat most, over JSON-RPC and REST.
 
-It makes the checks of all middleware (limits, origin, identity, counters) by calling the same functions directly, which
-saves the wrappers around each ASGI message. Requests in any unusual form go through the whole application, which would
-give the same answer byte for byte.
+It calls the checks of all middleware directly. Requests in any unusual form go through the whole application, which
+would give the same answer byte for byte.
 """
 
 import re

@@ -1,8 +1,6 @@
 """Parses a client's JSON by the protocol's protobuf schema: both spellings of fields, enums by name or number, types.
 
-The result has each field under its JSON name (``taskId``) and each enum value as its name. Unknown fields are dropped,
-as ProtoJSON parsers do. The contents of ``Struct`` and ``Value`` stay as the client sent them: protobuf would turn
-their numbers into floats.
+Unknown fields are dropped. The contents of ``Struct`` and ``Value`` stay as sent: protobuf would make floats of them.
 """
 
 import base64

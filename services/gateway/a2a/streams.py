@@ -1,8 +1,7 @@
 """The call and the answers of an A2A method, for all protocol versions and both bindings; streams as SSE responses.
 
 A method opens a stream (``Streams.send``, ``Streams.subscribe``) before the response begins, so that a refusal is an
-ordinary error response. ``sse_response`` then sends the stream, with ``rpc_envelope`` around each update in JSON-RPC
-and with ``BARE`` in REST.
+ordinary error response.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping

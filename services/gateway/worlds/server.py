@@ -1,8 +1,7 @@
 """Simulated worlds (UES) as MCP servers, whose writing tools name the read that proves a write.
 
-``/worlds/TENANT/SESSION/ASSESSMENT/mcp`` is the world of a running assessment, with the key from its start message.
-``/bridge/mcp`` is any world: the headers ``X-UES-URL`` and ``X-UES-Key`` of each request name it. Streamable HTTP,
-stateless, with JSON answers: any replica can answer any request.
+``/worlds/TENANT/SESSION/ASSESSMENT/mcp`` is the world of a running assessment, with the key from its start message;
+``/bridge/mcp`` is any world, named by a request's headers ``X-UES-URL`` and ``X-UES-Key``.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

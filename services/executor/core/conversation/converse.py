@@ -1,7 +1,6 @@
 """EXECUTE as one guarded conversation: the model reads, calculates and proposes writes; its proposals become plans.
 
-All state comes from the journal. A later attempt at the turn replays the stored replies and results, pays for none of
-them twice, and continues after the last one.
+All state comes from the journal. A later attempt at the turn takes replies and results from it, and goes on after them.
 """
 
 from collections.abc import Mapping, Sequence

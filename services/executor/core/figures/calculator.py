@@ -1,7 +1,6 @@
 """What a calculator is, built in or made by a model, with the checks of its figures and the rounding of its result.
 
-A calculator takes its figures in the order that its ``arguments`` name them and returns an unrounded result, which
-``calculate`` rounds once. Rates are in percent: 7.5 is 7.5 %. A made tool's result comes only from the sandbox.
+Rates are in percent: 7.5 is 7.5 %. A made tool's result comes only from the sandbox.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

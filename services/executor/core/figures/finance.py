@@ -1,7 +1,6 @@
 """The finance catalogue: every calculator by name, with the order of its figures and its formula.
 
-Rates are in percent. Amounts that have to sum to a whole are rounded by their formula; ``run_calculator`` rounds every
-result once. A comment names the source of a formula, or its name in Excel.
+Rates are in percent. Amounts that have to sum to a whole are rounded by their formula.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,7 @@
 """Reads numbers and amounts in any notation: digits, words, fractions, with currency or unit.
 
-``find_numbers`` gives the numbers within a text; ``read_amount`` the number that a whole value is, in any notation;
-``read_figure`` the number that a value is in the notation of programs and English. The last is the strict one, by which
-a plan's values are compared with their sources.
+``find_numbers`` and ``read_amount`` take any notation; ``read_figure`` only that of programs and English, by which a
+plan's values are compared with their sources.
 """
 
 import re

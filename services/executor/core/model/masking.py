@@ -1,8 +1,7 @@
 """Hides protected values from the model: requests carry placeholders, and replies get the values back.
 
-It is deterministic: equal requests get equal placeholders, and a request that continues another one keeps its
-placeholders, so that the endpoint's prompt cache still applies. The journal holds the real values, so a resumed or
-replayed run does not depend on this. The static prompt explains placeholders to the model (``MASKS_TOLD``).
+Equal values of a task get equal placeholders, so the endpoint's prompt cache still applies. The journal holds the real
+values. The static prompt explains placeholders to the model (``MASKS_TOLD``).
 """
 
 import json

@@ -1,7 +1,6 @@
 """Closes a plan: rules judge it, a model may object to it, and the frozen plan is stored as one journal step.
 
-The model's objection (coverage) can only stop a plan: it lets nothing pass that rules or sources refuse. It is asked
-for where a wrong write would do harm.
+The model's objection (coverage) can only stop a plan. It is asked for where a wrong write would do harm.
 """
 
 from collections.abc import Container, Mapping, Sequence

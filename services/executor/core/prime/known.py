@@ -1,8 +1,7 @@
 """What is known before a task begins: lessons of similar tasks, limits of rules, and the earlier conversation.
 
-A conversation is kept within bounds: recent turns whole, older ones as a summary. A history that came with a solver
-request is summarised for that task alone (seed 001). A session's own turns are summarised at the first message of a
-turn (seeds 002 and 003), so a session that is never used again costs nothing.
+Recent turns stay whole, older ones are summarised: those of a solver request for it alone (seed 001), a session's
+own at the first message of a turn (seeds 002 and 003).
 """
 
 import json

@@ -1,10 +1,8 @@
 """The privacy guard: decides by words alone, before any model call, whether a request asks to be given protected data.
 
-What decides is what the request's verbs do with the data: a password may be reset, a card charged, a date of birth
-checked. No word switches the guard off. Words inside the name of a tool or field (``get_password_policy``) ask for
-nothing. The data of one record (EMP-4's date of birth) may go where business needs it: to a named department or
-partner, or into a form or booking. That does not hold for whole sets of records, for credentials, or if the asker wants
-to see the data.
+What decides is what the request's verbs do with the data: a password may be reset, a card charged. Words inside the
+name of a tool or field ask for nothing. The data of one record may go where business needs it: to a named department,
+or into a form; not those of whole sets of records, not credentials, and not if the asker wants to see the data.
 """
 
 import re

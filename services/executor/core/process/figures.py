@@ -1,7 +1,6 @@
 """The figures of a process, computed by code: each is exact and has its operands, or is missing with a reason.
 
 A figure is computed only where each operand has exactly one match among the records linked to what the task is about.
-Figures are named values like any other: audited, computed again, traced, and seen by rules.
 """
 
 import re

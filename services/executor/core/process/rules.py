@@ -1,8 +1,4 @@
-"""The policy that a process brings with it: its own rules, and requests for approval where a plan needs what is not
-known.
-
-Also tells whether a plan concerns something for which the process wants two people.
-"""
+"""The policy that a process brings: its rules, approvals for what is not known, and whether it wants two people."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,8 +1,7 @@
 """Makes one read and, if it fails, recovers by the kind of its failure.
 
-A name that the server no longer knows is corrected. A tool that is gone is replaced by one that asks the same, by
-single reads, or by what a model proposes. A value of the wrong type is sent once more in the type that the server
-wants. A read that is not permitted or finds nothing is reported, and nothing replaces it.
+A name that the server no longer knows is corrected; a tool that is gone is replaced; a value of the wrong type is sent
+once more in the right one. A read that is not permitted or finds nothing is reported, and nothing replaces it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -2,8 +2,7 @@
 
 A field binds to the call's argument; else to a record that the call names; else to the nearest record of another kind
 that those refer to, at most two steps away. It never binds to a record of the called kind that the call does not name,
-nor to one that belongs to such a record. Where equally near records disagree, or a record that the call names was not
-read, the field is unknown.
+nor to one that belongs to such a record. Where records disagree, or one was not read, the field is unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

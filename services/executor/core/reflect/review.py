@@ -1,7 +1,6 @@
 """REFLECT's two optional model requests: a better text for a weak answer, and sections of documents that no data fills.
 
-Neither can fail a task: without a usable reply the answer stays as it is, and the metadata says why. Each request is
-made once, as a journal step.
+Neither can fail a task: without a usable reply the answer stays as it is, and the metadata says why.
 """
 
 from collections.abc import Callable, Mapping

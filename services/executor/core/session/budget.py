@@ -1,11 +1,9 @@
-"""The budget of one task (I11): each model call reserves its highest cost before it is made, and is then settled by its
-actual cost.
+"""The budget of one task (I11): each model call reserves its highest cost, and is then settled by its actual one.
 
-Both stand in the task's journal: the reservation as an entry of its own, stored before the call, and the cost in the
-entry of the reply, which names its reservation. A reservation without a reply stays counted, since a process that died
-may have been billed. Money is a whole number of nano-dollars and counts everything that is billed. Tokens count only
-what is fresh: output, and input beyond the static prefix (system text and tools) and beyond what an earlier request of
-the same history contained.
+The reservation is an entry of the journal, stored before the call; the cost stands in the entry of the reply. A
+reservation without a reply stays counted: it may have been billed. Money is a whole number of nano-dollars. Tokens
+count what is fresh: output, and input beyond the static prefix and what an earlier request of the same history
+contained.
 """
 
 import itertools

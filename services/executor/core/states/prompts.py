@@ -1,8 +1,4 @@
-"""The prompts: system texts, the order of a message's sections, and the schemas of structured outputs.
-
-The texts are files in ``texts/``. Output schemas are closed and require every property, as structured output demands;
-free-form JSON is therefore sent as text.
-"""
+"""The prompts: system texts (files in ``texts/``), the order of a message's sections, schemas of structured outputs."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,6 @@
 """What a tool's name says: the class of the tool, its verb, and what it is about (I1).
 
-A tool's class is the strictest of what its annotations and its name say; only the operator's catalogue lowers it. Where
-a name says nothing, a server that the tenant chose itself may say that its tool only reads.
+A tool's class is the strictest of what its annotations and its name say; only the operator's catalogue lowers it.
 """
 
 import re

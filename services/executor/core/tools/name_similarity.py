@@ -1,7 +1,6 @@
 """Tells which similar names may mean the same, and which only look alike: ``date`` is no ``rate``.
 
-Names are ranked by their letters; their words decide. Every word must have a partner in the other name, and a word that
-changes the meaning has none: ``start`` and ``end``, ``payer`` and ``payee``, ``amount`` and ``amount_cents``.
+Names are ranked by their letters; their words decide: ``start`` and ``end`` have no partner in each other.
 """
 
 import re

@@ -1,7 +1,6 @@
-"""Finds what can replace a read whose tool is gone: a tool of another name that asks the same.
+"""Finds what can replace a read whose tool is gone: a read of the same server that asks the same, by names and schemas.
 
-Only reads are replaced, and only by reads of the same server that ask the same; a write whose tool is gone is not made.
-The choice depends on names and schemas alone, so that a resumed run makes the same one.
+A write whose tool is gone is not made.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,4 @@
-"""Finds the name that a server has now for a column or a parameter, and corrects calls and results. Makes no calls
-itself.
+"""Finds the name that a server has now for a column or a parameter, and corrects calls and results.
 
 Only names are corrected, never values: keys of arguments, and texts that are the whole value of a parameter for names.
 """

@@ -1,9 +1,8 @@
 """Fair shares: how many sessions of one tenant run at once, in this process and over all executors.
 
-In this process a tenant may take a further slot while it has fewer than nine times as many as are free. So one tenant
-alone fills nine tenths of the slots, two fill less than half each, and a tenant without a slot always gets one. Other
-sessions stay in the queue. Over all executors a tenant's cap applies: a session over the cap is woken when another one
-of the tenant ends. If that wake is lost, the reaper looks at the session after half a minute.
+In this process a tenant may take a further slot while it has fewer than nine times as many as are free: one tenant
+alone fills nine tenths of the slots, and a tenant without a slot always gets one. Over all executors a tenant's cap
+applies; a session over the cap is woken when another one of the tenant ends, or by the reaper.
 """
 
 import asyncio

@@ -1,8 +1,6 @@
 """Charts as SVG, drawn on the server: they need no script, and take their colours from the page's style sheet.
 
-The library writes colours as attributes, never as styles, so the pages' content security policy permits them. A series
-has a CSS class, its tone (``s1`` to ``s4``), by which the style sheet gives it colour and stroke. Each chart has its
-content as a label, too, for screen readers.
+Colours are attributes, which the pages' content security policy permits; a series has a CSS class, ``s1`` to ``s4``.
 """
 
 import re

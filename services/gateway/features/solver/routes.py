@@ -1,7 +1,6 @@
 """``POST /api/a2a/purple-agent``: a task and its answers in one plain HTTP call.
 
-The response begins only when the task has ended, since its status depends on that; idle time-outs of proxies must
-exceed ``BLOCKING_LIMIT``.
+It answers only when the task has ended: idle time-outs of proxies must exceed ``BLOCKING_LIMIT``.
 """
 
 import structlog
