@@ -286,3 +286,11 @@ def test_an_article_that_is_known_by_its_sku_is_not_its_supplier() -> None:
         article = read("get_item", {**_ARTICLE, "sku": sku}, sku=sku)
         moved = call_view("move_stock", {"sku": sku, "to_site": "HL"}, (article,))
         assert bind_fields(moved, ["hold"]).fields["hold"] is False
+
+
+def test_the_record_that_a_notice_names_is_read_where_a_rule_asks_a_field_of_it() -> None:
+    notice = tool("send_message", ToolClass.NOTIFY)
+    rule = Rule(id="no-contact", condition='tool == "send_message" && do_not_contact', action="block")
+    call = change("send_message", {"claim_id": "C-1"}).model_copy(update={"tool_class": ToolClass.NOTIFY})
+    for policies, expected in (((Policy(id="house", rules=(rule,)),), [{"claim_id": "C-1"}]), ((), [])):
+        assert [one.arguments for one in missing_reads(plan(call), tools(notice, _GET), (), policies)] == expected

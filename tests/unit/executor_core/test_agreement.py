@@ -31,6 +31,7 @@ def _read(ref: str, name: str, result: Json, **asked: Json) -> Fact:
     return fact(result, ref, name, asked=asked)
 
 
+APPROVE = _tool("approve_purchase_order", "po_number")
 DISCOUNT, PAY = _tool("discount_invoice", "invoice_id", "amount"), _tool("pay_invoice", "invoice_id", "amount")
 STATUS = _tool("set_job_status", "job_id", status=["open", "in_progress", "on_hold", "done"])
 ASSIGN = _tool("assign_mechanic", "job_id", "mechanic")
@@ -91,6 +92,11 @@ def _find(
     ("Put J-3001 on hold. Don't close J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
     ("Do not forget to put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
     ("Put J-3001 on hold. Not to J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
+    ("Do not approve purchase order PO-7.", APPROVE, {"po_number": "PO-7"}, "exception"),
+    ("Approve all pending purchase orders but PO-7.", APPROVE, {"po_number": "PO-7"}, "exception"),
+    ("Approve all pending purchase orders, PO-7 excluded.", APPROVE, {"po_number": "PO-7"}, "exception"),
+    ("Genehmige PO-7 nicht, PO-8 genügt.", APPROVE, {"po_number": "PO-7"}, "exception"),
+    ("Approve purchase order PO-7.", APPROVE, {"po_number": "PO-7"}, ""),
     ("Inform E-1.", EDIT, {"employee_id": "E-1", "role": "as agreed"}, "says nothing of it"),
     ("Setze E-1 auf erledigt.", EDIT, {"employee_id": "E-1", "role": "done"}, ""),
     ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
@@ -542,3 +548,15 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
 def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, job: str, why: str) -> None:
     found = _find(task, STATUS, {"job_id": job, "status": "on_hold"})
     assert any(why in doubt for doubt in found.doubts) if why else not found.doubts
+
+
+@each_row(
+    ("task", "is_twice"),
+    ("Charge 60 for the hall and 60 for drinks on V-703.", False),
+    ("Charge 60 for the hall on V-703.", True),
+)
+def test_equal_amounts_are_twice_only_where_the_task_states_one_of_them(task: str, is_twice: bool) -> None:
+    charge = _tool("charge_invoice", "invoice_id", "amount", "note")
+    hall: JsonObject = {"invoice_id": "V-703", "amount": 60, "note": "the hall"}
+    found = _find(task, charge, hall, calls=({**hall, "note": "drinks"},))
+    assert any("proposed twice" in doubt for doubt in found.doubts) is is_twice

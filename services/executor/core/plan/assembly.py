@@ -44,7 +44,9 @@ def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> Writ
     for place, call in enumerate(ordered):
         made = {one.call_id for one in ordered[:place]}
         if any(ref not in made for ref in referenced_calls(call.arguments)):
-            raise UnfitPlan(f"{call.tool} needs the answer of a notice, which is sent after every change")
+            awaited = {one.call_id for one in ordered[place:]}.intersection(referenced_calls(call.arguments))
+            whose = "a notice, which is sent after every change" if awaited else "a call that is not of this plan"
+            raise UnfitPlan(f"{call.tool} needs the answer of {whose}")
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
 

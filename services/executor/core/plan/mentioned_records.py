@@ -37,14 +37,14 @@ _RANGE = re.compile(  # "A-4 to A-6", not "A-4 to 5,000"
 _EXCLUDES = re.compile(
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
     r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
-    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
+    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|(?:all|every|each)\s+(?:[^\W\d]+\s+){0,4}but|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
     r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
-    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,2})$",
+    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
     re.IGNORECASE,
 )
 _STAYS = re.compile(
     r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
-    r"bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
+    r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
     re.IGNORECASE,
 )
 _LISTED = re.compile(  # what is listed before an identifier: each piece has a digit and is matched in one way only
@@ -339,7 +339,7 @@ def _is_exception_in(node: GraphNode, mentions: Mentions) -> bool:
 
 
 def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
-    """Whether the text names an identifier as an exception. ``name``: of the field that holds the identifier."""
+    """Whether the text names an identifier as an exception. ``name``: the words for it, as of its field."""
     allowed = _LITTLE | {*words_of(name), *singular_words(name)}
     for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
         before = mentions.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")

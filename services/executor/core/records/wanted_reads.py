@@ -26,20 +26,23 @@ _MOST_NEAR = 4  # reads for the rules about one call, beside those of what it na
 def missing_reads(
     plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy] = ()
 ) -> tuple[ReadCall, ...]:
-    """The reads that would show what the plan's changes name and nobody read, each once, in the order of the calls; and
-    for each call at most four reads of other records of which the ``policies`` ask a field.
+    """The reads that would show what the plan's changes name and nobody read, and its notices of which rules ask a
+    field; each once, in the order of the calls. For each call at most four reads of other records of which the
+    ``policies`` ask a field.
 
     A record that a read did not find is left out: its fields stay unknown, and the rules decide what that means.
     """
-    changes = [call for call in plan.every_call if call.tool_class is ToolClass.CHANGE]
+    calls = [
+        call for call in plan.every_call if call.tool_class is ToolClass.CHANGE or fields_asked_of(call.tool, policies)
+    ]
     wanted = [
         read
-        for call in changes
+        for call in calls
         for reference in call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references
         for read in _reads_of_reference(call, reference, toolbox)
     ]
     made = {fact.call for fact in facts}
-    for call in changes:
+    for call in calls:
         fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
         wanted += islice(fresh, _MOST_NEAR + sum(1 for _ in seen_records.references_in(call.arguments)))
     found = {_key_of_read(read): read for read in wanted}
