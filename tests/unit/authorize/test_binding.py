@@ -431,3 +431,17 @@ def test_each_row_is_judged_by_what_it_names_however_it_names_it(given: JsonObje
     ended = Rule(id="ENDED", condition='tool == "post_notes" && status == "ended"', action="block")
     found = evaluate(request([ended], [change("post_notes", given)], _TWO_LEASES), ConditionCache())
     assert (found.blocked, found.problems) == (blocked, ())
+
+
+@each_row("argument", "amount_cents", "amountCents", "amount_minor", "amount_minor_units")
+def test_an_amount_in_cents_is_not_replaced_by_an_amount_from_further_away(argument: str) -> None:
+    """The folio holds one charge of 300; the fee is of 1,200.00. What the folio itself says goes before."""
+    folio: JsonObject = {"folio_id": 9, "charges": [{"charge_id": 1, "amount": Decimal("300.00")}]}
+    call: JsonObject = {"folio_id": 9, argument: 120_000}
+    bound = _bound(read("get_folio", folio), tool="post_fee", call=call, asked=("amount",))
+    assert "amount" not in bound.fields
+    assert bound.unknown == ("amount",)
+    plain = _bound(read("get_folio", folio), tool="post_fee", call={"folio_id": 9}, asked=("amount",))
+    assert plain.fields["amount"] == Decimal("300.00")
+    own = _bound(read("get_folio", {**folio, "amount": 7}), tool="post_fee", call=call, asked=("amount",))
+    assert own.fields["amount"] == 7

@@ -10,6 +10,7 @@ from services.executor.core.figures.calculator import decimal_text
 from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
 from services.executor.core.process.rows import ids_of_figure_kind
 from services.executor.core.records.binding import CallView, bind_fields, call_view
+from services.executor.core.records.field_values import words_without_minor_unit
 from services.executor.core.records.references import literal_scalars
 from services.executor.core.records.seen_records import (
     SeenRecord,
@@ -260,7 +261,7 @@ def _governs_argument(governed: GovernedArgument, name: str, tool: Sequence[str]
     """Whether the name is the governed argument's or an alias of it, in a tool for which it is governed."""
     if governed.kinds and not any(set(singular_words(kind)) <= set(tool) for kind in governed.kinds):
         return False
-    plain = _strip_cent_words(singular_words(name))
+    plain = words_without_minor_unit(name)
     return any(plain == singular_words(known) for known in (governed.argument, *field_aliases(governed.argument)))
 
 
@@ -273,18 +274,7 @@ def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:
     said = plain_figure(value)
     if said is None:
         return not (isinstance(value, str) and number_bearing_tokens(value))
-    return said == (known * 100 if _strip_cent_words(singular_words(name)) != singular_words(name) else known)
-
-
-def _strip_cent_words(name_words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a name without those that say that the amount is in cents."""
-    return (
-        name_words[:-1]
-        if name_words[-1:] == ("cent",)
-        else name_words[:-2]
-        if name_words[-2:] == ("minor", "unit")
-        else name_words
-    )
+    return said == (known * 100 if words_without_minor_unit(name) != singular_words(name) else known)
 
 
 def _ask_about_unknown(

@@ -26,6 +26,7 @@ FieldValue: TypeAlias = "Json | UnknownValue"
 Fields: TypeAlias = Sequence[tuple[str, FieldValue]]
 
 
+_MINOR_UNITS = (("cent",), ("pence",), ("penny",), ("minor", "unit"), ("minor",))
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 
 
@@ -124,6 +125,13 @@ def find_values_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -
         if found := [value for key, value in fields if singular_words(key) in ways]:
             return found
     return []
+
+
+def words_without_minor_unit(name: str) -> Noun:
+    """The words of a name, in the singular, without those that say that an amount is in cents or pence."""
+    words = singular_words(name)
+    ending = next((one for one in _MINOR_UNITS if words[-len(one) :] == one), ())
+    return words[: len(words) - len(ending)]
 
 
 def common_value(values: Sequence[FieldValue]) -> FieldValue:
