@@ -146,13 +146,13 @@ UNNAMED = (
     "services.gateway.mcp_server",
 )
 BUILD = """
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build_app
 from services.gateway.settings import GatewaySettings
 from shared.infra.starting import CannotStart
 
 for parts in ("", "console"):
     try:
-        build(GatewaySettings(redis_url="redis://localhost", profile="embedded", gateway_parts=parts))
+        build_app(GatewaySettings(redis_url="redis://localhost", profile="embedded", gateway_parts=parts))
         print("everything is joined")
     except CannotStart as problem:
         print(problem)
