@@ -27,7 +27,7 @@ _QUESTION = (
 )
 
 
-class Profile(StrEnum):
+class TrustProfile(StrEnum):
     EMBEDDED = "embedded"
     PRODUCTION = "production"
 
@@ -39,7 +39,9 @@ def up(
         ".purple"
     ),
     executors: Annotated[int, typer.Option(help="How many executors.", min=1, max=32)] = 1,
-    profile: Annotated[Profile, typer.Option(help="How callers and tool servers are trusted.")] = Profile.EMBEDDED,
+    profile: Annotated[
+        TrustProfile, typer.Option(help="How callers and tool servers are trusted.")
+    ] = TrustProfile.EMBEDDED,
     assessor: Annotated[bool, typer.Option("--assessor", help="Also an assessor, to measure this agent.")] = False,
     assessor_port: Annotated[int, typer.Option(help="The assessor's port.", min=1, max=65535)] = 9060,
 ) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from cli.console import CommandError, out, print_answer
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
-from cli.stack.registry import gateway_url
+from cli.stack.registry import url_of_running_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, objects_in
 from shared.domain.words import Role
 from shared.infra.tls import trusted_certificates
@@ -131,7 +131,7 @@ async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     key = os.environ.get(API_KEY, "")
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
-        yield GatewayClient(url or gateway_url(), http, keyed=bool(key))
+        yield GatewayClient(url or url_of_running_gateway(), http, keyed=bool(key))
 
 
 def _remove_principal_claims(value: Json) -> Json:

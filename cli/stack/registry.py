@@ -51,7 +51,7 @@ def running_stacks() -> tuple[RunningStack, ...]:
     return tuple(stack for file in files if (stack := _read_running_stack(file)) is not None)
 
 
-def gateway_url() -> str:
+def url_of_running_gateway() -> str:
     """The gateway's URL for commands without ``--url``: that of the stack that runs here, else the default URL.
 
     Raises ``CommandError`` if several stacks run and none of them is the obvious one.

@@ -13,7 +13,7 @@ from services.gateway.features.identity.api_keys import (
     KeyRequest,
     NewKeyValues,
     OperatorExists,
-    find_operator,
+    find_operator_id,
     key_view,
     make_key,
 )
@@ -56,7 +56,7 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool)
     state = connect(redis_url)
     try:
         keyring, now = Keyring(state), new_key_values()
-        operator = find_operator(await keyring.keys_of(tenant), now.now)
+        operator = find_operator_id(await keyring.keys_of(tenant), now.now)
         if operator and not again:
             raise OperatorExists(tenant, operator)
         made = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, now)

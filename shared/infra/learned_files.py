@@ -44,7 +44,7 @@ async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, Json
             LearningFile.CASE_LOG: _read_cases(cases),
             LearningFile.STRATEGY_BANDIT: _read_bandit(arms, trends),
             LearningFile.KNOWLEDGE_BASE: {
-                "facts": [_rename_field(fact, "text", "fact") for fact in map(_read_object, facts) if fact]
+                "facts": [_drop_version_and_rename(fact, "text", "fact") for fact in map(_read_object, facts) if fact]
             },
             LearningFile.SYNTHESIZED: {
                 name: _show_process(_read_object(row)) for name, row in sorted(processes.items())
@@ -142,7 +142,7 @@ def _show_process(template: dict[str, JsonValue]) -> JsonValue:
     }
 
 
-def _rename_field(row: dict[str, JsonValue], name: str, instead: str) -> JsonValue:
+def _drop_version_and_rename(row: dict[str, JsonValue], name: str, instead: str) -> JsonValue:
     return {instead if key == name else key: value for key, value in row.items() if key != "v"}
 
 

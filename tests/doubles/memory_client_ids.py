@@ -23,5 +23,5 @@ class MemoryClientIds(ClientIds):
     async def note_signal(self, key: MessageKey, turn_id: str) -> None:
         self._signalled[key] = turn_id
 
-    async def note_answer(self, key: MessageKey, turn_id: str) -> None:
+    async def note_answer_received(self, key: MessageKey, turn_id: str) -> None:
         self._answered[key] = turn_id

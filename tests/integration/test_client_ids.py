@@ -38,7 +38,7 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(
     daily = MessageKey("acme", "daily", "new")
     await client_ids.note_task(daily, record.task_id)
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py
-    await client_ids.note_answer(daily, "turn-new")
+    await client_ids.note_answer_received(daily, "turn-new")
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
     kept = await client_ids.find(daily)
     assert MOST // 2 < noted < MOST

@@ -66,7 +66,9 @@ class PendingAnswer:
 
     async def note_delivery(self) -> None:
         """Record that the client has received the answer."""
-        await note_delivery_or_log(partial(self._tasks.note_answer, self._ticket, self._record), self._record.task_id)
+        await note_delivery_or_log(
+            partial(self._tasks.note_answer_received, self._ticket, self._record), self._record.task_id
+        )
 
 
 class StreamAnswer(NamedTuple):

@@ -44,7 +44,7 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
 
 
 @lru_cache(_REMEMBERED)
-def is_own_host(host: str, public: str) -> bool:
+def is_own_or_local_host(host: str, public: str) -> bool:
     """Whether ``host`` is the gateway's public name, an IP address, localhost, or a name without a dot.
 
     Against DNS rebinding: no foreign DNS name is among them. Ports are not compared, since a port may be mapped.
@@ -101,7 +101,7 @@ class OriginGuard:
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin is not None:
             return None if is_own_page(origin, host, self._public) else _WHOSE_PAGE.format(origin=origin[:200])
-        if path in _PROBES or is_own_host(host, self._public):
+        if path in _PROBES or is_own_or_local_host(host, self._public):
             return None
         return _WHICH_HOST.format(host=host[:200] or "no host")
 

@@ -192,49 +192,49 @@ class _EmailChange(WorldEdit):
     def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
 
 
-class _EmailFlagChange(_EmailChange):
-    """A change of one mail without further arguments. ``marks``: the name of its endpoint."""
+class _SimpleEmailChange(_EmailChange):
+    """A change of one mail that needs only its id. ``endpoint``: the method of ``EmailEndpoints`` that makes it."""
 
-    marks: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
+    endpoint: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
 
     def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return type(self).marks(endpoints, mails)
+        return type(self).endpoint(endpoints, mails)
 
 
-class MarkEmailRead(_EmailFlagChange):
+class MarkEmailRead(_SimpleEmailChange):
     """Mark a mail as read."""
 
-    tool, permission, expect, marks = "mark_email_read", "email:read", {"is_read": True}, EmailEndpoints.read
+    tool, permission, expect, endpoint = "mark_email_read", "email:read", {"is_read": True}, EmailEndpoints.read
 
 
-class MarkEmailUnread(_EmailFlagChange):
+class MarkEmailUnread(_SimpleEmailChange):
     """Mark a mail as unread."""
 
-    tool, permission, expect, marks = "mark_email_unread", "email:unread", {"is_read": False}, EmailEndpoints.unread
+    tool, permission, expect, endpoint = "mark_email_unread", "email:unread", {"is_read": False}, EmailEndpoints.unread
 
 
-class StarEmail(_EmailFlagChange):
+class StarEmail(_SimpleEmailChange):
     """Star a mail."""
 
-    tool, permission, expect, marks = "star_email", "email:star", {"is_starred": True}, EmailEndpoints.star
+    tool, permission, expect, endpoint = "star_email", "email:star", {"is_starred": True}, EmailEndpoints.star
 
 
-class UnstarEmail(_EmailFlagChange):
+class UnstarEmail(_SimpleEmailChange):
     """Take a mail's star away."""
 
-    tool, permission, expect, marks = "unstar_email", "email:unstar", {"is_starred": False}, EmailEndpoints.unstar
+    tool, permission, expect, endpoint = "unstar_email", "email:unstar", {"is_starred": False}, EmailEndpoints.unstar
 
 
-class ArchiveEmail(_EmailFlagChange):
+class ArchiveEmail(_SimpleEmailChange):
     """Move a mail into the archive."""
 
-    tool, permission, expect, marks = "archive_email", "email:archive", {"folder": "archive"}, EmailEndpoints.archive
+    tool, permission, expect, endpoint = "archive_email", "email:archive", {"folder": "archive"}, EmailEndpoints.archive
 
 
-class DeleteEmail(_EmailFlagChange):
+class DeleteEmail(_SimpleEmailChange):
     """Delete a mail: it goes into the trash."""
 
-    tool, permission, expect, marks = "delete_email", "email:delete", {"folder": "trash"}, EmailEndpoints.delete
+    tool, permission, expect, endpoint = "delete_email", "email:delete", {"folder": "trash"}, EmailEndpoints.delete
 
 
 class MoveEmail(_EmailChange):

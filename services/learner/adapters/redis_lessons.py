@@ -9,13 +9,13 @@ from typing import NamedTuple, cast
 from redis.exceptions import ResponseError
 
 from services.learner.adapters.redis_knowledge import OF_THE_DATA
-from services.learner.ports.outcomes import Lesson, LessonRefused, Lessons, Pull
+from services.learner.ports.outcomes import Lesson, LessonRefused, Lessons, StrategyUse
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, store_unavailable
 
-_IN_ONE_STEP = 128  # events: what one step holds up the server with
+_IN_ONE_BATCH = 128  # events: what one script call holds up the server with
 
 
 class _LessonBatch(NamedTuple):
@@ -27,26 +27,27 @@ class _LessonBatch(NamedTuple):
 
 class RedisLessons(ScriptedStore, Lessons):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
-        steps = list(_steps_by_tenant(lessons))
-        replies = await self._scripts.run_all(("apply_outcomes", *_learn_call(step, lessons)) for step in steps)
+        batches = list(_batch_by_tenant(lessons))
+        replies = await self._scripts.run_all(("apply_outcomes", *_learn_call(batch, lessons)) for batch in batches)
         results: list[bool | LessonRefused] = [False] * len(lessons)
-        for step, reply in zip(steps, replies, strict=True):
-            for place, result in zip(step.places, _read_results(reply, len(step.places)), strict=True):
+        for batch, reply in zip(batches, replies, strict=True):
+            for place, result in zip(batch.places, _read_results(reply, len(batch.places)), strict=True):
                 results[place] = result
         return results
 
 
-def _steps_by_tenant(lessons: Sequence[Lesson]) -> Iterator[_LessonBatch]:
+def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[_LessonBatch]:
+    """Yields batches of lessons of one tenant each, no larger than one script call may take."""
     by_tenant: dict[str, list[int]] = defaultdict(list)
     for place, lesson in enumerate(lessons):
         by_tenant[lesson.tenant].append(place)
     for tenant, places in by_tenant.items():
-        for first in range(0, len(places), _IN_ONE_STEP):
-            yield _LessonBatch(tenant, places[first : first + _IN_ONE_STEP])
+        for first in range(0, len(places), _IN_ONE_BATCH):
+            yield _LessonBatch(tenant, places[first : first + _IN_ONE_BATCH])
 
 
-def _learn_call(step: _LessonBatch, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
-    names, own = keys.learned_keys(step.tenant), [lessons[place] for place in step.places]
+def _learn_call(batch: _LessonBatch, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
+    names, own = keys.learned_keys(batch.tenant), [lessons[place] for place in batch.places]
     newest = max(lesson.day for lesson in own)
     days = (newest.isoformat(), (newest - timedelta(days=DAYS_KEPT)).isoformat())
     arms = {pull: number for number, pull in enumerate(dict.fromkeys(lesson.pull for lesson in own if lesson.pull), 1)}
@@ -62,7 +63,7 @@ def _learn_call(step: _LessonBatch, lessons: Sequence[Lesson]) -> tuple[list[str
 
 
 @lru_cache(maxsize=1_024)  # the same few, over and over
-def _arm_names(pull: Pull) -> tuple[str, str, str]:
+def _arm_names(pull: StrategyUse) -> tuple[str, str, str]:
     return (*keys.arm_fields(*pull), keys.arm_trend(*pull))
 
 

@@ -76,7 +76,7 @@ class Outcomes(Protocol):
         """Waits for new events; returns their partitions, or none after that many seconds."""
 
 
-class Pull(NamedTuple):
+class StrategyUse(NamedTuple):
     """One use of a strategy (an arm of the bandit) for one process type."""
 
     process_type: str
@@ -95,7 +95,7 @@ class Lesson(NamedTuple):
     counted: str
     day: date
     entry: str
-    pull: Pull | None
+    pull: StrategyUse | None
 
     @property
     def reward_units(self) -> int:

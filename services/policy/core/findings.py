@@ -51,7 +51,7 @@ class CallFacts(NamedTuple):
         return self.call.call_id if self.call else None
 
     @property
-    def unknown(self) -> tuple[str, ...] | None:
+    def unknown_fields(self) -> tuple[str, ...] | None:
         """The call's fields without a known value; None if the sender does not say."""
         return self.call.unknown_fields if self.call else None
 
@@ -107,8 +107,8 @@ def find_in_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
 def applies_to_call(rules: RulesOfCalls, facts: CallFacts) -> bool:
     """Whether any rule with an effect applies to the call, whatever it finds."""
     may_apply = rules.all
-    if facts.call is not None and facts.unknown is not None:
-        may_apply = rules.find_applicable(_read_stated(facts), {*facts.call.fields, *facts.unknown})
+    if facts.call is not None and facts.unknown_fields is not None:
+        may_apply = rules.find_applicable(_read_stated(facts), {*facts.call.fields, *facts.unknown_fields})
     return any(_is_in_force(ready, facts) and _applies_to_call(ready, facts) for ready in may_apply)
 
 
@@ -122,10 +122,10 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
 
 def _applies_to_call(ready: ReadyRule, facts: CallFacts) -> bool:
     """Whether the rule concerns the call; always, if the sender does not say which fields are unknown."""
-    if facts.unknown is None or facts.call is None:
+    if facts.unknown_fields is None or facts.call is None:
         return True
     if not ready.states_calls:
-        own, unknown = facts.call.fields, facts.unknown
+        own, unknown = facts.call.fields, facts.unknown_fields
         for field in ready.looks_at:
             if field.name in unknown or not isinstance(value_at(own, field.path), UnknownTruth):
                 return True
@@ -179,13 +179,13 @@ def _find_for_rule(ready: ReadyRule, facts: CallFacts) -> Iterator[Finding]:
 
 def _waits_for_unknown(ready: ReadyRule, facts: CallFacts) -> bool:
     """Whether an unknown field makes the call wait; a notice waits only for a rule that names it."""
-    is_change = facts.unknown is None or facts.call is None or facts.call.tool_class is ToolClass.CHANGE
+    is_change = facts.unknown_fields is None or facts.call is None or facts.call.tool_class is ToolClass.CHANGE
     return _applies_to_call(ready, facts) and (is_change or ready.states_calls)
 
 
 def _forbids_for_everyone(ready: ReadyRule, facts: CallFacts) -> bool:
     """Whether nobody could approve what the rule may forbid: it blocks, and names no level."""
-    return ready.action is RuleAction.BLOCK and ready.level is None and facts.unknown is not None
+    return ready.action is RuleAction.BLOCK and ready.level is None and facts.unknown_fields is not None
 
 
 def _rests_on_request(ready: ReadyRule, decision: Truth, proven: Context, facts: CallFacts) -> bool:

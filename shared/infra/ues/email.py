@@ -64,39 +64,39 @@ class EmailEndpoints(WorldEndpoints):
 
     async def send(self, **mail: Unpack[SentEmail]) -> ActionDone:
         """Send a mail from the user."""
-        return await self._act("send", **mail)
+        return await self._post_action("send", **mail)
 
     async def receive(self, **mail: Unpack[ReceivedEmail]) -> ActionDone:
         """Deliver a mail to the user at once. A later one is created with ``EventsEndpoints.create``."""
-        return await self._act("receive", **mail)
+        return await self._post_action("receive", **mail)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("read", message_ids=message_ids)
+        return await self._post_action("read", message_ids=message_ids)
 
     async def unread(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("unread", message_ids=message_ids)
+        return await self._post_action("unread", message_ids=message_ids)
 
     async def star(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("star", message_ids=message_ids)
+        return await self._post_action("star", message_ids=message_ids)
 
     async def unstar(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("unstar", message_ids=message_ids)
+        return await self._post_action("unstar", message_ids=message_ids)
 
     async def archive(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("archive", message_ids=message_ids)
+        return await self._post_action("archive", message_ids=message_ids)
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
         """Move mails to the trash."""
-        return await self._act("delete", message_ids=message_ids)
+        return await self._post_action("delete", message_ids=message_ids)
 
     async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
-        return await self._act("label", message_ids=message_ids, labels=labels)
+        return await self._post_action("label", message_ids=message_ids, labels=labels)
 
     async def unlabel(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
-        return await self._act("unlabel", message_ids=message_ids, labels=labels)
+        return await self._post_action("unlabel", message_ids=message_ids, labels=labels)
 
     async def move(self, message_ids: Sequence[str], folder: str) -> ActionDone:
-        return await self._act("move", message_ids=message_ids, folder=folder)
+        return await self._post_action("move", message_ids=message_ids, folder=folder)
 
-    async def _act(self, action: str, **body: Value | None) -> ActionDone:
+    async def _post_action(self, action: str, **body: Value | None) -> ActionDone:
         return await self._line.post(ActionDone, f"/email/{action}", given_values(**body))

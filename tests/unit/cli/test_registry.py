@@ -28,9 +28,13 @@ def test_a_stack_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:
     stack = _stack(tmp_path / "elsewhere" / ".purple")
     with registry.register_stack(stack):
         assert registry.running_stacks() == (stack,)
-        assert registry.gateway_url() == stack.url
+        assert registry.url_of_running_gateway() == stack.url
         assert registry.data_folder() == stack.folder
-    assert (registry.running_stacks(), registry.gateway_url(), registry.data_folder()) == ((), registry.USUAL_URL, None)
+    assert (registry.running_stacks(), registry.url_of_running_gateway(), registry.data_folder()) == (
+        (),
+        registry.USUAL_URL,
+        None,
+    )
 
 
 def test_a_file_of_a_killed_launcher_counts_for_nothing(tmp_path: Path) -> None:

@@ -550,13 +550,10 @@ def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, j
     assert any(why in doubt for doubt in found.doubts) if why else not found.doubts
 
 
-@each_row(
-    ("task", "is_twice"),
-    ("Charge 60 for the hall and 60 for drinks on V-703.", False),
-    ("Charge 60 for the hall on V-703.", True),
-)
-def test_equal_amounts_are_twice_only_where_the_task_states_one_of_them(task: str, is_twice: bool) -> None:
+def test_an_amount_that_the_task_states_for_two_records_is_twice_on_one_of_them() -> None:
+    """However often the amount is stated, and whatever else the two calls say."""
     charge = _tool("charge_invoice", "invoice_id", "amount", "note")
     hall: JsonObject = {"invoice_id": "V-703", "amount": 60, "note": "the hall"}
+    task = "Charge 60 for the hall on V-703 and 60 for drinks on V-704."
     found = _find(task, charge, hall, calls=({**hall, "note": "drinks"},))
-    assert any("proposed twice" in doubt for doubt in found.doubts) is is_twice
+    assert any("proposed twice" in doubt for doubt in found.doubts)

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from services.gateway.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_json
 from services.gateway.edge.errors import TooManyRequests
-from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_host, is_own_page
+from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_or_local_host, is_own_page
 from services.gateway.features.tasks.guarded_tasks import GuardedTasks
 from shared.contracts.task import TaskRecord, Turn
 from shared.domain.outgoing import tools_reach, why_refused
@@ -261,13 +261,13 @@ AGENT.acme.example agent.acme.example:8443"  # the name is what tells whom a bro
 @pytest.mark.promise("identity.own_pages")
 @each_row("host", OWN.split())
 def test_a_host_that_nobody_else_can_lead_here_is_our_own(host: str) -> None:
-    assert is_own_host(host, PUBLIC)
+    assert is_own_or_local_host(host, PUBLIC)
 
 
 @pytest.mark.promise("identity.own_pages")
 @each_row("host", ["evil.example", "evil.example:9010", "", "127.0.0.1.evil.example", "a/b", "x@127.0.0.1", "[::1"])
 def test_a_name_that_its_owner_may_lead_anywhere_is_not_our_own(host: str) -> None:
-    assert not is_own_host(host, PUBLIC)
+    assert not is_own_or_local_host(host, PUBLIC)
 
 
 GOOD = [

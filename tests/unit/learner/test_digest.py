@@ -12,7 +12,7 @@ from services.learner.core.memory.lesson import (
     lesson_of,
     parse_outcome,
 )
-from services.learner.ports.outcomes import Delivery, Lesson, Pull
+from services.learner.ports.outcomes import Delivery, Lesson, StrategyUse
 from shared.contracts.digest import NO_DIGEST, Digest, case_of, digest_of
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
@@ -58,7 +58,7 @@ def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome)
     assert by_digest == lesson_in(Delivery(3, "1-1", 1, text)) == lesson_of(parse_outcome(text))
     assert (by_digest.tenant, by_digest.event_id) == (outcome.tenant, outcome.event_id)
     assert by_digest.reward_units == reward_units(outcome.quality)
-    pull = Pull(outcome.process_type, outcome.strategy)
+    pull = StrategyUse(outcome.process_type, outcome.strategy)
     assert by_digest.pull == (pull if outcome.strategy_applied else None)
     assert by_digest.day == outcome.ended_at.astimezone(UTC).date()
     assert by_digest.entry == ("" if outcome.dry_run else case_of(parse_outcome(text)).stored_json())
@@ -110,7 +110,7 @@ def test_nothing_is_learned_by_a_forged_header(header: str) -> None:
 def test_a_well_formed_header_is_a_lesson() -> None:
     lesson = lesson_from_digest(Digest(GOOD, ""))
     assert isinstance(lesson, Lesson)
-    assert (lesson.tenant, lesson.pull, lesson.event_id) == ("acme", Pull("payroll", Strategy.FSM), "e:1")
+    assert (lesson.tenant, lesson.pull, lesson.event_id) == ("acme", StrategyUse("payroll", Strategy.FSM), "e:1")
 
 
 @each_row("case", ["{}\n{}", "poison", "{", " {}"])

@@ -17,7 +17,7 @@ from services.learner.core.memory.entities import MOST, EntityKind, find_entitie
 from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, is_same, merge_facts
 from services.learner.core.memory.lesson import UnreadableOutcome, lesson_of, parse_outcome
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
-from services.learner.ports.outcomes import Pull
+from services.learner.ports.outcomes import StrategyUse
 from shared.contracts.knowledge import KnownFact
 from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, reward_units, ucb1
 from shared.domain.cases import CaseOutcome
@@ -368,7 +368,7 @@ def test_a_case_names_the_strategy_that_did_the_work_and_one_that_did_not_apply_
     told = an_outcome(strategy=Strategy.MOA, strategy_applied=False, details=fell_back)
     assert lesson_of(told).case.strategy is Strategy.FSM
     assert lesson_of(an_outcome(strategy=Strategy.MOA)).case.strategy is Strategy.MOA
-    assert lesson_of(an_outcome()).pull == Pull("expense_approval", Strategy.FSM)
+    assert lesson_of(an_outcome()).pull == StrategyUse("expense_approval", Strategy.FSM)
     assert lesson_of(an_outcome(strategy_applied=False)).pull is None
 
 

@@ -147,6 +147,14 @@ def test_rows_that_name_several_records_are_read_back_each_whichever_was_read_be
     assert choose_read_back(write, arguments, tools(write, read("get_guest", "guest_id")), (), "c1") is None
 
 
+@each_row(("number", "is_read"), (50, True), (51, False))
+def test_at_most_fifty_reads_prove_one_call(number: int, is_read: bool) -> None:
+    """A call over more records is unverified: its reads, one after the other, would take minutes."""
+    write, reader = change("post_charges", "charges"), read("get_folio", "folio_id:integer")
+    arguments: JsonObject = {"charges": [{"folio_id": one, "amount": 15} for one in range(1, number + 1)]}
+    assert (choose_read_back(write, arguments, tools(write, reader), (), "c1") is not None) is is_read
+
+
 def test_a_list_of_ids_is_read_back_id_by_id_where_the_tool_is_about_them() -> None:
     write, get = change("cancel_bookings", "booking_ids"), read("get_booking", "booking_id")
     found = choose_read_back(write, {"booking_ids": ["B-5", "B-9"]}, tools(write, get), (), "c1")

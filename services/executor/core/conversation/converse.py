@@ -41,9 +41,9 @@ from services.executor.core.session.values import (
     Fact,
     PartOfTask,
     mark_unanswered,
+    mark_unmet_parts,
     open_questions,
     parts_to_do,
-    parts_with_conditions,
     without_values,
 )
 from services.executor.core.states.machine import GENERAL, Failed, is_complex
@@ -357,7 +357,7 @@ class Conversation:
     @property
     def _parts_by_now(self) -> tuple[PartOfTask, ...]:
         """The task's parts, marked where the model has left them because a condition does not hold."""
-        return parts_with_conditions(self._parts, self._local.unmet, self._local.unexcused)
+        return mark_unmet_parts(self._parts, self._local.unmet, self._local.unexcused)
 
     @property
     def _known_by_now(self) -> KnownSources:

@@ -52,7 +52,7 @@ class ReplyDispatch:
         self._places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
         self.results: dict[str, ToolResult] = {}
         self.shown: list[Json] = []
-        stored = ctx.journal.get_from_earlier_attempt(self._proposals_key)
+        stored = ctx.journal.get_from_earlier_attempt(self._proposals_journal_key)
         self.proposed = ReplyProposals.model_validate_json(stored) if stored is not None else ReplyProposals()
         self.was_heard = bool(self.proposed.use_ids)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
@@ -136,10 +136,10 @@ class ReplyDispatch:
 
     def journal_proposals(self) -> None:
         """Stores the reply's proposals in the journal."""
-        self._ctx.journal.decide_once(self._proposals_key, self.proposed.model_dump_json)
+        self._ctx.journal.decide_once(self._proposals_journal_key, self.proposed.model_dump_json)
 
     @property
-    def _proposals_key(self) -> str:
+    def _proposals_journal_key(self) -> str:
         return f"{self._key}:proposed"
 
     def _sort_calls(self, uses: Sequence[ToolUse]) -> None:

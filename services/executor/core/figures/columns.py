@@ -135,7 +135,7 @@ class ListColumn(NamedTuple):
         return own.literal or f"{own.ref}{'.' if own.path else ''}{own.path}"
 
 
-def flatten_columns(columns: Iterable[ListColumn]) -> list[Cell]:
+def flatten_figure_cells(columns: Iterable[ListColumn]) -> list[Cell]:
     """The cells of all columns, money objects as their amounts. Currency codes are left out: they are no figures."""
     return [unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
 

@@ -280,7 +280,7 @@ class OperandFinder:
         asked = text.strip().strip('"')
         is_word = words and 0 < len(asked) <= 120 and not read_amount(asked) and not read_possible_dates(asked)
         found = (
-            self._find_day_or_value(asked)
+            self._find_day_word_or_named_value(asked)
             or self._find_at_path(asked)
             or self._trace_plain_figure(asked, free, as_percent)
             or (Operand(source="constant", literal=asked) if is_word else None)
@@ -291,13 +291,13 @@ class OperandFinder:
 
     def find_referenced(self, text: str) -> Operand | None:
         """The operand for a day such as ``today``, an earlier value, or a path into a result; else None."""
-        return self._find_day_or_value(text.strip()) or self._find_at_path(text.strip())
+        return self._find_day_word_or_named_value(text.strip()) or self._find_at_path(text.strip())
 
     def is_in_user_texts(self, literal: str) -> bool:
         """Whether the task, or an earlier turn, contains this figure, date or currency."""
         return self._find_in_texts(literal) is not None
 
-    def _find_day_or_value(self, asked: str) -> Operand | None:
+    def _find_day_word_or_named_value(self, asked: str) -> Operand | None:
         if asked.casefold() in _DAYS:
             day = self.known.today + timedelta(days=_DAYS[asked.casefold()])
             return Operand(source="today", ref=asked.casefold(), literal=day.isoformat())

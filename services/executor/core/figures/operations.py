@@ -29,7 +29,7 @@ from services.executor.core.figures.columns import (
     find_field_around,
     find_figure_columns,
     find_unit,
-    flatten_columns,
+    flatten_figure_cells,
     is_paid,
     is_rate_cell,
     plain_name,
@@ -77,7 +77,7 @@ class CalculationCall(NamedTuple):
     give: str = ""
 
     def cells(self) -> list[Cell]:
-        return flatten_columns(self.columns)
+        return flatten_figure_cells(self.columns)
 
     def amounts(self) -> list[WrittenAmount]:
         return [read_cell_amount(cell, self.operation) for cell in self.cells()]
@@ -527,7 +527,7 @@ def _shift_date(call: CalculationCall) -> OperationResult:
     if number.denominator != 1 or abs(number) > most:
         raise CannotCalculate(f"{call.operation} needs a whole number of up to {most}")
     day = read_cell_date(start, call.operation, call.order)
-    holidays = {read_cell_date(cell, call.operation, call.order) for cell in flatten_columns(call.columns[2:])}
+    holidays = {read_cell_date(cell, call.operation, call.order) for cell in flatten_figure_cells(call.columns[2:])}
     count = -int(number) if verb == "subtract" else int(number)
     moved = move_day(day, count, _UNIT_SIGNS[unit], is_working=unit == "working_days", holidays=holidays)
     if moved is None:

@@ -560,10 +560,10 @@ def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSou
         properties = schema.get("properties")
         for key, inner in value.items():
             known = properties.get(key) if isinstance(properties, dict) else None
-            yield from trace_argument(f"{name}.{key}", _as_schema(known), inner, sources)
+            yield from trace_argument(f"{name}.{key}", _schema_or_empty(known), inner, sources)
     elif isinstance(value, list):
         for place, inner in enumerate(value):
-            yield from trace_argument(f"{name}[{place}]", _as_schema(schema.get("items")), inner, sources)
+            yield from trace_argument(f"{name}[{place}]", _schema_or_empty(schema.get("items")), inner, sources)
     else:
         yield trace_scalar(name, schema, value, sources)
 
@@ -573,7 +573,7 @@ def untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
     return tuple(figure.text for figure in numbers_of_answer(text, sources.now) if not _is_sourced(figure, sources))
 
 
-def _as_schema(value: Json) -> JsonObject:
+def _schema_or_empty(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

@@ -236,8 +236,8 @@ _FEWEST_PLACES, _FEWEST_DIGITS = 2, 4
 
 
 def checked_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
-    """The test cases, if they can prove something: there are enough, all differ, and the function takes their
-    inputs.
+    """The test cases; raises ``NotMade`` unless they can prove something: there are neither too few nor too many, all
+    differ, not all have one result, and the function takes their inputs.
     """
     if not FEWEST <= len(cases) <= MOST:
         raise NotMade(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")

@@ -6,7 +6,6 @@ nothing, so a disagreement alone refuses no call.
 
 import re
 from collections.abc import Container, Iterator
-from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
@@ -25,7 +24,7 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.tools.toolbox import CALL
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
 from shared.domain.keywords import stem
 
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
@@ -162,7 +161,7 @@ def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
             or {*map(stem, words_of(value))} <= stems
         ):
             continue
-        meant = [one for one in _possible_words(path, change) if _has_words(quoted, one) and one not in texts]
+        meant = [one for one in _possible_argument_values(path, change) if _has_words(quoted, one) and one not in texts]
         if is_open:  # its other words say which things are meant
             meant = [
                 one
@@ -285,7 +284,7 @@ def _find_reversed_direction(change: CheckedChange) -> Iterator[CallFault]:
             )
 
 
-def _possible_words(path: str, change: CheckedChange) -> Iterator[str]:
+def _possible_argument_values(path: str, change: CheckedChange) -> Iterator[str]:
     """The words that the argument can have: those in its schema, and those of read fields of the same name."""
     listed = change.tool.parameters.get(path, {}).get("enum")
     yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
@@ -345,21 +344,12 @@ def _find_repeated_payment(change: CheckedChange) -> Iterator[CallFault]:
         return
     texts = {argument_name_of(one.path) for one in change.given if one.kind is ArgumentKind.FREE_TEXT}
     made = [loads_object(fact.arguments_json) for fact in change.facts if fact.tool == change.tool.name]
-    amounts = [number for one in change.given if one.kind is ArgumentKind.AMOUNT and (number := read_figure(one.value))]
-    stated = min((_most_mentions(number, change) for number in amounts), default=0)
     own = _normalize_arguments(change.arguments, texts)
-    others = [
-        {name: value for name, value in other.items() if name != CALL}
-        for other in [*made, *change.list_same_tool_arguments()]
-    ]
-    equal = {dumps(one) for one in others if one != change.arguments and _normalize_arguments(one, texts) == own}
-    if equal and len(equal) >= stated:
-        yield CallFault("", f"{change.tool.name}: it is proposed twice, and this part asks for one")
-
-
-def _most_mentions(number: Decimal, change: CheckedChange) -> int:
-    """How often a text of the user states the number, at most."""
-    return max((sum(number in one.values for one in text.numbers) for text in change.user_mentions), default=0)
+    for other in [*made, *change.list_same_tool_arguments()]:
+        given = {name: value for name, value in other.items() if name != CALL}
+        if given != change.arguments and _normalize_arguments(given, texts) == own:
+            yield CallFault("", f"{change.tool.name}: it is proposed twice, and this part asks for one")
+            return
 
 
 def _normalize_arguments(arguments: JsonObject, texts: Container[str]) -> JsonObject:

@@ -137,7 +137,7 @@ class PlanClosing:
             return (await self._decide(progress, proposals, number)).model_dump_json()
 
         stored = StoredClosing.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
-        self._restore_fresh_verdict(stored)
+        self._restore_verdict_freshness(stored)
         if stored.refused:
             update = {"plan": stored.plan, "plans": _earlier_plans(progress, stored.plan), "verdict": stored.verdict}
             judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
@@ -219,7 +219,7 @@ class PlanClosing:
             judged = JudgedPlan(plan, verdicts, {**judged.barred, **blocked})
         return judged
 
-    def _restore_fresh_verdict(self, stored: StoredClosing) -> None:
+    def _restore_verdict_freshness(self, stored: StoredClosing) -> None:
         """Marks the stored verdict as fresh if it came in this attempt at the turn, as a replay has to."""
         if stored.judged_at is not None and stored.judged_at >= self._ctx.journal.began:
             self._ctx.journal.judged_plan, self._ctx.journal.judged_at = stored.plan.hash, stored.judged_at

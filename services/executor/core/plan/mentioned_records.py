@@ -270,7 +270,7 @@ class MentionedRecords:
         value, told = identifier.casefold(), self.list_meant_records(THE_WHOLE)
         if any(value in one.names[0] or value in {each.text for each in one.references} for one in told):
             return True
-        return any(_is_named_in_field(node, text) for node in self.find_by_id(value) for text in self._told)
+        return any(_has_name_from_record(text, node) for node in self.find_by_id(value) for text in self._told)
 
     def find_by_id(self, identifier: str) -> list[GraphNode]:
         return [node for node in self._graph.nodes if identifier.casefold() in node.names[0]]
@@ -389,7 +389,7 @@ def _words_of_titles(node: GraphNode) -> set[str]:
     return {word for word in found if len(word) > 2 and not word.isdecimal()}
 
 
-def _is_named_in_field(node: GraphNode, text: str) -> bool:
+def _has_name_from_record(text: str, node: GraphNode) -> bool:
     """Whether the text has a full name that a field of the record holds, such as that of an account's holder."""
     values = (leaf.value for leaf in find_leaves(node.record))
     names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())

@@ -24,7 +24,9 @@ _ASKING = frozenset("quote estimate preview check simulate calculate compute val
 async def describe_outcomes(
     ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
 ) -> dict[str, Json]:
-    """The outcome of each call by call id. ``reasons``: by call id, why calls were left out; else ``why_not``."""
+    """The outcome of each call by call id. ``reasons``: by call id, why a call was left out; ``why_not``: why the
+    others were that have no entry in the ledger.
+    """
     entries = await plan_entries(ctx.store, plan)
     told: dict[str, Json] = {}
     for call in plan.calls:

@@ -51,10 +51,10 @@ def without_tool_names(sentence: str) -> str:
     """The sentence with each tool name replaced by a plain word, unless it is about everybody or asks for results."""
     if "_" not in sentence or _EVERYBODY.search(sentence.replace("_", " ")) or _RESULT_TO_ASKER.search(sentence):
         return sentence
-    return _TOOL_NAME.sub(_plain_name, sentence)
+    return _TOOL_NAME.sub(_replace_tool_name, sentence)
 
 
-def _plain_name(found: re.Match[str]) -> str:
+def _replace_tool_name(found: re.Match[str]) -> str:
     return found[0] if _PRONOUN.search(found[0].removeprefix(found["call"] or "")) else f"{found['call'] or ''}tool"
 
 

@@ -53,6 +53,7 @@ def _walk_ids(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
 
 
 _PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
+_MOST_READS = 50  # that prove the rows of one call
 _FEWEST_HELD = 2  # ids of a call, of which one's record can hold the other
 _OWN = ""  # stands for a record's own id among the names of fields
 
@@ -111,7 +112,8 @@ def choose_read_back(
     barred: Callable[[str], str | None] = lambda _: None,
 ) -> ReadBack | None:
     """The read that will prove the call; None for a notice, where no read fits, or where the catalogue says that none
-    does. A call with rows that name records is proved row by row: each of them needs a read.
+    does. A call with rows that name records is proved row by row: each of them needs a read, and there are at most
+    fifty.
 
     The first of these that is possible: the read that the operator's catalogue names; for what the call makes, a read
     of that kind; the read of this task that showed the named record; a read that takes an id of the call; a read by the
@@ -129,6 +131,8 @@ def choose_read_back(
         name = asked.reader.tool.name
         expect = to_exact(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
         reads.append(ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect)))
+    if len(set(reads)) > _MOST_READS:
+        return None
     return reads[0] if len(set(reads)) == 1 else reads[0].model_copy(update={"of_rows": tuple(reads)})
 
 

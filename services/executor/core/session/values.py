@@ -235,8 +235,11 @@ def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> 
     )
 
 
-def parts_with_conditions(
+def mark_unmet_parts(
     parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
 ) -> tuple[PartOfTask, ...]:
+    """The parts with the condition found not to hold, by part number (``unmet``). A part that was left for it counts as
+    done, unless its number is in ``unexcused``.
+    """
     left = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
     return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))

@@ -166,7 +166,7 @@ async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepte
     if came is not None and _is_past_deadline(entry, came):
         raise GivenUp(f"no operator said in time what became of a write. {brief_operator([entry])}")
     word = _operator_decision(turn, doubts, journal.now)
-    await _store_decision(journal, entry, word)
+    await _store_doubt_resolution(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
         raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
     if remaining := open_doubts((await store.ledger()).values()):
@@ -209,7 +209,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
     )
 
 
-async def _store_decision(journal: Journal, entry: LedgerEntry, word: DoubtResolution) -> None:
+async def _store_doubt_resolution(journal: Journal, entry: LedgerEntry, word: DoubtResolution) -> None:
     status = _BECOMES.get(word.resolution, entry.status)
     note = f"{_describe_resolution(word)}; before: {entry.note}"
     again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry

@@ -141,13 +141,13 @@ async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> Prepa
         arguments = resolve_references(call.arguments, await plan_results(ctx.store, write.plan))
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
-    arguments = await _with_notice_sentence(write, tool, arguments)
+    arguments = await _arguments_with_notice_sentence(write, tool, arguments)
     if problems := problems_with(arguments, tool):
         raise NotSent(f"{call.call_id}: {call.tool} was not called, its arguments do not fit: {problems}")
     return PreparedCall(write, tool, arguments, await _state_before(write, entry), entry)
 
 
-async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
+async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
     """A notice's arguments, with its frozen sentence if that is needed. Raises ``NotSent``."""
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:

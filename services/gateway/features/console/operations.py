@@ -59,7 +59,7 @@ class _OverviewData(NamedTuple):
         return health.WaitingCounts(len(self.mine), len(self.doubted), self.letters, self.hooks)
 
 
-class OverviewPage(PageGroup):
+class OverviewPages(PageGroup):
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         now, caller = self._context.inbox_cache.clock(), visitor.caller
         seen = await self._read_overview_data(visitor)

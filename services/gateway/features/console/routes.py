@@ -16,7 +16,7 @@ from services.gateway.edge import errors
 from services.gateway.features.approvals.service import read_answer
 from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
-from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPage, WebhookPage
+from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages, WebhookPage
 from services.gateway.features.console.pages import LEARNING, PageRenderer, redirect_to, serve_asset, visible_tabs
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
@@ -54,15 +54,15 @@ class InboxPages(PageGroup):
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
             _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
-            return await self.show_page(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
+            return await self.show_approval(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
         except (errors.InvalidField, errors.MissingRole) as fault:
-            return await self.show_page(request, visitor, str(fault), comment, 400)
+            return await self.show_approval(request, visitor, str(fault), comment, 400)
         finally:
             self._context.inbox_cache.invalidate(visitor.caller)
         said = "heard" if heeded else "handed"
         return redirect_to(f"/console/approvals/{approval_id}?said={said}")
 
-    async def show_page(
+    async def show_approval(
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
         approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
@@ -210,14 +210,14 @@ def console_app(context: ConsoleContext) -> Starlette:
     learning, kept, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
     assessments, letters = "/learning/assessments", "/operations/dead-letters"
     routes = [
-        Route("/", shows(OverviewPage(context).show_page)),
+        Route("/", shows(OverviewPages(context).show_page)),
         Route("/sign-in", sign_in.show_form),
         Route("/sign-in", sign_in.sign_in, methods=["POST"]),
         Route("/sign-out", acts(sign_in.sign_out), methods=["POST"]),
         Route("/theme", sign_in.set_theme, methods=["POST"]),
         Route("/live", shows(live.stream_inbox)),
         Route("/approvals", shows(inbox.show_list)),
-        Route("/approvals/{approval_id}", shows(inbox.show_page)),
+        Route("/approvals/{approval_id}", shows(inbox.show_approval)),
         Route("/approvals/{approval_id}", acts(inbox.submit_answer), methods=["POST"]),
         Route("/tasks", shows(tasks.show_list)),
         Route("/tasks/{task_id:path}/live", shows(live.stream_task)),

@@ -136,7 +136,7 @@ class OperatorExists(Exception):
         super().__init__(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
 
 
-def find_operator(keys: Sequence[ApiKey], now: datetime) -> str | None:
+def find_operator_id(keys: Sequence[ApiKey], now: datetime) -> str | None:
     """The principal of the first valid key with the role operator; None if there is none."""
     return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_valid(now)), None)
 

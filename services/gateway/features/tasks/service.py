@@ -156,10 +156,10 @@ class TaskService:
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
-    async def note_answer(self, ticket: AcceptedMessage, record: TaskRecord) -> None:
+    async def note_answer_received(self, ticket: AcceptedMessage, record: TaskRecord) -> None:
         """Record that the client has received the turn's answer, so that an equal message is a new one from now on."""
         if ticket.key and (ticket.turn_id in record.turns_done or record.state.is_terminal):
-            await self._client_ids.note_answer(ticket.key, ticket.turn_id)
+            await self._client_ids.note_answer_received(ticket.key, ticket.turn_id)
 
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
         """Read the newest task with that id; raises ``NoVisibleTask`` if there is none that the caller may see."""

@@ -101,7 +101,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
     async def note_signal(self, key: MessageKey, turn_id: str) -> None:
         await self._note(key, f"signalled:{key.fingerprint}", turn_id)
 
-    async def note_answer(self, key: MessageKey, turn_id: str) -> None:
+    async def note_answer_received(self, key: MessageKey, turn_id: str) -> None:
         await self._note(key, f"answered:{key.fingerprint}", turn_id)
 
     async def _note(self, key: MessageKey, field: str, value: str) -> None:

@@ -138,8 +138,8 @@ class FactWorker:
         self.counts = FactCounts()
 
     async def run_once(self, now: datetime) -> int:
-        """Finds the facts of the next waiting tasks; returns how many tasks. A failure of one does not stop the
-        others.
+        """Finds the facts of the next waiting tasks; returns how many tasks. A failure of one does not stop the others;
+        the first failure is raised at the end.
         """
         claimed = await self._facts.claim(AT_ONCE, CLAIM_SECONDS)
         found = await asyncio.gather(*(self._search_task(*one, now) for one in claimed), return_exceptions=True)

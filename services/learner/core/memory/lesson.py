@@ -7,7 +7,7 @@ from json import loads
 
 from pydantic import ValidationError
 
-from services.learner.ports.outcomes import Delivery, Lesson, Pull
+from services.learner.ports.outcomes import Delivery, Lesson, StrategyUse
 from shared.contracts.base import first_fault
 from shared.contracts.digest import NO_PULL, Digest, digest_of, fault_of
 from shared.contracts.outcome import TaskOutcome
@@ -76,8 +76,8 @@ def _parse_day(text: str) -> date:
 
 
 @lru_cache(maxsize=1_024)
-def _parse_pull(text: str) -> Pull | None:
+def _parse_pull(text: str) -> StrategyUse | None:
     if text == NO_PULL:
         return None
     strategy, _, kind = text.partition(":")
-    return Pull(str(loads(kind)), Strategy(strategy))
+    return StrategyUse(str(loads(kind)), Strategy(strategy))
