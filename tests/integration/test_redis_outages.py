@@ -10,9 +10,12 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_spend import RedisSpend
+from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import Fault, Work
 from services.executor.ports.turns import (
     Charge,
     DayCaps,
@@ -22,7 +25,10 @@ from services.executor.ports.turns import (
     LedgerConflict,
     TurnStore,
 )
+from services.gateway.features.console.sessions import ConsoleSessions
+from services.gateway.features.identity.api_keys import UnverifiedIdentity
 from services.gateway.features.solver.routes import PATH as SOLVER
+from services.learner.adapters.redis_knowledge import RedisFactRepository
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import JsonObject, loads_object
@@ -35,6 +41,7 @@ from shared.infra.stored_tasks import read_events
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.http_client import rpc_body
 from tests.integration.executor_process import executor_process
@@ -252,11 +259,11 @@ class Far(NamedTuple):
     redis: Redis
     near: Redis
 
-    async def lose(self, what: str) -> None:
-        """From now on: the next answer, or the next command, is lost and its connection cut."""
+    async def lose(self, what: str, place: int = 1) -> None:
+        """From now on, the answer or the command in that ``place`` is lost and its connection cut."""
         await self.redis.ping()
         way = self.proxy.answers if what == "answer" else self.proxy.requests
-        way.cut_at(1)
+        way.cut_at(place)
 
     @property
     def lost(self) -> int:
@@ -367,6 +374,64 @@ async def test_a_signal_is_put_once(far: Far, task_store: TaskStore, what: str) 
         await far.lose(what)
         assert await store.signal("acme", "s1", turn)
     assert await far.near.llen(keys.session_keys("acme", "s1").signals) == 1  # type: ignore[misc]  # redis-py's union
+
+
+@pytest.mark.promise("redis.no_double_effect", "tenant.fair_shares")
+@pytest.mark.parametrize("place", [1, 2])
+async def test_no_waiting_session_is_passed_over(far: Far, what: str, place: int) -> None:
+    """Whichever of the replies to a release is lost."""
+    slots = RedisSlots(far.redis)
+    for session in ("a", "first", "second"):
+        await slots.acquire("acme", session, 1, 60.0)
+    await far.lose(what, place)
+    assert await slots.release("acme", "a") == "first"
+    assert await slots.release("acme", "first") == "second"
+    assert await slots.release("acme", "second") is None
+
+
+@pytest.mark.promise("redis.no_double_effect", "tenant.fair_shares")
+async def test_slots_that_fall_free_at_once_wake_different_sessions(redis: Redis) -> None:
+    slots = RedisSlots(redis)
+    for session in ("a", "b", "first", "second"):
+        await slots.acquire("acme", session, 2, 60.0)
+    freed = await asyncio.gather(slots.release("acme", "a"), slots.release("acme", "b"))
+    assert set(freed) == {"first", "second"}
+
+
+@pytest.mark.promise("redis.no_double_effect")
+async def test_a_fault_is_counted_once_for_all(far: Far) -> None:
+    mended, upkeep = FaultCounts(), RedisUpkeep(far.redis)
+    reaper = Reaper(upkeep, HeardWakes(), mended)
+    await reaper.tick()
+    mended.add(Fault.NOT_WOKEN, 2)
+    await far.lose("answer", 2)  # the first one says that nothing is overdue
+    with pytest.raises(StoreUnavailable):
+        await reaper.tick()
+    await reaper.tick()
+    counted = await far.near.hgetall(keys.MENDED)  # type: ignore[misc]  # redis-py's union
+    assert counted == {Fault.NOT_WOKEN.value: "2"}
+
+
+@pytest.mark.promise("redis.no_double_effect", "identity.brake")
+async def test_a_refused_sign_in_counts_once(far: Far) -> None:
+    sessions = ConsoleSessions(far.redis, UnverifiedIdentity())
+    await sessions.count_refusal("192.0.2.1")
+    await far.lose("answer")
+    with pytest.raises(StoreUnavailable):
+        await sessions.count_refusal("192.0.2.1")
+    name = keys.console_refused_key("192.0.2.1")
+    assert await far.near.get(name) == "2"
+    assert await far.near.ttl(name) > 0
+
+
+@pytest.mark.promise("redis.no_double_effect")
+async def test_a_task_whose_facts_are_given_up_counts_once(far: Far, what: str) -> None:
+    names = keys.learned_keys("acme")
+    await far.near.hset(names.fact_todos, "e1", "spoiled")  # type: ignore[misc]  # redis-py's union
+    await far.lose(what)
+    await RedisFactRepository(far.redis).give_up("acme", "e1")
+    assert await far.near.hgetall(names.memory) == {"facts_given_up": "1"}  # type: ignore[misc]  # redis-py's union
+    assert not await far.near.exists(names.fact_todos)
 
 
 @pytest.mark.promise("redis.short_cut")

@@ -257,8 +257,13 @@ class RedisSlots(ScriptedStore, SlotStore):
 
     async def release(self, tenant: str, session_id: str) -> str | None:
         running, queue = keys.slot_keys(tenant)
-        _, first = await self._scripts.commands(("ZREM", running, session_id), ("ZPOPMIN", queue))
-        return str(first[0]) if isinstance(first, list) and first else None
+        _, first = await self._scripts.commands(("ZREM", running, session_id), ("ZRANGE", queue, 0, 0))
+        while first:
+            (following,) = cast("list[str]", first)
+            if await self._scripts.run("leave_queue", [queue], [following]) == 1:
+                return following
+            first = await self._scripts.command("ZRANGE", queue, 0, 0)
+        return None
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None:
         by_tenant: defaultdict[str, list[Argument]] = defaultdict(list)

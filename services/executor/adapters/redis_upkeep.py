@@ -174,8 +174,10 @@ class RedisUpkeep(Upkeep):
         return await self._scripts.run("signal", names, arguments) == 1
 
     async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
-        for fault, number in mended.items():
-            await self._scripts.command("HINCRBY", keys.MENDED, fault.value, number)
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for fault, number in mended.items():
+                pipe.hincrby(keys.MENDED, fault.value, number)
+            await pipe.execute()
 
 
 class _PartitionRow(NamedTuple):

@@ -60,7 +60,9 @@ class Upkeep(Protocol):
         """
 
     async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
-        """Adds to the installation's fault counts. If a reply is lost, a fault may be counted twice."""
+        """Adds to the installation's fault counts. After ``StoreUnavailable`` they may or may not
+        count.
+        """
 
 
 class EndedTask(NamedTuple):

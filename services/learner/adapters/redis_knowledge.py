@@ -77,9 +77,11 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
 
     async def give_up(self, tenant: str, event_id: str) -> None:
         names = keys.learned_keys(tenant)
+        stored = [names.knowledge, names.fact_todos, names.memory]
         with suppress(memory.MemorySpoiled), raising_spoiled():
-            if await self._scripts.command("HDEL", names.fact_todos, event_id):
-                await self._scripts.command("HINCRBY", names.memory, "facts_given_up", 1)
+            await self._scripts.run("keep_facts", stored, [event_id, "", 0, 0, 0, "facts_given_up", 1])
+        with suppress(memory.MemorySpoiled), raising_spoiled():
+            await self._scripts.command("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack(keys.FactMember(tenant, event_id))

@@ -10,7 +10,7 @@ for at = first, #ARGV, 2 do names[#names + 1] = ARGV[at] end
 local had = redis.call('HMGET', memory, unpack(names))
 if version ~= '' and (had[1] or '0') ~= version then return -1 end
 
-redis.call('LLEN', knowledge)  -- whatever could fail is asked before anything is written
+if gone_count + come_count > 0 then redis.call('LLEN', knowledge) end  -- before anything is written: it could fail
 if version ~= '' then counts = {'version', version + 1} end
 for n = 2, #names do
   local count = had[n] or '0'

@@ -14,7 +14,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class FaultCounts:
-    """Counts repaired faults. ``unreported``: those not yet added to the installation's counts."""
+    """Counts repaired faults."""
 
     def __init__(self) -> None:
         self._counts: Counter[Fault] = Counter()
@@ -31,13 +31,10 @@ class FaultCounts:
         """The count of each kind of fault, including zeros."""
         return {fault.value: self._counts[fault] for fault in Fault}
 
-    @property
-    def unreported(self) -> Mapping[Fault, int]:
-        return dict(self._unreported)
-
-    def subtract_reported(self, counts: Mapping[Fault, int]) -> None:
-        """Subtracts the counts that were added to the installation's."""
-        self._unreported -= Counter(counts)
+    def take_unreported(self) -> Mapping[Fault, int]:
+        """Returns the counts that the installation's lack; they count as reported from now on."""
+        fresh, self._unreported = self._unreported, Counter()
+        return fresh
 
 
 log = structlog.get_logger()
@@ -71,7 +68,8 @@ class Reaper:
         woken = len(await self._wakes.wake_unattended(begun, begun=True)) if begun else 0
         if overdue.unwoken:
             woken += await self._wake_forgotten(overdue.unwoken)
-        await self._report_faults()
+        if fresh := self._mended.take_unreported():
+            await self._upkeep.add_fault_counts(fresh)
         return woken
 
     async def count_outcomes(self) -> None:
@@ -98,12 +96,6 @@ class Reaper:
         if fired and timer.now - timer.due > _LATE:
             self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
         return fired
-
-    async def _report_faults(self) -> None:
-        fresh = self._mended.unreported
-        if fresh:
-            await self._upkeep.add_fault_counts(fresh)
-            self._mended.subtract_reported(fresh)
 
 
 def deadline_turn(timer: DueTimer) -> Turn:

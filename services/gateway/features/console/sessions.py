@@ -18,7 +18,7 @@ from services.gateway.features.identity.model import Caller, Identity
 from shared.domain.exact_json import Json
 from shared.domain.words import Level, Role
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore
+from shared.infra.lua import ScriptedStore, answering
 
 
 def form_token(secret: str) -> str:
@@ -146,8 +146,10 @@ class ConsoleSessions(ScriptedStore):
         """Count a refused sign-in from the address, in a fixed window that begins with the first refusal."""
         if address:
             name = keys.console_refused_key(address)
-            await self._scripts.command("INCR", name)
-            await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
+            async with answering(), self._redis.pipeline(transaction=False) as pipe:
+                pipe.incr(name)
+                pipe.expire(name, keys.REFUSED_SECONDS, nx=True)
+                await pipe.execute()
 
     async def _find_caller(self, credential: SignInCredential) -> Caller:
         headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
