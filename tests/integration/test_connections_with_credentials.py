@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from examples.company.protocols import ToolProtocol
-from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
+from services.executor.adapters.credentials import open_credentials
+from services.executor.ports.tools import CredentialHeader, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
@@ -205,6 +206,23 @@ async def test_a_token_endpoint_that_gives_none_is_named_why(
     assert erp.door.shown == []
     assert SECRET not in str(told.value)
     assert "file:erp-token" in str(told.value)
+
+
+@pytest.mark.promise("connections.refreshed_once")
+async def test_one_failure_of_a_token_endpoint_answers_all_who_waited_for_it(tmp_path: Path) -> None:
+    """Who asks later is not told of it: the endpoint is asked again."""
+    tokens = _tokens()
+    tokens.failing = JSONResponse({}, 503)
+    async with serving(tokens.app) as url, open_credentials(kept(tmp_path / "secrets", SECRET)) as credentials:
+        given = {"type": "oauth_client_credentials", "token_url": f"{url}/token", "client_id": "purple"}
+        erp = Connection.model_validate({"id": "erp", "url": url, "credential": {**given, "from": REFERENCE}})
+        told = await asyncio.gather(*(credentials.header_for(erp) for _ in range(5)), return_exceptions=True)
+        asked = len(tokens.forms)
+        tokens.failing = None
+        header = await credentials.header_for(erp)
+    assert ["refused with HTTP 503" in str(problem) for problem in told] == [True] * 5
+    assert (asked, len(tokens.forms)) == (1, 2)
+    assert header == CredentialHeader("authorization", SECOND)
 
 
 @MCP_AND_LONG

@@ -36,8 +36,17 @@ class AccessToken(NamedTuple):
     until: float
 
 
+class _SharedRequest:
+    """The request for one token, as long as somebody makes it or waits for it. ``failures``: why it failed."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.failures: list[str] = []
+
+
 class TokenEndpoints:
-    """Gets and caches access tokens, inside an async context. Callers that need the same token share one request.
+    """Gets and caches access tokens, inside an async context. Callers that need the same token share one request, and
+    its failure.
 
     ``guard`` decides which token endpoints a tenant's own operators may name; without one, any address is permitted.
     """
@@ -48,7 +57,7 @@ class TokenEndpoints:
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
         self._kept = LruCache[str, AccessToken](MAX_KEPT)
-        self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
+        self._asking = WeakValueDictionary[str, _SharedRequest]()
         self._renewed = LruCache[str, float](MAX_KEPT)  # when a refused token was last replaced
 
     async def __aenter__(self) -> Self:
@@ -70,13 +79,22 @@ class TokenEndpoints:
         ``CredentialUnavailable``.
         """
         name = _token_key(owner, credential)
-        async with self._asking.setdefault(name, asyncio.Lock()):
+        asking = self._asking.setdefault(name, _SharedRequest())
+        before = len(asking.failures)
+        async with asking.lock:
             if kept := self.cached_token(owner, credential, refused):
                 return kept
             now = asyncio.get_running_loop().time()
             if refused and now < self._renewed.get(name, -CALM_SECONDS) + CALM_SECONDS:
                 return refused
-            token = await self._request_with_fresh_secret(self._guarded if owner else self._client, credential, secret)
+            if meanwhile := asking.failures[before:]:
+                raise CredentialUnavailable(meanwhile[-1])
+            try:
+                client = self._guarded if owner else self._client
+                token = await self._request_with_fresh_secret(client, credential, secret)
+            except CredentialUnavailable as error:
+                asking.failures.append(str(error))
+                raise
             if refused:
                 self._renewed.keep(name, now)
             return self._kept.keep(name, token).value
