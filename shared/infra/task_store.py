@@ -18,6 +18,7 @@ from shared.infra.stored_tasks import read_record
 from shared.infra.story import read_event_page
 from shared.ports.tasks import (
     Accepted,
+    Prepare,
     SessionBelongsToOther,
     TaskEnded,
     Tasks,
@@ -45,13 +46,19 @@ class TaskStore(Tasks):
         self._admission = Admission(redis, self._scripts, most_waiting)
         self._feeds = Feeds(live, self._scripts)
 
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+    async def accept(
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: Prepare | None = None
+    ) -> Accepted:
         """Stores a turn, and the record if its task is new, in one step. May be repeated after a failure.
 
         ``dedupe``: the message's id among the caller's (None: the turn's id). A known task keeps its record. Raises
         ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` or ``TooManyWaiting``.
         """
         message = dedupe or turn.turn_id
+        if prepare is not None:
+            reply = await self._store(record, turn, message, is_asked=True)
+            if (await self._read_acceptance(record, turn, reply)).fresh:
+                await prepare()
         if isinstance(self._redis, ClusterRedis):
             return await self._accept_in_two_steps(record, turn, message)
         reply = await self._store(record, turn, message, names_task=True)
@@ -123,8 +130,12 @@ class TaskStore(Tasks):
             await self._scripts.command("DEL", alias)
         return accepted
 
-    async def _store(self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False) -> list[str]:
-        """The reply of the accepting script. ``names_task``: it also stores the task's alias."""
+    async def _store(
+        self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False, is_asked: bool = False
+    ) -> list[str]:
+        """The reply of the accepting script. ``names_task``: it also stores the task's alias. ``is_asked``: it stores
+        nothing, and replies as if it did.
+        """
         tenant, session_id = record.tenant, record.session_id
         session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
         partition = keys.partition_keys_of(tenant, session_id)
@@ -148,6 +159,7 @@ class TaskStore(Tasks):
                 most=most,
                 partitions=PARTITIONS,
                 place=_alias_value(record),
+                is_asked=int(is_asked),
             )
             stopped = keys.stopped_key(tenant, session_id)
             names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stopped, **alias)

@@ -1,7 +1,7 @@
 """The port to stored tasks: accept, signal, read and watch. Every method may raise ``StoreUnavailable``."""
 
-from collections.abc import AsyncGenerator
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import NamedTuple, Protocol, TypeAlias
 
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
@@ -58,12 +58,18 @@ class TooManyWaiting(Exception):
         self.waiting = waiting
 
 
+Prepare: TypeAlias = Callable[[], Awaitable[None]]
+
+
 class Tasks(Protocol):
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+    async def accept(
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: Prepare | None = None
+    ) -> Accepted:
         """Stores the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 
         A ``dedupe`` seen in the last 24 hours returns the first acceptance. Raises ``SessionBelongsToOther``,
         ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWaiting``; what was accepted before is never refused.
+        ``prepare`` stores what the turn needs: it is awaited before that step, unless the turn would be refused then.
         """
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:

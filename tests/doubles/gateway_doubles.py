@@ -11,7 +11,16 @@ from typing_extensions import override
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import Accepted, EventsLost, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot, Wakes
+from shared.ports.tasks import (
+    Accepted,
+    EventsLost,
+    Prepare,
+    SessionBelongsToOther,
+    TaskEnded,
+    Tasks,
+    TaskSnapshot,
+    Wakes,
+)
 
 
 class MemoryTasks(Tasks):
@@ -27,7 +36,9 @@ class MemoryTasks(Tasks):
         self._dropped: dict[tuple[str, str], int] = defaultdict(int)
         self._news = asyncio.Condition()
 
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+    async def accept(
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: Prepare | None = None
+    ) -> Accepted:
         self._check()
         message = (record.tenant, turn.principal.id, dedupe or turn.turn_id)
         if seen := self._seen.get(message):
@@ -37,6 +48,8 @@ class MemoryTasks(Tasks):
         known = self.records.setdefault((record.tenant, record.task_id), record)
         if known.state.is_terminal:
             raise TaskEnded(record.task_id)
+        if prepare is not None:
+            await prepare()
         self._seen[message] = accepted = Accepted(known, turn.turn_id, True)
         await self._arrived(turn, record)
         return accepted

@@ -1,11 +1,14 @@
 """How much a caller may ask for and how large it may be: counted over all replicas, refused before a body is read."""
 
 import asyncio
+import os
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple, cast
 
 import httpx
@@ -27,6 +30,7 @@ from services.gateway.features.identity.store import Keyring, RedisMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
+from shared.infra.archive_open import new_key
 from shared.infra.lua import Scripts, script_source
 from tests.each_row import each_row
 from tests.http_client import open_http, rpc_body
@@ -142,6 +146,19 @@ async def test_while_too_much_waits_messages_are_refused_and_tasks_read(
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
     assert "more work waits" in refused.text
     assert read.status_code == 200
+
+
+@pytest.mark.promise("gateway.sheds_load", "a2a.files")
+async def test_of_a_message_that_is_refused_no_file_is_kept(redis: Redis, redis_server: str, tmp_path: Path) -> None:
+    """Because too much waits, or for its task, which nobody knows."""
+    way, told = WAYS["REST 1.0"], list[tuple[int, int]]()
+    archive = {"archive_url": tmp_path.as_uri(), "archive_key": new_key()}
+    async with gateway_client(redis_server, max_waiting_sessions=1, **archive) as client:
+        for content, more in (("first", {"taskId": "nobodys"}), ("second", {}), ("third", {})):
+            file = {"raw": b64encode(content.encode()).decode(), "filename": "hello.txt"}
+            reply = await sent(client, way, way.body(message([file], messageId=content, **more), {}))
+            told.append((reply.status_code, sum(len(files) for *_, files in os.walk(tmp_path))))
+    assert told == [(404, 0), (200, 1), (429, 1)]
 
 
 NONE = Allowance()

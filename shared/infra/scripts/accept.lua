@@ -2,10 +2,11 @@
 -- is refused; 0 where that is not asked here, -1 where none may. The other partitions' sets are named like this one's.
 -- ``alias``: the task's name, which lies in another slot; on a cluster it was reserved before, and is not among the keys.
 -- Where the task has left, its name may be about to leave too: it is given anew, for good.
--- The reply holds the record of a known task; of a new one, which the caller has, nothing.
+-- The reply holds the record of a known task; of a new one, which the caller has, nothing. ``is_asked`` ('1'): only whether
+-- the turn would be accepted; nothing is stored.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped, alias = unpack(KEYS)
 local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds = unpack(ARGV, 1, 9)
-local event, listed, most, partitions, place = unpack(ARGV, 10, 14)
+local event, listed, most, partitions, place, is_asked = unpack(ARGV, 10, 15)
 
 local named = alias and redis.call('GET', alias)
 if named and named ~= place then return {'named', named} end
@@ -35,6 +36,7 @@ if most ~= '0' then
   if number >= tonumber(most) then return {'full', int(number)} end
   counted = int(number)
 end
+if is_asked == '1' then return {'ok', known[1] or '', counted} end
 
 if alias and not (named and known[1]) then redis.call('SET', alias, place) end
 if not known[1] then

@@ -42,10 +42,12 @@ class GuardedTasks(ports.Tasks):
         self._tasks, self._wakes, self._meter, self._tracer = tasks, wakes, meter, tracer
         self._clock, self._tell_at = clock, float("-inf")
 
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
+    async def accept(
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.Prepare | None = None
+    ) -> ports.Accepted:
         """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
         try:
-            accepted = await self._accept_in_span(record, turn, dedupe)
+            accepted = await self._accept_in_span(record, turn, dedupe, prepare)
         except tuple(_WHY) as error:
             self._meter.add(names.TURNS_REFUSED, why=next(why for kind, why in _WHY.items() if isinstance(error, kind)))
             match error:
@@ -88,13 +90,16 @@ class GuardedTasks(ports.Tasks):
     ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(tenant, task_id, after, session_id)
 
-    async def _accept_in_span(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
+    async def _accept_in_span(
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.Prepare | None
+    ) -> ports.Accepted:
         """Accept a turn within a span of its own, so that the spans of its execution have a finished parent."""
         if not self._tracer.is_on:
-            return await self._tasks.accept(record, turn, dedupe)
+            return await self._tasks.accept(record, turn, dedupe, prepare)
         with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             here = {"traceparent": self._tracer.traceparent()}
-            accepted = await self._tasks.accept(record.model_copy(update=here), turn.model_copy(update=here), dedupe)
+            record, turn = record.model_copy(update=here), turn.model_copy(update=here)
+            accepted = await self._tasks.accept(record, turn, dedupe, prepare)
             task = accepted.record
             span.note({spans.TENANT: task.tenant, spans.SESSION: task.session_id, spans.TASK: task.task_id})
             span.note({spans.DIALECT: task.dialect.value, spans.TURN_KIND: turn.kind.value})

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
@@ -25,7 +26,7 @@ from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import EventsLost, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
+from shared.ports.tasks import EventsLost, Prepare, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
 
 # The message from which a task is made; or, for an assessor's message, its answer: the record of a task that is not
 # stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
@@ -80,7 +81,6 @@ class TaskService:
         if isinstance(meant, TaskRecord):
             return AcceptedMessage(meant, "", meant.task_id, is_reply=True)
         await self._rules.check(meant, caller)
-        await self.files.keep(caller.tenant, meant.files)
         with suppress(TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
             return await self._submit_once(meant, caller)
         try:
@@ -99,7 +99,8 @@ class TaskService:
         is_known = found.record is not None and intake.record.task_id == found.record.task_id
         if is_known:  # before the turn begins, so that the webhook misses nothing
             await self._register_webhook(intake.record, message, caller)
-        record, turn_id = await self._store(intake)
+        keep_files = partial(self.files.keep, caller.tenant, message.files) if message.files else None
+        record, turn_id = await self._store(intake, keep_files)
         if not is_known:
             await self._register_webhook(record, message, caller, from_start=True)
         key = found.key if message.task_id else key._replace(alias=record.task_id)
@@ -114,16 +115,18 @@ class TaskService:
         if record.task_id != key.alias and (before is None or record.accepted_at > before.accepted_at):
             await self._client_ids.note_task(key, record.task_id)
 
-    async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
+    async def _store(self, intake: Intake, keep_files: Prepare | None) -> tuple[TaskRecord, str]:
         match intake:
             case JoinTurn(record, turn_id):
                 return record, turn_id
             case SignalTurn(record, turn):
+                if keep_files is not None:
+                    await keep_files()
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
                     raise TaskHasEnded(record.task_id, (await self.refresh(record)).state.value)
                 return record, turn.turn_id
             case AcceptTurn(record, turn, dedupe):
-                accepted = await self._tasks.accept(record, turn, dedupe)
+                accepted = await self._tasks.accept(record, turn, dedupe, keep_files)
                 return accepted.record, accepted.turn_id
 
     async def wait_for_answer(self, ticket: AcceptedMessage) -> TaskRecord:
