@@ -562,6 +562,15 @@ async def test_money_that_only_free_text_says_waits_for_a_person_unless_the_tena
         assert one.servers.called("pay_claim") == [_PAID[1]]
 
 
+@pytest.mark.promise("conversation.free_text")
+@pytest.mark.parametrize("pattern", ["* remarks[*].note", "* remarks[1].note", "* remarks[[]?].note"])
+async def test_a_tenant_trusts_the_texts_of_a_list_in_the_way_in_which_paths_are_written(pattern: str) -> None:
+    stage = _paying(pattern)
+    stage.claims.rows["C-1"]["remarks"] = [{"note": "Call back."}, {"note": stage.claims.rows["C-1"].pop("note")}]
+    await stage.ends(DONE)
+    assert stage.servers.called("pay_claim") == [_PAID[1]]
+
+
 @pytest.mark.promise("conversation.free_text_identifiers")
 @each_row(
     ("text", "applied"),

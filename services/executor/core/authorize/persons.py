@@ -3,11 +3,11 @@ follow.
 """
 
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 from services.executor.core.process.rules import describe_unanswered_concern, find_concern
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, binding_hash
+from services.executor.core.session.values import is_trusted_place
 from services.executor.core.states import machine
 from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate
 from shared.contracts.approval import Approval, ConfirmationStep, GivenConfirmation
@@ -74,7 +74,7 @@ def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ..
     free = (
         f"{tool}: {origin.argument} stands only in free text ({origin.ref})"
         for tool, origin in found
-        if origin.free_text and not any(fnmatchcase(origin.ref, field) for field in ctx.tenant.trusted_texts)
+        if origin.free_text and not is_trusted_place(origin.ref, ctx.tenant.trusted_texts)
     )
     untold = (
         f"{tool}: no word of the task tells of the record in {origin.argument} ({origin.ref})"

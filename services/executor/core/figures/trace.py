@@ -41,7 +41,7 @@ from services.executor.core.figures.numbers import (
     read_written_number,
 )
 from services.executor.core.figures.vocabulary import UNITS, Unit, may_share_currency, minor_unit_places, spaced_words
-from services.executor.core.session.values import Fact
+from services.executor.core.session.values import Fact, place_of_field
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _MOST_STEPS = 366
@@ -608,7 +608,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
 def _trace_to_fields(
     name: str, kind: ArgumentKind, origins: tuple[ReadField, ...], *, is_met: bool = True, is_free: bool = False
 ) -> ArgumentTrace:
-    where = f"{origins[0].fact_id} {origins[0].path}".strip()
+    where = place_of_field(origins[0].fact_id, origins[0].path)
     return ArgumentTrace(name, kind, OriginKind.FACT, where, is_met, is_free, origins)
 
 

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 
 from services.executor.core.figures.arguments import STRICT, FieldNature, ReadField, fields_of_facts
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE
-from services.executor.core.session.values import Fact
+from services.executor.core.session.values import Fact, is_trusted_place, place_of_field
 from shared.domain.exact_json import as_text, loads_object
 
 _SAME = tuple(
@@ -83,9 +82,8 @@ class FreeTexts:
 
     def _is_allowed_text(self, ref: str, path: str) -> bool:
         """Whether the user refers to that text as a source, or the tenant trusts the field."""
-        return any(fnmatchcase(f"{ref} {path}".strip(), field) for field in self._trusted) or user_refers_to_text(
-            self._told, path, self._tools.get(ref, "")
-        )
+        is_trusted = is_trusted_place(place_of_field(ref, path), self._trusted)
+        return is_trusted or user_refers_to_text(self._told, path, self._tools.get(ref, ""))
 
     def is_address_of_free_text(self, address: str) -> bool:
         """Whether an address, or its host, stands in a text that somebody wrote, and in no valid source."""

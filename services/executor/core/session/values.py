@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -46,6 +47,19 @@ class Fact(Contract):
     @property
     def result(self) -> Json:
         return loads(self.result_json)
+
+
+_PLACE_IN_LIST = re.compile(r"\[(?=(?:\*|\d+)\])")
+
+
+def place_of_field(ref: str, path: str) -> str:
+    """Where a field stands: reference and path, such as ``r3 messages[0].body``."""
+    return f"{ref} {path}".strip()
+
+
+def is_trusted_place(place: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns covers the place; ``* messages[*].body`` means the bodies of all messages."""
+    return any(fnmatchcase(place, _PLACE_IN_LIST.sub("[[]", pattern)) for pattern in patterns)
 
 
 class Operand(Contract):
