@@ -25,10 +25,7 @@ class Interval(NamedTuple):
 
 
 def chance_interval(passed: int, runs: int) -> Interval:
-    """The 95 % interval of the chance that a run passes: E.
-
-    B. Wilson's score interval (J. Am. Stat. Assoc. 22, 1927).
-    """
+    """The 95 % interval of the chance that a run passes, by Wilson's score (J. Am. Stat. Assoc. 22, 1927)."""
     share, weight = passed / runs, _Z**2 / runs
     middle = (share + weight / 2) / (1 + weight)
     half = sqrt(share * (1 - share) * weight + weight**2 / 4) / (1 + weight)

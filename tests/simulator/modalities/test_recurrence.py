@@ -216,6 +216,8 @@ async def test_a_day_on_which_nothing_takes_place_cannot_be_changed(stage: Stage
     for day in ("2026-03-03", "2026-03-04", "2026-03-16"):
         said = await fails(stage, "/calendar/delete", event_id=made, recurrence_scope="this", recurrence_id=day)
         assert f"does not take place on {day}" in said
+    said = await fails(stage, "/calendar/delete", event_id=f"{made}_2026-02-30")
+    assert f"There is no event {made}_2026-02-30" in said
     assert "recurrence_id is needed" in await fails(
         stage, "/calendar/update", event_id=made, recurrence_scope="this_and_future", title="x"
     )

@@ -108,3 +108,13 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
 
 def test_before_the_first_checkpoint_there_is_no_progress() -> None:
     assert latest_progress([]) is None
+
+
+async def test_an_event_that_waits_alone_is_stored_when_a_turn_breaks_off() -> None:
+    store = turns()
+    journal = Journal(store, (), datetime.now(UTC), 60.0)
+    for _ in range(2):
+        journal.add_event("note", x=1)
+        await journal.flush()
+    await journal.flush()
+    assert [event.kind for event in store.events] == ["note"] * 2

@@ -31,7 +31,7 @@ _FILES = frozenset(
     " angehängt anhang anlage datei dokument tabelle joint jointe pièce fichier tableau".split()
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_NEAR = 4  # words between what takes and what is taken from
+_NEAR = 4  # words before and behind what is taken from, within which it is said so
 _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
@@ -130,7 +130,7 @@ def _words_refer_to(text_words: Sequence[str], names: frozenset[str]) -> bool:
 
 
 def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
-    before, after = text_words[max(0, place - _NEAR) : place], text_words[place + 1 : place + _NEAR]
+    before, after = text_words[max(0, place - _NEAR) : place], text_words[place + 1 : place + 1 + _NEAR]
     return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
 
 

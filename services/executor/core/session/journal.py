@@ -356,8 +356,8 @@ class Journal:
 
     async def flush(self) -> None:
         """Stores everything that waits, if no further step will."""
-        if self._waiting:
-            self.note_time(await self._store.append(*self.take_unstored()))
+        if any(batch := self.take_unstored()):
+            self.note_time(await self._store.append(*batch))
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
         """Stores the intent of a write, with everything that waits. Raises what ``check_may_go_on`` raises; then

@@ -28,9 +28,10 @@ class OutcomeNews:
 class OutcomeFollower:
     """Applies outcomes of the partitions that this process's learner reads.
 
-    ``apply`` handles outcomes, each with effect once, and raises nothing but ``StoreUnavailable``, after which the same
-    outcomes come again. A group that stops would block requests to forget, which wait for all groups. ``partitions``:
-    returns the learner's partitions; ``news``: where there may be outcomes since the last call.
+    ``apply`` handles outcomes, each with effect once, and raises nothing but ``StoreUnavailable`` and
+    ``MemoryContended``, after which the same outcomes come again. A group that stops would block requests to forget,
+    which wait for all groups. ``partitions``: returns the learner's partitions; ``news``: where there may be outcomes
+    since the last call.
     """
 
     def __init__(

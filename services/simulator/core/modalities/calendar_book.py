@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
@@ -74,9 +75,10 @@ class CalendarBook:
         if event_id in self.events:
             return Named(self.events[event_id], None)
         match = _OCCURRENCE.fullmatch(event_id)
-        if match is None or match["series"] not in self.events:
-            raise ActionFailed(f"There is no event {event_id}")
-        return Named(self.events[match["series"]], date.fromisoformat(match["day"]))
+        if match is not None and match["series"] in self.events:
+            with suppress(ValueError):  # the thirtieth of February
+                return Named(self.events[match["series"]], date.fromisoformat(match["day"]))
+        raise ActionFailed(f"There is no event {event_id}")
 
     def own_way(self, series: CalendarEventRecord, day: date) -> CalendarEventRecord | None:
         """What was made of that date of the series, if it goes its own way."""
