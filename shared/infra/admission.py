@@ -8,7 +8,8 @@ leaves the queue once the message is stored or refused. Never one too many is ad
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from time import monotonic, time
+from time import monotonic
+from typing import cast
 from uuid import uuid4
 
 from redis.asyncio import Redis
@@ -20,7 +21,7 @@ from shared.ports.store import StoreUnavailable
 
 _COUNT_HOLDS_SECONDS = 0.5
 _MOST_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
-_AHEAD_MS = 5_000  # as in the script
+_AHEAD_MS = 5_000  # as in the script: the clocks of two nodes differ
 _PLACE_MS = 30_000  # longer than storing may take
 _WAIT_SECONDS, _PAUSE_SECONDS = 0.5, 0.005  # for those ahead
 
@@ -56,16 +57,20 @@ class Admission:
         elif not isinstance(self._redis, ClusterRedis):
             yield self._most
         else:
+            came = monotonic()
             async with self._one_at_a_time:  # so that few stand in the line
+                if self._counted_at > came and self.waiting >= self._most:  # who stood before has counted for all
+                    yield FULL
+                    return
                 name = uuid4().hex
-                yield UNLIMITED if await self._may_wait(self._redis, name) else FULL
+                yield UNLIMITED if await self._may_wait(self._redis, name, came + _WAIT_SECONDS) else FULL
                 await self._leave_queue(name)  # not where it is unknown what was stored
 
-    async def _may_wait(self, cluster: ClusterRedis, name: str) -> bool:
-        until = monotonic() + _WAIT_SECONDS
+    async def _may_wait(self, cluster: ClusterRedis, name: str, until: float) -> bool:
         while True:
-            ahead = int(str(await self._scripts.run("take_place", [keys.ADMITTING], [name, _PLACE_MS])))
-            self.note_count(await _count_waiting(cluster))
+            place = await self._scripts.run("take_place", [keys.ADMITTING], [name, _PLACE_MS])
+            ahead, now_ms = cast("tuple[int, str]", place)
+            self.note_count(await _count_waiting(cluster, int(now_ms)))
             if self.waiting + ahead < self._most:
                 return True
             if self.waiting >= self._most or monotonic() > until:
@@ -77,9 +82,8 @@ class Admission:
             await self._scripts.command("ZREM", keys.ADMITTING, name)
 
 
-async def _count_waiting(cluster: ClusterRedis) -> int:
-    soon = int(time() * 1000) + _AHEAD_MS
+async def _count_waiting(cluster: ClusterRedis, now_ms: int) -> int:
     async with answering(), cluster.pipeline(transaction=False) as pipe:
         for partition in keys.all_partitions():
-            pipe.zcount(partition.waiting, "-inf", soon)
+            pipe.zcount(partition.waiting, "-inf", now_ms + _AHEAD_MS)
         return sum(map(int, await pipe.execute()))

@@ -155,8 +155,8 @@ async def test_of_a_message_that_is_refused_no_file_is_kept(redis: Redis, redis_
     archive = {"archive_url": tmp_path.as_uri(), "archive_key": new_key()}
     async with gateway_client(redis_server, max_waiting_sessions=1, **archive) as client:
         for content, more in (("first", {"taskId": "nobodys"}), ("second", {}), ("third", {})):
-            file = {"raw": b64encode(content.encode()).decode(), "filename": "hello.txt"}
-            reply = await sent(client, way, way.body(message([file], messageId=content, **more), {}))
+            file: Parts = [{"raw": b64encode(content.encode()).decode(), "filename": "hello.txt"}]
+            reply = await sent(client, way, way.body(message(file, messageId=content, **more), {}))
             told.append((reply.status_code, sum(len(files) for *_, files in os.walk(tmp_path))))
     assert told == [(404, 0), (200, 1), (429, 1)]
 
