@@ -1,7 +1,6 @@
 """The ``Participant`` port over A2A: protocol 0.3 or 1.0, whichever the agent's card offers; JSON-RPC over HTTP."""
 
 import asyncio
-from collections.abc import Callable
 from uuid import uuid4
 
 import httpx
@@ -32,8 +31,6 @@ class A2aParticipant(Participant):
         self,
         agent: Agent | str,
         http: httpx.AsyncClient,
-        context_id: str | None = None,
-        new_id: Callable[[], str] = lambda: str(uuid4()),
         poll_seconds: float = _POLL_SECONDS,
         tracer: Tracer = NO_TRACER,
         patience: float = PATIENCE_SECONDS,
@@ -41,9 +38,8 @@ class A2aParticipant(Participant):
         self._agent = Agent(agent) if isinstance(agent, str) else agent
         self._line = AgentLine(self._agent, http, tracer, patience)
         self._tracer = tracer
-        self._new_id = new_id
         self._poll = poll_seconds
-        self._context_id = context_id or new_id()
+        self._context_id = str(uuid4())
         self._endpoint: tuple[str, str] | None = None
 
     @property
@@ -82,7 +78,7 @@ class A2aParticipant(Participant):
 
     async def _send_message(self, message: AssessmentMessage, blocking: bool, until: float) -> JsonValue:
         url, version = await self._find_endpoint()
-        params = _params(message.to_json(), version, self._new_id(), self._context_id, blocking)
+        params = _params(message.to_json(), version, str(uuid4()), self._context_id, blocking)
         return await self._call_method(url, version, _METHODS[version][0], params, until)
 
     async def _task(self, task_id: str, until: float) -> JsonValue:
@@ -90,7 +86,7 @@ class A2aParticipant(Participant):
         return await self._call_method(url, version, _METHODS[version][1], {"id": task_id}, until)
 
     async def _call_method(self, url: str, version: str, method: str, params: JsonObject, until: float) -> JsonValue:
-        body: JsonObject = {"jsonrpc": "2.0", "id": self._new_id(), "method": method, "params": params}
+        body: JsonObject = {"jsonrpc": "2.0", "id": str(uuid4()), "method": method, "params": params}
         headers = {"A2A-Version": version} if version == "1.0" else {}
         answer = await self._line.post(url, body, headers, until)
         if not isinstance(answer, dict):

@@ -33,6 +33,7 @@ _PROVIDERS = (
     ("gemini-", "google:"),
 )
 _LOCAL = "ollama/"
+_SECONDS = 60.0
 _ENDS: dict[str | None, StopReason] = {"stop": "end_turn", "length": "max_tokens", None: "end_turn"}
 
 
@@ -49,18 +50,17 @@ class ProviderModel(Model):
     ``seed`` and ``temperature`` go to providers that know them. Raises ``CannotStart`` if the library is missing.
     """
 
-    def __init__(self, name: str, seed: int = 0, temperature: float | None = None, seconds: float = 60.0) -> None:
+    def __init__(self, name: str, seed: int = 0, temperature: float | None = None) -> None:
         self._name = provider_name(name) or name
         self._seed = seed
         self._temperature = temperature
-        self._seconds = seconds
         self._library = _part("direct", name)
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
         errors, models = _part("exceptions", self._name), _part("models", self._name)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(_SECONDS):
                 answer = await self._library.model_request(
                     self._name,
                     _messages(request.system, request.messages),

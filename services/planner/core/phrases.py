@@ -141,7 +141,7 @@ def find_target(clause: str, values: Iterable[str], things: Iterable[str], means
     ``things``: the nouns of what is changed. ``means_many``: the clause speaks of every one that fits.
     """
     text = drop_spans(clause, find_exclusions(clause))
-    spoken = _longest([span for value in values for span in find_spoken(value, text)])
+    spoken = longest_spans([span for value in values for span in find_spoken(value, text)])
     left = [span for span in spoken if not says_which(text, span, things, means_many)]
     stated = [span for span in left if _DIRECTLY_INTO.search(text[: span.start])]
     stated = stated or [span for span in left if _INTO.search(text[: span.start])]
@@ -172,7 +172,7 @@ def _until_link(text: str) -> str:
     return re.split(r"\b(?:to|into|as|in|on|for|of|by|with|from)\b", text, maxsplit=1)[0]
 
 
-def _longest(spans: list[TextSpan]) -> list[TextSpan]:
+def longest_spans(spans: list[TextSpan]) -> list[TextSpan]:
     """Without those that stand in a longer one."""
     return sorted(
         span
@@ -182,7 +182,3 @@ def _longest(spans: list[TextSpan]) -> list[TextSpan]:
             for other in spans
         )
     )
-
-
-def longest_spans(spans: list[TextSpan]) -> list[TextSpan]:
-    return _longest(spans)

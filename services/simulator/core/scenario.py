@@ -77,11 +77,11 @@ def load_environment(
     return loaded
 
 
-def load_events(world: SimulatorWorld, given: WrittenEvents, merge: bool, strict: bool = False) -> ImportedScenario:
+def load_events(world: SimulatorWorld, given: WrittenEvents, merge: bool) -> ImportedScenario:
     """Replace the queue, or add to it. Raises as ``load_environment`` does."""
     _check(world)
     loaded = ImportedScenario()
-    events = _events(world, given, strict, loaded)
+    events = _events(world, given, strict=False, loaded=loaded)
     _fill(world, events, merge)
     loaded.events = len(events)
     return loaded

@@ -22,8 +22,8 @@ class UndoEntry:
 
 
 class UndoHistory:
-    def __init__(self, most: int = MOST_ENTRIES) -> None:
-        self._done: deque[UndoEntry] = deque(maxlen=most)
+    def __init__(self) -> None:
+        self._done: deque[UndoEntry] = deque(maxlen=MOST_ENTRIES)
         self._undone: list[UndoEntry] = []  # never longer than what was done
 
     def note(self, entry: UndoEntry) -> None:

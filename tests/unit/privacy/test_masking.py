@@ -10,7 +10,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from services.executor.core.model.masking import MASKS_TOLD, mask_earlier_request, mask_request, restore_values
+from services.executor.core.model.masking import mask_earlier_request, mask_request, restore_values
 from services.executor.core.reads.server_call import format_arguments
 from services.executor.core.states.prompts import load_prompts
 from services.learner.core.memory.lesson import lesson_of
@@ -147,7 +147,7 @@ def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list
 
 @pytest.mark.promise("privacy.stable", "model.own_blocks")
 def test_what_placeholders_are_is_said_in_the_static_prompt_and_a_models_own_blocks_are_left_alone() -> None:
-    assert MASKS_TOLD in load_prompts().role
+    assert "Words such as PROTECTED_CARD_1Z stand for values that are kept from you." in load_prompts().role
     thought = OpaqueBlock('{"type":"thinking","thinking":"PROTECTED_CARD_1Z"}', "m")
     history = ModelRequest(Tier.SMALL, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
     hidden = mask_request(history, "")

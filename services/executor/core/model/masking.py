@@ -1,7 +1,7 @@
 """Hides protected values from the model: requests carry placeholders, and replies get the values back.
 
 Equal values of a task get equal placeholders, so the endpoint's prompt cache still applies. The journal holds the real
-values. The static prompt explains placeholders to the model (``MASKS_TOLD``).
+values. The static prompt explains placeholders to the model.
 """
 
 import json
@@ -29,7 +29,6 @@ from shared.ports.models import (
     ToolUse,
 )
 
-MASKS_TOLD = "Words such as PROTECTED_CARD_1Z stand for values that are kept from you. Use them as they are."
 _PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
 _NOTHING = re.compile(r"(?!)")
 _QUOTED = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')

@@ -168,7 +168,7 @@ def fill_source(source: str, material: DocumentMaterial) -> Json:
     kind, _, words = source.partition(":")
     if kind == "records":
         return _select_records(material, stems_of(words))
-    return _SOURCES[kind](material)
+    return SOURCES[kind](material)
 
 
 def _planned_calls(material: DocumentMaterial) -> Json:
@@ -328,7 +328,7 @@ def _record_name(record: JsonObject) -> str:
     return str(record[named[0]]) if named else ""
 
 
-_SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
+SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "request": lambda material: material.task,
     "answer": lambda material: "" if is_json_list(material.answer) else material.answer,
     "values": lambda material: [
@@ -342,7 +342,6 @@ _SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "gaps": _list_gaps,
     "dates": _list_dates,
 }
-SOURCES = frozenset({*_SOURCES, "records"})
 MARKDOWN = "text/markdown"
 
 
