@@ -63,17 +63,18 @@ from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     IdentityWiring,
-    MetricsWiring,
     WebhookWiring,
     assessment_reader,
     message_files,
     run_notifier,
+    serve_metrics,
     utc_now,
 )
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import ChannelListener
+from shared.infra.metrics import Metrics
 from shared.infra.parts import load_part
 from shared.infra.reads import Reads
 from shared.infra.redis import connect
@@ -92,7 +93,7 @@ class _Connections(NamedTuple):
     live: ChannelListener
     reads: Reads
     identity: IdentityWiring
-    metrics: MetricsWiring
+    metrics: Metrics
     webhooks: WebhookWiring
 
 
@@ -126,9 +127,9 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
 def _connect(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     live, reads = ChannelListener(state), Reads(state, settings.redis_url)
-    metrics = MetricsWiring(settings, state)
+    metrics = Metrics("gateway")
     embedded = settings.profile == "embedded"
-    webhooks = WebhookWiring(settings, state, live, embedded=embedded, meter=metrics.metrics)
+    webhooks = WebhookWiring(settings, state, live, embedded=embedded, meter=metrics)
     return _Connections(state, queue, live, reads, IdentityWiring(settings, RedisMeter(state)), metrics, webhooks)
 
 
@@ -141,7 +142,8 @@ def _make_lifespan(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         noticed = run_notifier(webhooks, state, live, settings.card_url)
         delivering = webhooks.open(settings.model_notice)
-        async with live, opened.identity.open(), delivering, noticed, opened.metrics.open(), AsyncExitStack() as stack:
+        measured = serve_metrics(settings, state, opened.metrics)
+        async with live, opened.identity.open(), delivering, noticed, measured, AsyncExitStack() as stack:
             for part in parts:
                 await stack.enter_async_context(part.open())
             yield
@@ -155,7 +157,7 @@ def _make_lifespan(
 def _build_store(settings: GatewaySettings, opened: _Connections, wakes: Wakes, tracer: Tracer) -> GuardedTasks:
     resend_window = settings.message_id_window or DEDUPE_SECONDS
     store = TaskStore(opened.state, opened.live, resend_window, settings.max_waiting_sessions)
-    return GuardedTasks(store, wakes, opened.metrics.metrics, tracer)
+    return GuardedTasks(store, wakes, opened.metrics, tracer)
 
 
 def _build_services(
@@ -248,7 +250,7 @@ def _add_middleware(
     app: DescribedApp, settings: GatewaySettings, opened: _Connections, shutdown: ShutdownState, rpc: JsonRpcEndpoint
 ) -> ASGIApp:
     """Wrap the application in its middleware, the innermost first; returns the ASGI app that requests enter."""
-    identity, meter = opened.identity.identity, opened.metrics.metrics
+    identity, meter = opened.identity.identity, opened.metrics
     rpc_first = JsonRpcMiddleware(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
     tenant_path = TenantPathMiddleware(rpc_first)  # the tenant that a path begins with
     callers = CallerMiddleware(tenant_path, identity, opened.identity.throttle)  # who calls

@@ -53,15 +53,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class MetricsWiring:
-    def __init__(self, settings: GatewaySettings, state: Redis) -> None:
-        self.metrics = Metrics("gateway")
-        self._page = MetricsPage(self.metrics, (InstallationReading(state),))
-        self._host, self._port = settings.host, settings.metrics_port
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        """Serve the metrics on ``METRICS_PORT`` while the context lasts."""
-        return serve_beside(metrics_app(self._page), self._host, self._port)
+def serve_metrics(settings: GatewaySettings, state: Redis, metrics: Metrics) -> AbstractAsyncContextManager[None]:
+    """Serve the metrics on ``METRICS_PORT`` while the context lasts."""
+    page = MetricsPage(metrics, (InstallationReading(state),))
+    return serve_beside(metrics_app(page), settings.host, settings.metrics_port)
 
 
 class IdentityWiring:
