@@ -45,11 +45,12 @@ class MemoryTasks(Tasks):
             return Accepted(self.records[record.tenant, seen.record.task_id], seen.turn_id, False)
         if self._owners.setdefault((record.tenant, record.session_id), turn.principal.id) != turn.principal.id:
             raise SessionBelongsToOther(record.session_id)
-        known = self.records.setdefault((record.tenant, record.task_id), record)
+        known = self.records.get((record.tenant, record.task_id), record)
         if known.state.is_terminal:
             raise TaskEnded(record.task_id)
         if prepare is not None:
             await prepare()
+        self.records[record.tenant, record.task_id] = known
         self._seen[message] = accepted = Accepted(known, turn.turn_id, True)
         await self._arrived(turn, record)
         return accepted

@@ -56,6 +56,20 @@ async def test_a_session_belongs_to_who_began_it(tasks: Tasks) -> None:
         await tasks.accept(bobs, a_turn(bobs), "m2")
 
 
+async def test_what_a_turn_needs_is_stored_before_it_once_and_for_no_turn_that_is_refused(tasks: Tasks) -> None:
+    record, bobs = a_record(), a_record(principal=Principal(id="bob"))
+    known: list[bool] = []
+
+    async def prepare() -> None:
+        known.append(await tasks.record(record.tenant, record.task_id) is not None)
+
+    for _ in range(2):
+        await tasks.accept(record, a_turn(record), "m1", prepare)
+    with pytest.raises(SessionBelongsToOther):
+        await tasks.accept(bobs, a_turn(bobs), "m2", prepare)
+    assert known == [False]
+
+
 async def test_an_approver_signals_into_anothers_task(tasks: Tasks) -> None:
     record = a_record()
     await tasks.accept(record, a_turn(record), "m1")
