@@ -56,6 +56,42 @@ def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidenc
     assert (found.rule, bool(found.shown)) == (rule, bool(rule))
 
 
+CLAIM: JsonObject = {"order_id": "O-1", "amount": 1500}
+SENT: JsonObject = {"order_id": "O-1", "iban": "DE02120300000000202051"}
+
+
+@each_row(
+    "shown",
+    [
+        wrote("update_order", {**SHOP, "quantity": 12}, order(quantity=5, version=11), order(quantity=5, version=12)),
+        wrote("set_limit", {**SHOP, "limit": 50}, order(limit=10, balance=100), order(limit=10, balance=50)),
+        wrote("settle_order", CLAIM, order(settled_amount=None), order(settled_amount=150, status="settled")),
+        wrote(
+            "suspend_order",
+            {**SHOP, "until": "2026-12-20"},
+            order(),
+            order(suspended_until="2026-12-02", status="suspended"),
+        ),
+        wrote("pay_order", SENT, order(), order(paid_to="DE89370400440532013000", status="paid")),
+    ],
+)
+def test_a_field_that_stayed_or_got_another_value_is_not_made_good_by_what_else_changed(shown: WriteEvidence) -> None:
+    assert judge_answered_write(shown).status == UNVERIFIED
+
+
+@each_row(
+    "shown",
+    [
+        wrote("update_order", {**SHOP, "quantity": 12}, order(pieces=5), order(pieces=12)),
+        wrote("pay_order", {**SHOP, "amount": 20}, order(amount=40, balance=40), order(amount=40, balance=20)),
+        wrote("settle_order", CLAIM, order(settled_amount=None), order(settled_amount=1500, status="settled")),
+        wrote("pay_order", SENT, order(), order(paid_to="DE02 1203 0000 0000 2020 51", status="paid")),
+    ],
+)
+def test_a_field_under_another_name_shows_the_value_of_the_call(shown: WriteEvidence) -> None:
+    assert judge_answered_write(shown).status == VERIFIED
+
+
 IN_BONN: JsonObject = {"address": {"city": "Bonn"}}
 BONN: JsonObject = {"order_id": "O-1", "address": {"city": "Bonn"}}
 LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}

@@ -33,11 +33,11 @@ from services.executor.core.plan.faults import (
 )
 from services.executor.core.plan.free_texts import FreeTexts
 from services.executor.core.plan.mentioned_records import NAMING, MentionedRecords
-from services.executor.core.plan.stated_amounts import find_stated_figures, trace_operands
+from services.executor.core.plan.stated_amounts import find_stated_figures
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import occurs_in, singular_words
 from services.executor.core.session.context import TurnContext, files_as_facts
-from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.session.values import Fact, NamedValue, trace_operands
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
 from services.executor.ports.turns import QUESTION

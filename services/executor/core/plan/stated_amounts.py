@@ -13,7 +13,7 @@ from services.executor.core.figures.vocabulary import PERCENT
 from services.executor.core.plan.faults import CallFault, CheckedArgument, CheckedChange, field_name_of
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
-from services.executor.core.session.values import Fact, NamedValue, Operand
+from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
 from services.executor.core.tools.classes import EDITING, words_of_tool
 from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import as_text
@@ -190,17 +190,6 @@ def _is_share_of(value: NamedValue, mention: NumberMention, change: CheckedChang
     parts = (whole / round(whole / Fraction(number)) for whole in wholes)
     is_divided = "quotient" in operations and any(is_rounding_of(number, one) for one in parts)
     return bool(wholes) and (is_by_constants or is_divided)
-
-
-def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Iterator[tuple[str, Operand]]:
-    """Yields the operands from which a value was calculated, also by way of other values, each with its operation."""
-    reached = [value]
-    for one in reached:
-        for operand in one.operands:
-            yield one.operation, operand
-            inner = values.get(operand.ref) if operand.source == "value" else None
-            if inner is not None and inner not in reached:
-                reached.append(inner)
 
 
 def _is_mentioned_number(operand: Operand, mention: NumberMention) -> bool:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from services.executor.core.records.binding import CallView
 from services.executor.core.records.record_graph import GraphNode
-from services.executor.core.session.values import NamedValue, Operand, ProcessFigures
+from services.executor.core.session.values import NamedValue, ProcessFigures, trace_operands
 
 
 def rule_field_value(value: NamedValue) -> Decimal | str:
@@ -84,20 +84,11 @@ def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: C
 
 def _rests_on_reads(value: NamedValue, known: Mapping[str, NamedValue]) -> bool:
     """Whether an operand of the value, also by way of earlier values, comes from a result."""
-    return any(operand.source == "result" for operand in _operands_behind_value(value, known))
-
-
-def _operands_behind_value(value: NamedValue, known: Mapping[str, NamedValue]) -> Iterator[Operand]:
-    for operand in value.operands:
-        if operand.source == "value" and operand.ref in known and operand.ref != value.name:
-            rest = {name: one for name, one in known.items() if name != value.name}
-            yield from _operands_behind_value(known[operand.ref], rest)
-        else:
-            yield operand
+    return any(operand.source == "result" for _, operand in trace_operands(value, known))
 
 
 def _records_behind_value(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
     """Every record that contains an operand of the value, also by way of earlier values."""
-    for operand in _operands_behind_value(value, known):
+    for _, operand in trace_operands(value, known):
         if operand.source == "result":
             yield from view.records_at(operand.ref, operand.path)

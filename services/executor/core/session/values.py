@@ -1,7 +1,8 @@
 """What a run found and computed: the task's parts, tool results with references, and figures with their operands."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -208,6 +209,21 @@ def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[Na
     """The computed figures, then the model's values; of equal names the computed figure counts."""
     names = {value.name for value in found.values}
     return (*found.values, *(value for value in values if not value.figure and value.name not in names))
+
+
+def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Iterator[tuple[str, Operand]]:
+    """Yields the operands from which a value was calculated, also by way of other values, each with its operation; no
+    value is gone through twice.
+    """
+    reached = {value.name}
+    waiting = deque([value])
+    while waiting:
+        one = waiting.popleft()
+        for operand in one.operands:
+            yield one.operation, operand
+            if operand.source == "value" and operand.ref in values and operand.ref not in reached:
+                reached.add(operand.ref)
+                waiting.append(values[operand.ref])
 
 
 def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[NamedValue, ...]:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import read_whole_days
+from services.executor.core.figures.identifiers import IdentifierForm, form_of_identifier, identifier_key
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import calls_of_rows
 from services.executor.core.records.record_match import (
@@ -20,7 +21,7 @@ from services.executor.core.records.record_match import (
     is_list_of_claim,
 )
 from services.executor.core.records.seen_records import is_id_text, may_be_request_status
-from services.executor.core.tools.classes import REMOVING, participles_of_verb, words_of_tool
+from services.executor.core.tools.classes import EDITING, REMOVING, participles_of_verb, words_of_tool
 from services.executor.core.tools.failures import echoes_call
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
@@ -371,7 +372,9 @@ def _compare_record(
         leaf = leaf or next(
             (one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None
         )
-        if leaf is None and earlier is not None and claim.name not in reads.exact:
+        has_kept_field = named is not None and named.name == claim.name and named.path in old and named not in changed
+        is_set_elsewhere = reads.words.verb not in EDITING or not has_kept_field
+        if leaf is None and earlier is not None and claim.name not in reads.exact and is_set_elsewhere:
             leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_shared(node))
         if leaf is None:
             missing = True
@@ -518,9 +521,31 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
         if earlier is None or reads.is_shared(node):
             continue
         _, changed = _find_changes(reads.relevant_leaves(node), earlier)
-        alike = ((leaf, claim) for leaf in changed for claim in reads.claims if leaf.names == claim.names)
-        if all(has_claimed_value(claim, leaf) for leaf, claim in alike):
+        if not any(_got_another_value(claim, changed, reads.done) for claim in reads.claims):
             yield changed
+
+
+def _got_another_value(claim: Leaf, changed: Sequence[Leaf], done: frozenset[str]) -> bool:
+    """Whether changed fields of such a name, or changed account numbers, are there, and none has the claimed value:
+    ``settled_amount`` for the ``amount`` of ``settle_claim``.
+    """
+    alike = [one for one in changed if has_similar_name(claim, _without_participle(one, done))]
+    account = _account_key(claim.value)
+    accounts = [key for one in changed if account and (key := _account_key(one.value))]
+    is_shown = any(has_claimed_value(claim, one) for one in alike) or account in accounts
+    return not is_shown and bool(alike or accounts)
+
+
+def _without_participle(leaf: Leaf, done: frozenset[str]) -> Leaf:
+    words = words_of(leaf.name)
+    kept = [word for word in words if word not in done]
+    return leaf._replace(names=(*leaf.names[:-1], "_".join(kept))) if kept and len(kept) < len(words) else leaf
+
+
+def _account_key(value: Json) -> tuple[str, ...]:
+    """An account number as it is compared; empty for any other value."""
+    is_account = isinstance(value, str) and form_of_identifier(value) is IdentifierForm.IBAN
+    return identifier_key(str(value)) if is_account else ()
 
 
 def _is_new_state(leaf: Leaf, verb: str) -> bool:
