@@ -331,3 +331,37 @@ def test_objects_under_names_are_rows_where_the_path_says_so(path: str, count: s
         {"operation": "count", "operands": [path], "name": "n"}, KNOWN._replace(facts=(fact(rows, "r1"),))
     )
     assert value.value == count
+
+
+@each_row(
+    ("rows", "why"),
+    ([{"k": "a", "d": "2 EUR"}, {"k": "b", "d": "90 USD"}], "differ in currency (EUR, USD)"),
+    ([{"k": "a", "d": "5 kg"}, {"k": "b", "d": "900 g"}, {"k": "b", "d": "900 g"}], "differ in unit"),
+    ([{"k": "a", "d": "2 hours"}, {"k": "b", "d": "90 minutes"}], "differ in unit"),
+)
+def test_groups_in_several_currencies_or_units_are_neither_given_on_nor_compared(rows: Json, why: str) -> None:
+    known = KNOWN._replace(facts=(fact(rows, "r1"),))
+    for operation in ("sum", "which_has_most", "average"):
+        with pytest.raises(CannotCalculate, match=re.escape(why)):
+            asked(operation, "r1[*].d", by="k", known=known)
+
+
+def test_a_group_for_each_currency_is_what_was_asked_for() -> None:
+    rows: Json = [{"d": "2 EUR", "c": "EUR"}, {"d": "90 USD", "c": "USD"}]
+    assert asked("sum", "r1[*].d", by="c", known=KNOWN._replace(facts=(fact(rows, "r1"),))).value == dumps(
+        {"EUR": "2", "USD": "90"}
+    )
+
+
+@each_row(("field", "sign", "other"), ("paid", ">", "due"), ("due", "<", "paid"))
+def test_a_date_that_can_be_two_leaves_no_row_out_on_either_side(field: str, sign: str, other: str) -> None:
+    rows: list[Json] = [
+        {"due": "2026-03-01", "paid": day, "d": paid} for day, paid in (("04/03/2026", 10), ("2026-03-09", 1))
+    ]
+    known = KNOWN._replace(facts=(fact(rows, "r1"),))
+    condition = where(field, sign, other)
+    with pytest.raises(CannotCalculate, match="date_order"):
+        asked("sum", "r1[*].d", where=condition, known=known)
+    assert asked("sum", "r1[*].d", where=condition, known=known, date_order="day_first").value == "11"
+    told = KNOWN._replace(facts=(fact([*rows, {"due": "2026-01-20", "paid": "25/01/2026", "d": 100}], "r1"),))
+    assert asked("sum", "r1[*].d", where=condition, known=told).value == "111"

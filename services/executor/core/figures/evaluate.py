@@ -195,7 +195,7 @@ def _filter_column(column: ListColumn, asked: NamedValue, sources: OperandFinder
 def _select_cells(cells: list[Cell], condition: RowCondition, stated: DateOrder, sources: OperandFinder) -> list[Cell]:
     values = read_field_of_rows(cells, condition.field)
     against = _find_comparison_values(cells, condition, sources)
-    order = stated or find_date_order(values)
+    order = stated or find_date_order((*values, *against))
     if condition.sign in ORDERINGS:
         amount = read_amount(condition.against.literal)
         if condition.against.source == "constant" and (amount is None or amount.number not in FREE_LIMITS):
@@ -216,7 +216,8 @@ def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources:
 def _check_comparable(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
     """Raises ``CannotCalculate`` if no row can be compared, a date could be two, or the currencies differ."""
     pairs = [(one, two) for one, two in zip(values, against, strict=True) if not is_empty_value(one)]
-    doubtful = next((one for one, _ in pairs if len(read_possible_dates(one)) == 2 and not order), None)
+    both = (*(one for one, _ in pairs), *against)
+    doubtful = next((one for one in both if len(read_possible_dates(one)) == 2 and not order), None)
     if doubtful is not None:
         raise CannotCalculate(
             f"{dumps(doubtful)} can be two dates: say with date_order which (day_first or month_first)"
@@ -244,16 +245,28 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
         name: perform_operation(inner._replace(columns=[column._replace(cells=cells)]), made)
         for name, cells in groups.items()
     }
-    currencies = {answer.currency for answer in answers.values()}
-    currency = currencies.pop() if len(currencies) == 1 else ""
-    unit = next((answer.unit for answer in answers.values()), "")
+    currency = _shared_by_groups("currency", {name: one.currency for name, one in answers.items()})
+    unit = _shared_by_groups("unit", {name: one.unit for name, one in answers.items()})
     figures: dict[str, Json] = {name: _write_figure(answer) for name, answer in answers.items()}
     if call.operation in AGGREGATES:
         if len(figures) > _MOST_GROUPS:
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
         return OperationResult(dumps(figures), currency, unit, is_groups=True)
-    cells = [Cell(one, ({"group": name},), inner.operation, answers[name].currency) for name, one in figures.items()]
+    cells = [Cell(one, ({"group": name},), inner.operation, currency, unit) for name, one in figures.items()]
     return perform_operation(call._replace(columns=[column._replace(cells=cells)], give=""), made)
+
+
+def _shared_by_groups(kind: str, by_group: Mapping[str, str]) -> str:
+    """The currency or unit of all groups; empty if none has one, or each currency is a group of that name.
+
+    Raises ``CannotCalculate`` for groups that differ in it: what comes next would add or compare them.
+    """
+    said = sorted({*filter(None, by_group.values())})
+    if len(said) < 2:
+        return "".join(said)
+    if not all(name == code or not code for name, code in by_group.items()):
+        raise CannotCalculate(f"the groups differ in {kind} ({', '.join(said)}): filter by it first")
+    return ""
 
 
 def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import split_tool_name
 from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.record_tree import (
     NO_KEYS,
@@ -23,8 +25,9 @@ from services.executor.core.tools.schema_drift import ALIASES
 from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
-_MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
+_MAKES = frozenset("create add register insert make new draft generate".split())
 _OWN_NUMBERS = frozenset((word,) for word in "sku isbn vin".split())  # of things, not of others
+_ARTICLES = frozenset("a an the all one".split())
 _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
 _SAYS_NOTHING = frozenset(
     """data result results item items record records row rows entry entries value values list all details detail info
@@ -212,11 +215,7 @@ def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) ->
 
 def makes_record(tool: str) -> bool:
     """Whether the tool's verb makes a new record: ``create_claim``."""
-    return _tool_words(tool)[:1] in _MAKES
-
-
-def _tool_words(tool: str) -> tuple[str, ...]:
-    return singular_words(re.split(r"[./:]|__", tool)[-1])
+    return split_tool_name(tool)[0] in _MAKES
 
 
 def noun_of_tool(tool: str, keys: RecordKeys = NO_KEYS) -> tuple[str, ...]:
@@ -224,11 +223,10 @@ def noun_of_tool(tool: str, keys: RecordKeys = NO_KEYS) -> tuple[str, ...]:
 
     Trailing words such as ``item``, which say nothing, are dropped, unless they are a kind whose key is declared.
     """
-    said: list[str] = []
-    for word in _tool_words(tool)[1:]:
-        if word in _ENDS_NOUN:
-            break
-        said.append(word)
+    words = [*map(singular, split_tool_name(tool)[1:])]
+    said = [*takewhile(lambda word: word not in _ENDS_NOUN, words)]
+    if said[1:] and said[0] in _ARTICLES:
+        said = said[1:]
     declared = {kind for _, kind in keys.kinds}
     while said and said[-1] in _SAYS_NOTHING and tuple(said) not in declared:
         said.pop()

@@ -242,19 +242,25 @@ class ToolWords(NamedTuple):
 
 def normalize_noun(word: str) -> str:
     """One form for the singular and the plural of a noun. It is no stem: an applicant is no application."""
-    return singular(word).removesuffix("e")  # addresses, houses
+    one = singular(word)
+    return one[:-1] if one.endswith(("se", "xe", "ze", "che", "she", "oe")) else one  # addresses, boxes, churches
+
+
+@lru_cache(maxsize=8192)
+def split_tool_name(name: str) -> tuple[str, ...]:
+    """The words of a tool's name, the verb first: cancel, orders for ``orders.cancel`` and for ``orders_cancel``."""
+    *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
+    words = words_of(last) or [""]
+    if len(words) == 1 and spaces:
+        return (*words, *words_of(spaces[-1]))
+    is_verb_last = words[0] not in _KNOWN and words[-1] in _KNOWN
+    return (words[-1], *words[:-1]) if is_verb_last else tuple(words)
 
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
     """The verb and nouns of a tool's name: add, note for ``add_note``; create, booking for ``bookings.create``."""
-    *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
-    words = words_of(last) or [""]
-    if len(words) == 1 and spaces:
-        words = [*words, *words_of(spaces[-1])]
-    elif words[0] not in _KNOWN and words[-1] in _KNOWN:
-        words = [words[-1], *words[:-1]]
-    verb, *rest = words
+    verb, *rest = split_tool_name(name)
     about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)
     nouns = [normalize_noun(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
