@@ -57,6 +57,16 @@ def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_f
     assert _bound(bare, tool="pay_invoice", call=half, asked=("total",)).fields["total"] == 12_400
 
 
+@each_row("tool", "cancel_order", "orders.cancel", "orders_cancel", "cancel_all_orders", "shop.orders/cancel")
+def test_a_tool_is_about_the_same_record_however_its_name_is_written(tool: str) -> None:
+    facts = [
+        read("get_order", {"id": "O-1", "customer_id": "C-1", "total": 100}, "f1", order_id="O-1"),
+        read("get_customer", {"id": "C-1", "total": 9999}, "f2", customer_id="C-1"),
+    ]
+    bound = _bound(*facts, tool=tool, call={"order_id": "O-1", "customer_id": "C-1"}, asked=("total",))
+    assert (bound.fields.get("total"), bound.unknown) == (100, ())
+
+
 @each_row(
     "answer",
     {"application": {"file_no": "EV-5", "applicant": {"id": "AP-1"}, "visitors": 2400}},

@@ -9,6 +9,7 @@ from services.executor.core.records.binding import bind_fields, call_view
 from services.executor.core.records.wanted_reads import missing_reads, records_not_found
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.tools.record_tree import NO_KEYS
 from services.executor.ports.tools import Tool
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
@@ -126,7 +127,7 @@ _BUDGET: JsonObject = {"id": "BUD-1", "department": "Ops", "available": "600.00"
 
 def _call(key: str, *shown: tuple[str, Json], values: tuple[NamedValue, ...] = ()) -> CallContext:
     facts = [read(tool, result, f"f{place}") for place, (tool, result) in enumerate(shown)]
-    own = (*compute_figures(_EXPENSES, facts, _TASK).values, *values)
+    own = (*compute_figures(_EXPENSES, facts, _TASK, NO_KEYS).values, *values)
     return request((), [change("approve_expense", {"expense_id": key})], facts, _EXPENSES, own, _TASK).calls[0]
 
 

@@ -5,6 +5,7 @@ import pytest
 from services.executor.core.process.rules import find_concern
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.tools.record_tree import NO_KEYS
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
@@ -124,11 +125,14 @@ def test_whole_words_count_in_what_the_plan_touches(
     arguments: JsonObject, shown: JsonObject, found: str | None
 ) -> None:
     """However they are written, in the arguments and in the records that the calls name, not in those of others."""
-    assert find_concern(_planned(arguments, {"id": "INC-1", **shown})) == found
+    assert find_concern(_planned(arguments, {"id": "INC-1", **shown}), NO_KEYS) == found
 
 
 def test_what_a_failed_read_says_is_no_fact() -> None:
-    assert find_concern(_planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False)) is None
+    assert (
+        find_concern(_planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False), NO_KEYS)
+        is None
+    )
 
 
 def _planned(arguments: JsonObject, shown: Json, ok: bool = True) -> Progress:

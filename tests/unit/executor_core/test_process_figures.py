@@ -48,7 +48,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 
 def _found(process: str, task: str, *facts: Fact) -> FigureResults:
-    found = figures.compute_figures(TEMPLATES[process], facts, task)
+    found = figures.compute_figures(TEMPLATES[process], facts, task, NO_KEYS)
     assert recheck_figures(found.values, KnownFigures(facts, (), (task,))) == {}
     return found
 
@@ -61,7 +61,9 @@ def _why_not(process: str, task: str, *facts: Fact) -> str:
 
 def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> FigureResults:
     states = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.MUTATE, FsmState.COMPLETE)
-    return figures.compute_figures(ProcessTemplate(process_type="some", states=states, figures=(figure,)), facts, task)
+    return figures.compute_figures(
+        ProcessTemplate(process_type="some", states=states, figures=(figure,)), facts, task, NO_KEYS
+    )
 
 
 @pytest.mark.promise("process.figures")
@@ -207,7 +209,7 @@ def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
 
 def _left(*calls: JsonObject, task: str = _TASK) -> list[figures.DueRow]:
     planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
-    return figures.rows_without_call(_run(), task, planned)
+    return figures.rows_without_call(_run(), task, planned, NO_KEYS)
 
 
 @pytest.mark.promise("process.routes")
@@ -221,7 +223,7 @@ def test_each_row_without_a_call_is_found_with_its_age_and_way_in_the_list_that_
     ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
     run = _run()
     facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
-    left = figures.rows_without_call(run.update_dossier(facts=facts), _TASK, plan())
+    left = figures.rows_without_call(run.update_dossier(facts=facts), _TASK, plan(), NO_KEYS)
     assert [row.id for row in left] == ["R-1", "R-2", "R-3", "R-4"]
 
 
@@ -235,7 +237,9 @@ def test_a_call_about_the_customer_is_about_all_that_they_owe_and_a_task_about_o
 
 @pytest.mark.promise("process.routes")
 def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
-    told = figures.append_rows_without_call(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
+    told = figures.append_rows_without_call(
+        _run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK, NO_KEYS
+    )
     assert told.dossier.answer == '["R-1"]'
     assert "R-2" in str(told.notes["rows_left_out"])
 
@@ -257,7 +261,7 @@ def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
 ) -> None:
     """A tool that has no words of any way, and a row that is none of the list, are no matter of the ways."""
     planned = plan(call({"receivable_id": row}).model_copy(update={"tool": tool}))
-    assert bool(figures.calls_on_wrong_route(_run(), (said,), planned)) is is_astray
+    assert bool(figures.calls_on_wrong_route(_run(), (said,), planned, NO_KEYS)) is is_astray
 
 
 _PARTLY = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})
@@ -265,14 +269,14 @@ _CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=T
 
 
 def _figures(template: ProcessTemplate, known: Dossier) -> FigureResults:
-    return figures.compute_figures(template, known.facts, "the task")
+    return figures.compute_figures(template, known.facts, "the task", NO_KEYS)
 
 
 def _rules(template: ProcessTemplate, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:
     known = dossier(*([_PARTLY] if partial else [])).model_copy(update={"plan": plan(planned)})
     return [
         rule
-        for policy in build_process_policy(template, known, _figures(template, known), strict=strict)
+        for policy in build_process_policy(template, known, _figures(template, known), NO_KEYS, strict=strict)
         for rule in policy.rules
     ]
 
@@ -298,7 +302,7 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
         payroll, known, _figures(payroll, known), NO_KEYS
     )
     twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
-    [policy] = build_process_policy(payroll, twice, _figures(payroll, twice))
+    [policy] = build_process_policy(payroll, twice, _figures(payroll, twice), NO_KEYS)
     assert "same-call-twice" in {rule.id for rule in policy.rules}
 
 

@@ -11,6 +11,7 @@ from services.executor.core.process import synthesis
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.session.context import DispatchRefused, require_permitted
 from services.executor.core.states import machine
+from services.executor.core.tools.record_tree import NO_KEYS
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
@@ -60,7 +61,9 @@ def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() ->
     synthesis.refuse_bad_template(template)
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 
-    assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]
+    assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1", NO_KEYS).values] == [
+        "79.50"
+    ]
     assert not prepare((Policy(id="process:x", rules=template.rules),), ConditionCache()).problems
 
 

@@ -331,6 +331,7 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
     (wrote("set_status", {**SHOP, "status": "closed"}, order(), None), False),
     (wrote("add_note", NOTE, [LATE], [LATE]), True),
     (wrote("add_note", NOTE, [], [LATE, {**LATE, "id": 2}]), True),
+    (wrote("add_note", NOTE, order(not_before="2026-05-01"), order(not_before="2026-05-01")), False),
     (wrote("add_note", NOTE, order(), order()), False),
     (wrote("add_note", {**NOTE, "status": "new"}, order(), order()), False),
     (wrote("add_note", {**NOTE, "status": "new"}, order(), order(status="held")), True),

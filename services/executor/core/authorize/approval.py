@@ -9,7 +9,7 @@ from services.executor.core.reads.server_call import content_as_received
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import Fact, NamedValue
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.shorten import shorten_to_first_rows
 from services.executor.ports.turns import Notice
 from shared.contracts.approval import (
@@ -35,14 +35,14 @@ _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on,
 _READS = 40
 
 
-def collect_approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys = NO_KEYS) -> Grounds:
+def collect_approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys) -> Grounds:
     """The evidence shown to an approver: the rules that apply, the policy versions, the reads and figures, and the
     source of each argument, which code found when the calls were proposed.
     """
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
     sources = tuple(source for call in calls for source in _list_argument_sources(call))
-    found = compute_figures(progress.template, dossier.facts, task)
+    found = compute_figures(progress.template, dossier.facts, task, keys)
     return Grounds(
         rules=tuple(map(_build_rule, verdict.triggered_rules)),
         policy_hash=verdict.policy_hash,

@@ -121,7 +121,7 @@ def build_verdict_request(
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
-    found = compute_figures(template, dossier.facts, ctx.task)
+    found = compute_figures(template, dossier.facts, ctx.task, ctx.toolbox.keys)
     policies = (
         *ctx.policies,
         *build_process_policy(template, dossier, found, strict=ctx.tenant.strict_processes, keys=ctx.toolbox.keys),
@@ -135,7 +135,7 @@ def build_verdict_request(
         most_rows=min(_MOST_ROWS, _MOST_OF_PLAN // max(1, len(plan.calls))),
         asked=asked_fields(policies),
         constants=frozenset(name for policy in policies for name in policy.context),
-        left=joint_remainders(template, plan.every_call, found, dossier.facts),
+        left=joint_remainders(template, plan.every_call, found, dossier.facts, ctx.toolbox.keys),
         trusts_requests=ctx.limits.trusts_requests,
         sums=CallSums(
             [*(call for one in dossier.plans for call in one.calls if not was_not_made(ctx, one, call)), *plan.calls],

@@ -55,7 +55,9 @@ async def complete_answer(
     """
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
-    said = append_rows_without_call(await append_missing_notice(ctx, with_insight(progress)), ctx.task)
+    said = append_rows_without_call(
+        await append_missing_notice(ctx, with_insight(progress)), ctx.task, ctx.toolbox.keys
+    )
     dossier, ledger = said.dossier, await ctx.store.ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")

@@ -196,7 +196,7 @@ class PlanClosing:
     def _check_records(self, progress: Progress, plan: WritePlan) -> None:
         """Raises ``UnfitPlan`` for calls that name a record which does not exist, or take a wrong route."""
         wrong = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
-        if wrong := wrong or calls_on_wrong_route(progress, user_texts(self._ctx), plan):
+        if wrong := wrong or calls_on_wrong_route(progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys):
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
 
     def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:

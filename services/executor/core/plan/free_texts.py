@@ -9,6 +9,7 @@ from services.executor.core.figures.trace import ArgumentTrace, OriginKind, Trac
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE
 from services.executor.core.session.values import Fact, is_trusted_place, place_of_field
+from services.executor.core.tools.record_tree import NO_KEYS
 from shared.domain.exact_json import as_text, loads_object
 
 _SAME = tuple(
@@ -119,7 +120,7 @@ def _names_of_text(path: str, tool: str) -> frozenset[str]:
     steps = [frozenset(singular_words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     own = steps[-1] if steps else frozenset[str]()
     if own & _BODIES:
-        own = own.union(*steps, noun_of_tool(tool))
+        own = own.union(*steps, noun_of_tool(tool, NO_KEYS))
     return own.union(*(group for group in _SAME if group & own))
 
 

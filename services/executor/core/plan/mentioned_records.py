@@ -94,7 +94,7 @@ class MentionedRecords:
             return True
         if is_one and not leaf.free_text_only and self._is_other_id_written(as_text(value), part):
             return True
-        named = reference_of(field_name_of(leaf.path), value, noun_of_tool(tool.name), self._keys)
+        named = reference_of(field_name_of(leaf.path), value, noun_of_tool(tool.name, self._keys), self._keys)
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}
         if named is None or named.text in calculated:
             return False

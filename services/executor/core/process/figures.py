@@ -45,7 +45,7 @@ from services.executor.core.session.values import (
 from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, parse_pattern
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.record_tree import NoSuchPath, is_id_name
+from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys, is_id_name
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, as_text
@@ -61,14 +61,16 @@ class _FigureSubject(NamedTuple):
     id: str = ""
 
 
-def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str) -> FigureResults:
+def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str, keys: RecordKeys) -> FigureResults:
     """Computes the template's figures. Of several definitions of one name the first that can be computed counts."""
-    return _compute_figures(template.figures, tuple(facts), task) if template.figures else FigureResults()
+    return _compute_figures(template.figures, tuple(facts), task, keys) if template.figures else FigureResults()
 
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
-def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> FigureResults:
-    links, sources = RecordLinks(build_record_graph(given)), OperandFinder(KnownFigures(given, (), (task,)))
+def _compute_figures(
+    figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str, keys: RecordKeys
+) -> FigureResults:
+    links, sources = RecordLinks(build_record_graph(given, keys)), OperandFinder(KnownFigures(given, (), (task,)))
     records = links.records
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
@@ -218,13 +220,13 @@ def _slug(text: str) -> str:
 
 def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with the process's figures, computed from its present facts, before the model's own values."""
-    own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
+    own = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
     return progress.update_dossier(values=with_figures(progress.dossier.values, own))
 
 
 def render_figures(ctx: TurnContext, progress: Progress) -> str:
     """The process's figures as text for the model, also those that could not be computed; empty if there are none."""
-    own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
+    own = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
     values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
     missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
     told = [*values, *missing]
@@ -266,13 +268,13 @@ class DueRow(NamedTuple):
         return f"{self.id} ({self.age:f} days: {self.route})"
 
 
-def append_rows_without_call(progress: Progress, task: str) -> Progress:
+def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) -> Progress:
     """The answered progress; its answer, or its notes if the answer is exact (I9), lists rows without a call."""
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
     left = (
         []
         if plan is None
-        else [row for row in rows_without_call(progress, task, plan) if not occurs_in(row.id, answer)]
+        else [row for row in rows_without_call(progress, task, plan, keys) if not occurs_in(row.id, answer)]
     )
     if not left or plan is None:
         return progress
@@ -282,23 +284,25 @@ def append_rows_without_call(progress: Progress, task: str) -> Progress:
     return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
-def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[DueRow]:
+def rows_without_call(progress: Progress, task: str, plan: WritePlan, keys: RecordKeys) -> list[DueRow]:
     """The rows that are due under a route and that no call names; empty if it is unclear which list is meant."""
-    rows = _find_routed_rows(progress, task)
+    rows = _find_routed_rows(progress, task, keys)
     spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_scalars(call.arguments)}
     common = set.intersection(*map(_ids_of_row, rows)) if len(rows) > 1 else set()  # that tells none from the others
     left = [record for record in rows if not (_ids_of_row(record) - common) & spoken_of]
     return [row for record in left for row in _find_due_row(progress.template, record)]
 
 
-def calls_on_wrong_route(progress: Progress, user_texts: Sequence[str], plan: WritePlan) -> dict[str, str]:
+def calls_on_wrong_route(
+    progress: Progress, user_texts: Sequence[str], plan: WritePlan, keys: RecordKeys
+) -> dict[str, str]:
     """By call id, why a call is not made: its row's age belongs to another route, and no user text names the row or the
     call's route.
     """
     template, found = progress.template, dict[str, str]()
     rows = {
         row.id.casefold(): row
-        for record in _find_routed_rows(progress, user_texts[0])
+        for record in _find_routed_rows(progress, user_texts[0], keys)
         for row in _find_due_row(template, record)
     }
     asked = frozenset(word for text in user_texts for word in keywords(text, len(text)))
@@ -328,12 +332,12 @@ def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[s
     return {name: own for name, own in hits.items() if own and len(own) == most}
 
 
-def _find_routed_rows(progress: Progress, task: str) -> list[SeenRecord]:
+def _find_routed_rows(progress: Progress, task: str, keys: RecordKeys) -> list[SeenRecord]:
     """The rows of the list that the template routes and the task is about; empty if that is unclear."""
     template = progress.template
     if not template.routes or not template.routed:
         return []
-    links = RecordLinks(build_record_graph(progress.dossier.facts))
+    links = RecordLinks(build_record_graph(progress.dossier.facts, keys))
     named = [record for record in links.records if is_named_in_task(record, task)]
     around = FigureInputs(named, task, links)
     try:

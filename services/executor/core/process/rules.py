@@ -30,7 +30,7 @@ from services.executor.core.session.values import (
 )
 from services.executor.core.states.machine import POLICY_MARK, Figure, GovernedArgument, ProcessTemplate, parse_governed
 from services.executor.core.tools.classes import verb_of_tool
-from services.executor.core.tools.record_tree import NO_KEYS, PARTIAL, RecordKeys
+from services.executor.core.tools.record_tree import PARTIAL, RecordKeys
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
@@ -80,12 +80,16 @@ def joint_remainder(
 
 
 def joint_remainders(
-    template: ProcessTemplate, calls: Sequence[PlannedCall], found: FigureResults, facts: Sequence[Fact]
+    template: ProcessTemplate,
+    calls: Sequence[PlannedCall],
+    found: FigureResults,
+    facts: Sequence[Fact],
+    keys: RecordKeys,
 ) -> dict[str, dict[str, Decimal]]:
     """By figure and record, what is left of a shared amount after all records of the plan that draw on it."""
     left: dict[str, dict[str, Decimal]] = {}
     for figure in (one for one in template.figures if one.remainder and found.shared):
-        ids = ids_of_figure_kind(figure, find_records(facts))
+        ids = ids_of_figure_kind(figure, find_records(facts, keys))
         named = [named_record_ids(figure, call.arguments, ids) for call in changes_needing_figure(figure, calls)]
         for shared, together in _find_joint_draws(figure, named, found):
             if (least := joint_remainder(figure, together, shared, found)) is not None:
@@ -118,8 +122,8 @@ def unknown_inputs(
     calls: Sequence[PlannedCall],
     found: FigureResults,
     facts: Sequence[Fact],
+    keys: RecordKeys,
     values: Sequence[NamedValue] = (),
-    keys: RecordKeys = NO_KEYS,
 ) -> list[UnknownInput]:
     """The figures and fields that changes need and that are not known for all records they name. A calculated value may
     stand in for a figure.
@@ -128,7 +132,7 @@ def unknown_inputs(
     found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
     figures = [(figure, changed) for figure in template.figures if (changed := changes_needing_figure(figure, changes))]
-    records = find_records(facts) if any(figure.about for figure, _ in figures) else ()
+    records = find_records(facts, keys) if any(figure.about for figure, _ in figures) else ()
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_unknown_inputs_of_figure(figure, some, found, records) for figure, some in figures)
     return _join_by_name([*asked, *_find_unread(template, changes, facts, keys)])
@@ -227,7 +231,7 @@ def find_deviations(
 
 
 def build_process_policy(
-    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys = NO_KEYS, strict: bool = False
+    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys, strict: bool = False
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan; empty without rules. ``strict``: a person is asked about unknown inputs."""
     lacking = _ask_about_unknown(template, dossier, found, keys) if strict else ()
@@ -285,7 +289,7 @@ def _ask_about_unknown(
     if plan is None or not _has_change(plan):
         return
     level = _find_approval_level(template)
-    for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values, keys):
+    for need in unknown_inputs(template, plan.every_call, found, facts, keys, dossier.values):
         yield _build_approval_rule(f"needs-{need.name}", need.why, level, sorted(need.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
@@ -326,7 +330,7 @@ def _build_approval_rule(rule_id: str, reason: str, level: str, verbs: Sequence[
     return Rule(id=rule_id, condition=_CHANGES + only, action=action, level=level, reason=reason)
 
 
-def find_concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
+def find_concern(progress: Progress, keys: RecordKeys) -> str | None:
     """A phrase on where one of the template's ``two_persons_about`` words occurs in a change or in records around it;
     else None.
 
@@ -342,7 +346,7 @@ def find_concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
     return next(filter(None, found), None)
 
 
-def describe_unanswered_concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
+def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | None:
     """A sentence on a change of which no record says whether a ``two_persons_about`` word concerns it; else None."""
     words = progress.template.two_persons_about
     if not words or find_concern(progress, keys):

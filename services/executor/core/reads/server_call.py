@@ -229,7 +229,7 @@ def with_expected_names(ctx: TurnContext, fact: Fact) -> ShownContent | None:
     fields, once = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     told: dict[str, str] = {}
-    for record in find_records((once,)) if fields else ():
+    for record in find_records((once,), ctx.toolbox.keys) if fields else ():
         names = _find_renames(record, fields, ctx.task)
         if names:
             added[id(record.record)] = {old: record.record[new] for old, new in names.items()}

@@ -93,7 +93,7 @@ class GraphNode:
 class RecordGraph:
     """All records that were read. Of reads with the same arguments only the last counts."""
 
-    def __init__(self, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> None:
+    def __init__(self, facts: Sequence[Fact], keys: RecordKeys) -> None:
         self.keys, self._facts = keys, facts
         records = find_records((one for one in latest_reads(facts) if not answers_found_false(one)), keys)
         self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record, keys) for record in records])])
@@ -225,11 +225,11 @@ def found_no_record(fact: Fact) -> bool:
         return True
     if not fact.ok:
         return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailure.NOT_FOUND
-    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,)))
+    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,), NO_KEYS))
 
 
 @lru_cache(maxsize=8)
-def build_record_graph(facts: tuple[Fact, ...], keys: RecordKeys = NO_KEYS) -> RecordGraph:
+def build_record_graph(facts: tuple[Fact, ...], keys: RecordKeys) -> RecordGraph:
     """The graph of these facts, cached, since every call of a plan asks for the same."""
     return RecordGraph(facts, keys)
 

@@ -150,7 +150,7 @@ def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
     return list({fact.call: fact for fact in facts}.values())
 
 
-def find_records(facts: Iterable[Fact], keys: RecordKeys = NO_KEYS) -> tuple[SeenRecord, ...]:
+def find_records(facts: Iterable[Fact], keys: RecordKeys) -> tuple[SeenRecord, ...]:
     """Every record of every successful answer, outermost first. ``keys``: the key fields that the tenant declares."""
     answered = ((fact, (noun_of_tool(fact.tool, keys),)) for fact in latest_reads(facts) if fact.ok)
     return tuple(record for fact, names in answered for record in _walk_records(keys, fact, fact.result, "", names))
@@ -197,7 +197,7 @@ def _walk_records(
             yield from _walk_records(keys, fact, inner, there, called_so, None, here, None, part)
 
 
-def _expand_noun(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys = NO_KEYS) -> "Noun":
+def _expand_noun(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys) -> "Noun":
     """The noun in the longer form that one of the names has: the ``invoice`` of a rent invoice is a rent invoice."""
     if any(noun == kind for _, kind in keys.kinds):
         return noun
@@ -218,7 +218,7 @@ def makes_record(tool: str) -> bool:
     return split_tool_name(tool)[0] in _MAKES
 
 
-def noun_of_tool(tool: str, keys: RecordKeys = NO_KEYS) -> tuple[str, ...]:
+def noun_of_tool(tool: str, keys: RecordKeys) -> tuple[str, ...]:
     """The words of a tool's name for what it is about: without the verb, and up to the first preposition.
 
     Trailing words such as ``item``, which say nothing, are dropped, unless they are a kind whose key is declared.
@@ -399,10 +399,10 @@ def reference_of(
         return None
     if is_id_name(key) or last[0] in _IDS:
         own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))
-        own = () if set(own) <= _ANY_RECORD else _expand_noun(own, told)
+        own = () if set(own) <= _ANY_RECORD else _expand_noun(own, told, keys)
         return RecordReference(own or about, text, value, is_number, True, must_exist=True)
     if last[0] in _MARKS:
-        own = _expand_noun(noun[:-1], told) or about
+        own = _expand_noun(noun[:-1], told, keys) or about
         plain = is_number or looks_like_id_text(text)
         sure = (
             plain and (last[0] in _ALWAYS_MARKS or are_same_kind(own, about)) and (noun[:-1] != () or last[0] != "code")
@@ -411,7 +411,9 @@ def reference_of(
     if not is_number and looks_like_id_text(text) and any(noun == kind for _, kind in keys.kinds):
         return RecordReference(noun, text, value, is_number, is_id=True, must_exist=True, by_kind=True)
     sure = are_same_kind(noun, about) and (is_number or looks_like_id_text(text))
-    return RecordReference(_expand_noun(noun, told), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
+    return RecordReference(
+        _expand_noun(noun, told, keys), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure
+    )
 
 
 def may_describe_request(noun: Noun) -> bool:
@@ -433,7 +435,7 @@ def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> boo
 
 @lru_cache(maxsize=64)
 def _nouns_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
-    return frozenset(map(noun_of_tool, readers)) - {()}
+    return frozenset(noun_of_tool(reader, NO_KEYS) for reader in readers) - {()}
 
 
 @lru_cache(maxsize=64)
@@ -502,7 +504,7 @@ def id_pattern_of(text: str) -> str:
 
 def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys, of_tool: Noun) -> Iterator[RecordReference]:
     if isinstance(inner, dict):
-        noun = _expand_noun(singular_words(key), (of_tool,))
+        noun = _expand_noun(singular_words(key), (of_tool,), keys)
         within = about if set(noun) <= _SAYS_NOTHING | _ANY_RECORD else noun
         for own in inner if is_keyed_table(inner) else ():
             yield RecordReference(within, own.strip().casefold(), own, own.isdigit(), is_id=True, must_exist=False)

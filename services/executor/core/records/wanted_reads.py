@@ -44,7 +44,9 @@ def missing_reads(
     made = {fact.call for fact in facts}
     for call in calls:
         fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
-        wanted += islice(fresh, _MOST_NEAR + sum(1 for _ in seen_records.references_in(call.arguments)))
+        wanted += islice(
+            fresh, _MOST_NEAR + sum(1 for _ in seen_records.references_in(call.arguments, keys=toolbox.keys))
+        )
     found = {_key_of_read(read): read for read in wanted}
     return tuple(read for key, read in found.items() if key not in made)
 

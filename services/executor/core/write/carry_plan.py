@@ -114,7 +114,9 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     facts = await run_side_by_side(
         read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts
     )
-    values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
+    values = with_figures(
+        progress.dossier.values, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)
+    )
     if values:
         values = await _compute_again(ctx, progress, values, facts)
     return progress.update_dossier(facts=tuple(facts), values=values)

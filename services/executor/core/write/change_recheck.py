@@ -80,7 +80,7 @@ def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh
     still = [one for one in dossier.values if all(_is_unchanged(each, by_name, before, anew) for each in one.operands)]
     return progress.update_dossier(
         facts=facts,
-        values=with_figures(still, compute_figures(progress.template, facts, ctx.task)),
+        values=with_figures(still, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)),
         plan=alone,
         plans=(*dossier.plans, others),
         approved_hash=alone.hash if dossier.approved_hash == plan.hash else None,
