@@ -2,15 +2,17 @@
 
 import pytest
 
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.records.binding import BoundFields, bind_fields, call_view
 from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.values import Fact
+from services.executor.core.states.machine import Figure, ProcessTemplate
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.core.tools.toolbox import build_record_keys
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import RecordKind
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import ToolClass
+from shared.domain.words import FsmState, ToolClass
 from tests.each_row import each_row
 from tests.unit.authorize.verdicts import change, read
 from tests.unit.executor.stage import schema
@@ -191,3 +193,13 @@ def test_an_argument_called_as_a_declared_kind_names_its_record_by_any_of_its_ke
     for given in others:
         assert "held" not in _bound(held, tool="post_note", given=given).fields
     assert _bound(held, tool="post_note", given={"asset_tag": "A-1", "asset": 3}).fields["held"] is True
+
+
+@pytest.mark.promise("process.figures")
+def test_a_process_figure_finds_its_record_by_the_kind_of_its_declared_key() -> None:
+    states = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.MUTATE, FsmState.COMPLETE)
+    figure = Figure(name="left", operation="difference", operands=("patient.balance", "patient.fee"))
+    template = ProcessTemplate(process_type="some", states=states, figures=(figure,))
+    case = read("fetch_case", {"mrn": "A77", "balance": 5, "fee": 2}, mrn="A77")
+    keys = build_record_keys({"patient": RecordKind(keys=("mrn",), reads=("fetch_case",))}, {})
+    assert [one.value for one in compute_figures(template, [case], "Bill A77", keys).values] == ["3"]
