@@ -13,7 +13,7 @@ from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
-from tests.unit.authorize.verdicts import change, read, request
+from tests.unit.authorize.verdicts import change, is_let_through, read, request, verdict
 
 pytestmark = pytest.mark.promise("policy.binding")
 
@@ -366,7 +366,7 @@ def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatev
     }
     call: JsonObject = {"employeeId": "em_0", "newSalary": 4180, "startsDate": "05/01/2026"}
     bound = _bound(read("browseEmployees", rows), tool="setSalary", call=call, asked=("salary",))
-    assert (bound.fields["salary"], bound.unknown) == (3800, ())
+    assert (bound.recorded["salary"], bound.unknown) == (3800, ("salary",))  # judged by the old and by the new one
 
 
 _LEASE = read("get_lease", {"lease_id": "L-7", "rent": 845})
@@ -443,15 +443,66 @@ def test_each_row_is_judged_by_what_it_names_however_it_names_it(given: JsonObje
     assert (found.blocked, found.problems) == (blocked, ())
 
 
-@each_row("argument", "amount_cents", "amountCents", "amount_minor", "amount_minor_units")
-def test_an_amount_in_cents_is_not_replaced_by_an_amount_from_further_away(argument: str) -> None:
-    """The folio holds one charge of 300; the fee is of 1,200.00. What the folio itself says goes before."""
+@each_row(
+    ("argument", "known"),
+    ("amount_cents", 1200),
+    ("amountInCents", 1200),
+    ("amount_eur", 120_000),
+    ("amount_minor", None),
+    ("amount_minor_units", None),
+)
+def test_an_amount_in_another_unit_is_the_calls_own_and_no_record_stands_in_for_it(
+    argument: str, known: int | None
+) -> None:
+    """The folio holds one charge of 300, and says 7 itself. Of minor units nobody knows how many make one."""
     folio: JsonObject = {"folio_id": 9, "charges": [{"charge_id": 1, "amount": Decimal("300.00")}]}
     call: JsonObject = {"folio_id": 9, argument: 120_000}
-    bound = _bound(read("get_folio", folio), tool="post_fee", call=call, asked=("amount",))
-    assert "amount" not in bound.fields
-    assert bound.unknown == ("amount",)
+    for shown in (folio, {**folio, "amount": 7}):
+        bound = _bound(read("get_folio", shown), tool="post_fee", call=call, asked=("amount",))
+        assert (bound.fields.get("amount"), bound.unknown) == (known, () if known else ("amount",))
     plain = _bound(read("get_folio", folio), tool="post_fee", call={"folio_id": 9}, asked=("amount",))
     assert plain.fields["amount"] == Decimal("300.00")
-    own = _bound(read("get_folio", {**folio, "amount": 7}), tool="post_fee", call=call, asked=("amount",))
-    assert own.fields["amount"] == 7
+
+
+@each_row(
+    "given",
+    {"amount": {"value": 20_000, "currency": "EUR"}},
+    {"amount": {"amount": 20_000, "currency": "EUR"}},
+    {"amount": {"net": 19_000, "gross": 20_000}},
+    {"amount_cents": 2_000_000},
+    {"amount_eur": "20000"},
+    {"new_amount": 20_000},
+    {"lines": [{"amount": {"value": 20_000}}]},
+    {"changes": {"new_amount": 20_000}},
+    {"path": ["amount"], "value": 20_000},
+)
+def test_what_the_call_says_of_a_field_in_any_shape_is_seen_beside_what_the_record_says(given: JsonObject) -> None:
+    bill = read("get_bill", {"bill_id": 7705, "amount": 980}, bill_id=7705)
+    limit = Rule(id="LIMIT", condition='tool == "correct_bill" && amount > 5000', action="block")
+    calls = [change("correct_bill", {"bill_id": 7705, **given})]
+    assert not is_let_through(verdict([limit], calls, [bill]), calls)
+
+
+@each_row(
+    "given",
+    {"changes": {"credit": {"limit": 200_000}}},
+    {"credit": {"limit": 200_000}},
+    {"path": "/credit/limit", "value": 200_000},
+    {"credit_limit": {"amount": 200_000, "currency": "EUR"}},
+)
+def test_a_field_is_known_by_the_path_that_spells_it(given: JsonObject) -> None:
+    customer = read("get_customer", {"customer_id": 71, "credit_limit": 9000}, customer_id=71)
+    limit = Rule(id="LIMIT", condition='tool == "update_customer" && credit_limit > 60000', action="block")
+    calls = [change("update_customer", {"customer_id": 71, **given})]
+    assert not is_let_through(verdict([limit], calls, [customer]), calls)
+
+
+@each_row(
+    "answer",
+    {"carrier_id": 31, "status": "active"},
+    {"carrier": {"id": 31, "status": "active"}},
+)
+def test_a_read_that_answers_another_record_does_not_speak_for_the_one_asked_for(answer: Json) -> None:
+    shown = read("get_carrier", answer, carrier_id=32)
+    bound = _bound(shown, tool="pay_carrier", call={"carrier_id": 32}, asked=("status",))
+    assert (bound.fields.get("status"), bound.unknown) == (None, ("status",))

@@ -269,3 +269,13 @@ def test_what_is_no_amount_of_each_is_not_multiplied_where_an_id_stands_twice(fi
     limit = LIMIT.model_copy(update={"condition": f"{field} > 100"})
     call = change("order_products", {"product_ids": ["P-1", "P-1"], field: 90})
     assert evaluate(request([limit], [call], ()), ConditionCache()).passed
+
+
+@each_row(("second", "passes"), (1700, True), (1701, False))
+def test_rows_for_several_records_are_held_against_each_ones_own_field_and_not_the_greatest_sum(
+    second: int, passes: bool
+) -> None:
+    over = Rule(id="OVER", condition='tool == "settle_claims" && amount > assessed', action="block")
+    facts = [read("get_claim", {"id": f"C-{one}", "assessed": one}, f"f{one}", id=f"C-{one}") for one in (650, 1700)]
+    rows: JsonObject = {"claims": [{"claim_id": "C-650", "amount": 650}, {"claim_id": "C-1700", "amount": second}]}
+    assert evaluate(request([over], [change("settle_claims", rows)], facts), ConditionCache()).passed is passes

@@ -252,6 +252,8 @@ def _build_call_context(call: PlannedCall, surroundings: _CallSurroundings) -> c
     }
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
+    rows = _build_row_contexts(call, surroundings, view, unknown, scenes, fields)
+    in_rows = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
     return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
@@ -261,9 +263,9 @@ def _build_call_context(call: PlannedCall, surroundings: _CallSurroundings) -> c
         if surroundings.trusts_requests
         else unproven_arguments(call.arguments, view, bound, surroundings.values),
         recorded=tuple(map(_to_context_fields, known.find_contradictions(records))),
-        summed=_to_context_fields(surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked)),
+        summed=_to_context_fields(surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked, in_rows)),
         unknown_fields=unknown,
-        rows=_build_row_contexts(call, surroundings, view, unknown, scenes, fields),
+        rows=rows,
     )
 
 

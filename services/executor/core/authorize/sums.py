@@ -6,7 +6,7 @@ about; or they name no common record, and differ in an argument that can hardly 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -147,13 +147,19 @@ class CallSums:
         self._records: dict[tuple[str, int], _CallRecords] = {}
 
     def sum_figures(
-        self, call: PlannedCall, view: CallView, bound: Mapping[str, Json], asked: Iterable[str]
+        self,
+        call: PlannedCall,
+        view: CallView,
+        bound: Mapping[str, Json],
+        asked: Iterable[str],
+        in_rows: Collection[str] = (),
     ) -> JsonObject:
         """For each figure of the call that rules may use, its sum over all calls and rows that may concern the same
         record; where the call concerns several records, the greatest of these sums. Figures that nothing is added to
         are left out.
 
-        ``bound``: the call's fields; ``asked``: names that rules use, also with a kind as in ``credit.amount``.
+        ``bound``: the call's fields; ``asked``: names that rules use, also with a kind as in ``credit.amount``;
+        ``in_rows``: fields that are judged row by row, each beside what its row's own record says.
         """
         if call not in self._made:  # a compensation is made in place of another call
             return {}
@@ -168,7 +174,7 @@ class CallSums:
             added = [[one.figure for one in every if one.may_concern_same_record(share)] for share in own]
             total = max(map(_sum_of_one_sign, added), key=abs)
             if any(len(figures) > 1 for figures in added) or (
-                "." not in name and total != read_figure(bound.get(name))
+                "." not in name and name not in in_rows and total != read_figure(bound.get(name))
             ):
                 if "." in name:
                     sums.setdefault(name.partition(".")[0], bound.get(name.partition(".")[0]))

@@ -20,7 +20,6 @@ from services.executor.core.records.field_values import (
     fields_of_record,
     find_values,
     find_values_by_name,
-    words_without_minor_unit,
 )
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
 from services.executor.core.records.seen_records import (
@@ -256,7 +255,7 @@ class CallView:
         present value is left out if no record has the field.
         """
         edited = find_values_by_name(name, self._edited)
-        if not edited or find_values(name, self._arguments, self._named.kinds):
+        if not edited or find_values_by_name(name, self._arguments, self._named.kinds):
             return []
         before = self.value_in_records(name)
         is_new = before is UNKNOWN and not self.unread_references and not self._is_recorded(name)
@@ -284,17 +283,10 @@ class CallView:
                 _values_in_nodes(self._siblings, name) or _values_in_nodes(self._records_of_unread_kinds, name)
             ):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
-            if place >= 2 and self._has_argument_in_minor_units(name):
-                return UNKNOWN
             if found := _values_in_nodes(level, name):
                 found += self._values_of_own_links(level, name) if place == 1 and with_own_links else []
                 return UNKNOWN if self._may_differ_in_unread(name, place) else common_value(found)
         return UNKNOWN
-
-    def _has_argument_in_minor_units(self, name: str) -> bool:
-        """Whether the call itself gives the amount in cents, so that no amount from further away is meant."""
-        words = singular_words(name)
-        return any(words == words_without_minor_unit(key) != singular_words(key) for key, _ in self._arguments)
 
     def _may_differ_in_unread(self, name: str, place: int, kind: Noun = ()) -> bool:
         """Whether a record as near as those that have the field was not fully read, and so may have another value."""

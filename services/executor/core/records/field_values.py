@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
+from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.records.seen_records import Noun, are_same_kind, field_aliases, singular_words
 from services.executor.core.session.ledger import is_rule_value
@@ -26,6 +27,8 @@ FieldValue: TypeAlias = "Json | UnknownValue"
 Fields: TypeAlias = Sequence[tuple[str, FieldValue]]
 
 
+_SIZES = {name: Decimal(1) / 100 for name in ("cent", "pence", "penny")}
+_MINOR = "minor"
 _MINOR_UNITS = (("cent",), ("pence",), ("penny",), ("minor", "unit"), ("minor",))
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 
@@ -36,20 +39,25 @@ def fields_of_record(record: JsonObject) -> Fields:
 
 
 def fields_of_arguments(arguments: JsonObject) -> Fields:
-    """The arguments of a call by name; nested ones also by path.
+    """The arguments of a call by name; nested ones also by path, and by their last two names (``credit_limit``).
 
     An outer argument hides a nested one of the same name, except a greater figure in a row.
     """
     every = [*_list_arguments("", arguments, in_list=False)]
-    below = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in every if "." in path]
+    below = [(name, value, in_list) for path, value, in_list in every for name in _names_below_top(path)]
     totals = {name for name in arguments if _is_sum_of(arguments[name], [one[1] for one in below if one[0] == name])}
     seen = [
         (name, value)
         for name, value, in_list in below
-        if name not in arguments
+        if not is_rule_value(arguments.get(name, {}))
         or (in_list and name not in totals and _exceeds_outer_value(name, value, arguments[name]))
     ]
     return [*((path, value) for path, value, _ in every), *seen]
+
+
+def _names_below_top(path: str) -> Sequence[str]:
+    steps = path.split(".")
+    return (steps[-1], "_".join(steps[-2:]))[: len(steps) - 1]
 
 
 def _is_sum_of(outer: Json, within: Sequence[FieldValue]) -> bool:
@@ -70,13 +78,15 @@ def _exceeds_outer_value(name: str, value: FieldValue, outer: Json) -> bool:
 _FIELD_WORDS = frozenset("field column attribute attr property prop parameter param setting".split())
 _SAYS_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
 _NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
+_NEW = frozenset("new target updated desired".split())  # words before a field's name: ``new_amount``
 _REMOVES = frozenset("remove delete unset clear".split())
 _STEPS_OF_PATH = re.compile(r"[/.]")
 
 
 def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
-    """Yields the fields that a call names as values or as objects of their own, with their new values: ``{"path":
-    "/rent", "value": 9}``, ``{"rent": {"to": 9}}``. The value is ``UNKNOWN`` if it is unclear which one it is.
+    """Yields the fields that a call edits and does not give by their plain names, with their new values:
+    ``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``, ``{"new_rent": 9}``. The value is ``UNKNOWN`` if it is
+    unclear which one it is.
     """
     if isinstance(value, list):
         for item in value:
@@ -89,13 +99,29 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
     for key, one in value.items():
         first, *others = singular_words(key) or ("",)
         is_field = first in _FIELD_WORDS
-        if isinstance(one, str) and (is_field or (not others and first in _SAYS_FIELD)):
-            step = _STEPS_OF_PATH.split(one.strip().rstrip("/"))[-1].strip()
-            if step and (new or is_removed or (is_field and has_figure)):
-                yield step, new[0] if new else UNKNOWN
+        steps = _steps_of_path(one) if is_field or (not others and first in _SAYS_FIELD) else []
+        if steps and (new or is_removed or (is_field and has_figure)):
+            yield from ((name, new[0] if new else UNKNOWN) for name in {steps[-1], "_".join(steps[-2:])})
         elif isinstance(one, dict):
-            yield from ((key, set_to) for set_to in _new_value(one))
+            yield key, _value_of_object(one)
+        elif others and first in _NEW and is_rule_value(one):
+            yield "_".join(others), one
         yield from edited_fields(one)
+
+
+def _steps_of_path(value: Json) -> list[str]:
+    """The steps of a path to a field, as a text or a list of texts; empty for anything else."""
+    texts = value if isinstance(value, list) else [value]
+    parts = [_STEPS_OF_PATH.split(one) if isinstance(one, str) else [] for one in texts]
+    return [step.strip() for part in parts for step in part if step.strip()] if all(parts) else []
+
+
+def _value_of_object(value: JsonObject) -> FieldValue:
+    """What an object under a field's name sets the field to: its new value, only figure or only value."""
+    plain = [one for one in value.values() if is_rule_value(one)]
+    figures = [one for one in plain if not isinstance(one, bool) and read_figure(one) is not None]
+    found = next((some for some in (_new_value(value), figures, plain) if len(some) == 1), None)
+    return found[0] if found else UNKNOWN
 
 
 def _new_value(value: JsonObject) -> list[Json]:
@@ -110,7 +136,8 @@ def find_values(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[F
 
 
 def find_values_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[FieldValue]:
-    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind.
+    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind,
+    then its words in another unit.
 
     ``kinds``: what the fields are about. ``claim_amount`` is the ``amount`` of a claim, and the reverse.
     """
@@ -124,7 +151,28 @@ def find_values_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -
     for ways in ({wanted}, with_kind):
         if found := [value for key, value in fields if singular_words(key) in ways]:
             return found
-    return []
+    return [*_convert_units(wanted, fields)]
+
+
+def _convert_units(wanted: Noun, fields: Fields) -> Iterator[FieldValue]:
+    """Yields the values of the fields of that name in another unit, converted: 20 for an ``amount`` where
+    ``amount_cents`` is 2000. The value is ``UNKNOWN`` where the unit is not plain (``amount_minor``).
+    """
+    plain, unit = _split_unit(wanted)
+    for key, value in fields:
+        base, other = _split_unit(singular_words(key))
+        if base == plain != () and other != unit and ("" in (unit, other) or {unit, other} & _SIZES.keys()):
+            figure = None if isinstance(value, UnknownValue | bool) else read_figure(value)
+            sizes = [_SIZES.get(one, Decimal(0) if one == _MINOR else Decimal(1)) for one in (other, unit)]
+            yield figure * sizes[0] / sizes[1] if figure is not None and all(sizes) else UNKNOWN
+
+
+def _split_unit(words: Noun) -> tuple[Noun, str]:
+    """The words of a name without those for its unit, and the unit: a currency, cents, or empty for none."""
+    if len(words) > 1 and (is_currency(words[-1].upper()) or words[-1] in _SIZES):
+        return words[: -2 if words[-2] == "in" else -1], words[-1]
+    without = words[: len(words) - len(next((one for one in _MINOR_UNITS if words[-len(one) :] == one), ()))]
+    return without, _MINOR if without != words else ""
 
 
 def words_without_minor_unit(name: str) -> Noun:

@@ -276,7 +276,9 @@ def _requested_id(
         one for one in asked if is_aspect_of(one.noun, kind)
     ]
     found = {one.text: one for one in spoken if one.is_id or one.looks_like_id}
-    return found.popitem()[1] if len(found) == 1 else None
+    meant = found.popitem()[1] if len(found) == 1 else None
+    is_another = meant is not None and meant.is_number and own and meant.text not in own
+    return None if is_another else meant
 
 
 def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
