@@ -19,8 +19,9 @@ from services.executor.core.process.rules import (
     joint_remainders,
 )
 from services.executor.core.records import binding, calculated
+from services.executor.core.records.argument_rows import calls_of_rows
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
-from services.executor.core.records.call_rows import rows_of_call
+from services.executor.core.records.call_rows import CallRows, rows_of_call
 from services.executor.core.records.field_values import FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -282,6 +283,8 @@ def _list_row_fields(call: PlannedCall, surroundings: _CallSurroundings) -> list
     """
     given = rows_of_call(call.arguments)
     rows = [*islice(given.innermost_rows(), surroundings.most_rows + 1)] if given.groups else []
+    if not rows and len(ids := calls_of_rows(call.tool, call.arguments)) > 1:  # a list of plain ids
+        rows = [CallRows((), one, one, one) for one in ids]
     scenes: list[_RowFields] = []
     for row in rows if len(rows) <= surroundings.most_rows else []:
         bound = binding.bind_fields(
