@@ -25,7 +25,7 @@ from cli.gateway.messages import list_or_empty
 from cli.send import parse_levels
 from cli.task import print_task
 from shared.domain.exact_json import JsonObject, dumps, objects_in
-from shared.domain.words import Role, decider
+from shared.domain.words import Role, who_decides
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]
 Comment = Annotated[str, typer.Option(help="Why, for whoever reads it later.")]
@@ -164,7 +164,7 @@ def _print_approval(approval: JsonObject) -> None:
     if reads := objects_in(approval.get("evidence")):
         out.print(_reads_table(reads))
     for passed in objects_in(approval.get("escalations")):
-        who = decider(str(passed.get("level") or ""))
+        who = who_decides(str(passed.get("level") or ""))
         out.print(Text(f"not decided by {who} before {format_local_time(passed.get('deadline'))}"))
     for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
@@ -215,11 +215,11 @@ def _describe_next_escalation(row: JsonObject) -> str:
     if row.get("status") != "waiting":
         return ""
     later = list_or_empty(row.get("goes_on_to"))
-    return f"; then it goes on to {decider(str(later[0]))}" if later else "; no answer means no"
+    return f"; then it goes on to {who_decides(str(later[0]))}" if later else "; no answer means no"
 
 
 def _describe_approver(row: JsonObject) -> str:
-    level = decider(str(row.get("level") or ""))
+    level = who_decides(str(row.get("level") or ""))
     given = sum(one.get("decision") == "approve" for one in objects_in(row.get("decisions")))
     several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""
     step = row.get("confirmation")

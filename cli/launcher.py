@@ -28,7 +28,7 @@ from cli.stack.plan import (
 )
 from shared.domain.address_ranges import why_not_open
 from shared.domain.exact_json import loads_object
-from shared.infra.archive_open import key_of
+from shared.infra.archive_open import get_or_create_key
 from shared.infra.embedded_redis import EmbeddedRedis, FolderTaken, NoRedisServer
 from shared.infra.redis import VolatileRedis, check_durable, connect
 from shared.ports.store import StoreUnavailable
@@ -178,7 +178,7 @@ class Stack:
     async def _watch_redis(self) -> CommandError:
         while True:
             if self.redis is not None and self.redis.exit_code is not None:
-                return CommandError(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
+                return CommandError(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log_path}")
             if self.queue is not None and self.queue.exit_code is not None:
                 _start_redis(self.queue)
             await asyncio.sleep(LOOK_EVERY)
@@ -206,9 +206,9 @@ async def run_stack(options: StackOptions, tell: Tell = ignore_progress) -> Asyn
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     options = replace(
         options,
-        archive_key=key_of(options.folder),
-        webhook_secret=key_of(options.folder, "webhook"),
-        assessment_key=key_of(options.folder, "assessment"),
+        archive_key=get_or_create_key(options.folder),
+        webhook_secret=get_or_create_key(options.folder, "webhook"),
+        assessment_key=get_or_create_key(options.folder, "assessment"),
     )
     async with AsyncExitStack() as held:
         if options.environ.get("REDIS_URL"):

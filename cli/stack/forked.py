@@ -16,7 +16,7 @@ from typing import cast
 
 from setproctitle import setproctitle
 
-from shared.infra.process import death_signal
+from shared.infra.process import make_death_signal
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _IMPORTED = "cli.stack.imported"
@@ -73,7 +73,7 @@ def _imported_packages() -> Collection[str]:
 
 def _die_with_launcher() -> None:
     """Have the kernel end this process with the fork server, which ends with the launcher."""
-    death_signal(signal.SIGTERM)()
+    make_death_signal(signal.SIGTERM)()
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # it ended before the kernel was asked
         os._exit(1)

@@ -19,9 +19,9 @@ from services.assessor.settings import AssessorSettings, GreenAgentConfig, older
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 from shared.ports.simulator import SimulatorFailed
 
 
@@ -34,12 +34,12 @@ def main(arguments: Sequence[str]) -> int:
     options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
     try:
         settings = read_settings(AssessorSettings, **{**older_names(), **options})
-        with tracing(settings, "assessor") as tracer:
+        with open_tracer(settings, "assessor") as tracer:
             app = build(settings, tracer=tracer)
             configure_logging("assessor", settings.log_level, settings.log_format)
             serve_until_stopped(trace_requests(count_requests(app, "assessor"), tracer), settings.host, settings.port)
     except CannotStart as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     return 0
 
 
@@ -53,7 +53,7 @@ def _check(arguments: Sequence[str]) -> int:
         config = read_settings(GreenAgentConfig, **{**older_names(), **given})
         return asyncio.run(check(config, options.scenario))
     except (CannotStart, SimulatorFailed) as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
 
 
 def _days(arguments: Sequence[str]) -> int:
@@ -66,9 +66,9 @@ def _days(arguments: Sequence[str]) -> int:
     try:
         return write_days(options.scenarios_dir, options.seed, options.count, options.difficulty)
     except FileExistsError as problem:
-        return refuse_start(CannotStart(f"There is {Path(problem.filename).parent} already; no day is written over."))
+        return print_problem(CannotStart(f"There is {Path(problem.filename).parent} already; no day is written over."))
     except OSError as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -80,7 +80,7 @@ class GreenAgents(Assessments):
         place.users += 1
         try:
             async with place.lock, self._queue.place(emitter), _sound(place):
-                with self._tracer.span(names.ASSESSMENT):
+                with self._tracer.open_span(names.ASSESSMENT):
                     return await place.agent.run(
                         task_id, emitter, scenario.config, scenario.evaluators, participant, limits
                     )

@@ -11,13 +11,13 @@ import uvloop
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a quarter of the start
 
 from services.executor.adapters.stored_tenants import BadTenantFile
-from services.executor.bootstrap import carry_out_turns, show_tools
+from services.executor.bootstrap import run_executor, show_tools
 from services.executor.core.turn.worker import Worker
 from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, read_settings, refuse_start
-from shared.infra.tracing import tracing
+from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.tracing import open_tracer
 from shared.ports.store import StoreUnavailable
 
 gc.freeze()
@@ -41,12 +41,12 @@ def main(arguments: list[str]) -> int:
     try:
         settings = read_settings(ExecutorSettings)
         configure_logging("executor", settings.log_level, settings.log_format)
-        with tracing(settings, "executor") as tracer:
-            uvloop.run(carry_out_turns(settings, Worker, tracer))
+        with open_tracer(settings, "executor") as tracer:
+            uvloop.run(run_executor(settings, Worker, tracer))
     except (CannotStart, BadTenantFile, VolatileRedis) as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     except StoreUnavailable as error:
-        return refuse_start(CannotStart(f"REDIS_URL cannot be used: {error}"))
+        return print_problem(CannotStart(f"REDIS_URL cannot be used: {error}"))
     return 0
 
 

@@ -56,7 +56,7 @@ _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside 
 MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
 
 
-async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, tracer: Tracer = NO_TRACER) -> None:
+async def run_executor(settings: ExecutorSettings, worker: MakesWorker, tracer: Tracer = NO_TRACER) -> None:
     """Runs the service until SIGTERM or SIGINT. Raises ``BadTenantFile`` among others.
 
     ``worker``: the ``Worker`` class of ``core/turn/worker.py``, passed in by ``__main__`` (decision 81).
@@ -179,7 +179,7 @@ def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
     return Ceilings(settings.task_tokens, int(settings.task_money * NANO), tariff)
 
 
-def fallbacks(settings: ExecutorSettings) -> dict[Tier, str]:
+def fallback_models(settings: ExecutorSettings) -> dict[Tier, str]:
     """The fallback model of each tier's model. The smaller model is never the fallback of one that plans writes."""
     lower = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.LARGE)}
@@ -195,7 +195,7 @@ def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LazyModel:
 
         return AnthropicModel(
             tiers=_build_tiers(settings),
-            fallbacks=fallbacks(settings),
+            fallbacks=fallback_models(settings),
             api_key=settings.anthropic_api_key,
             base_url=settings.anthropic_base_url or None,
             limits=ModelLimits(seconds=settings.model_timeout),

@@ -15,7 +15,7 @@ from services.executor.adapters.tool_servers import ConnectedServers, open_serve
 from services.executor.ports.tools import Credentials, CredentialUnavailable, Tool, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
-from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses
+from shared.contracts.tenant_document import BadRecord, read_owned_record, with_default_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.domain.words import ToolClass
@@ -23,7 +23,7 @@ from shared.infra.guard import Guard
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.service_settings import HostList
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 
@@ -115,7 +115,7 @@ def try_connections(arguments: Sequence[str]) -> int:
     try:
         source, tried = asyncio.run(_try_connections(wanted, read_settings(ConnectionTrialSettings)))
     except (CannotStart, BadTenantFile) as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     except (StoreUnavailable, BadRecord, OSError, ValueError) as error:
         sys.stderr.write(f"The record of tenant {wanted.tenant} cannot be read: {error}\n")
         return CANNOT
@@ -160,9 +160,9 @@ async def _read_record(wanted: WantedConnections, settings: ConnectionTrialSetti
     if wanted.tenant_file:
         document = loads_object(wanted.tenant_file.read_text("utf-8"))
         record = read_owned_record(document, wanted.tenant)
-        own = with_addresses(record.connections, settings.green_agent_mcp_url)
+        own = with_default_url(record.connections, settings.green_agent_mcp_url)
         return str(wanted.tenant_file), record.model_copy(update={"connections": own})
-    stored = await _stored_record(wanted.tenant, settings)
+    stored = await _read_stored_record(wanted.tenant, settings)
     if stored is not None:
         return stored
     if settings.tenant_file is None:
@@ -173,24 +173,24 @@ async def _read_record(wanted: WantedConnections, settings: ConnectionTrialSetti
     return str(settings.tenant_file), record
 
 
-async def _stored_record(tenant: str, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord] | None:
+async def _read_stored_record(tenant: str, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord] | None:
     if not settings.redis_url:
         return None
     redis = connect(settings.redis_url)
     try:
         records = RedisTenantRecords(redis)
-        number = await records.latest(tenant)
-        found = await records.version(tenant, number) if number else None
+        number = await records.latest_number(tenant)
+        found = await records.get_version(tenant, number) if number else None
     finally:
         await redis.aclose()
     if found is None or found.withdrawn:
         return None
     record = found.record(tenant)
-    own = with_addresses(record.connections, _tool_server(tenant, settings))
+    own = with_default_url(record.connections, _own_tool_server_url(tenant, settings))
     return f"version {number} of its record", record.model_copy(update={"connections": own})
 
 
-def _tool_server(tenant: str, settings: ConnectionTrialSettings) -> str:
+def _own_tool_server_url(tenant: str, settings: ConnectionTrialSettings) -> str:
     """The executor's own tool server, if TENANT_FILE is of this tenant; else empty."""
     if settings.tenant_file is None or FileTenants.read(settings.tenant_file).record.id != tenant:
         return ""

@@ -25,14 +25,14 @@ from services.executor.core.turn.session_run import RunnerLimits, RunParts, Turn
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
-from services.executor.entrypoints.http import Circuits, ExecutorGauges, health_app
+from services.executor.entrypoints.http import ExecutorGauges, HasCircuitCounts, health_app
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import TurnRunner
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage
-from shared.infra.process import set_on_signals, tune_gc
+from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.side_server import QuietServer, side_server
@@ -49,7 +49,7 @@ async def run_sessions(
     tenants: Tenants,
     archive: Archive | None,
     session_archive: Archive | None,
-    servers: Circuits | None,
+    servers: HasCircuitCounts | None,
     metrics: Metrics,
 ) -> None:
     """Runs sessions with the given worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
@@ -70,7 +70,7 @@ async def run_sessions(
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = _build_limits(settings)
         attempt = TurnAttempt(worker, limits.attempts, mended, metrics)
-        parts = RunParts(sessions, wakes, attempt, limits, mended, (news.note_turn_end, plan.note_turn_end))
+        parts = RunParts(sessions, wakes, attempt, limits, mended, (news.add_partition_of, plan.watch_partition_of))
         runner = Runner(parts, slots, heartbeat)
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
@@ -121,7 +121,7 @@ def _build_limits(settings: RunSettings) -> RunnerLimits:
 
 async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _SideWork, server: QuietServer) -> None:
     """Runs the sessions, the health port and the loops until a signal; then stops them in order."""
-    stop = set_on_signals()
+    stop = make_stop_event()
     tune_gc()
     looked_once = asyncio.Event()
     import_file = partial(import_processes, RedisLearned(state))
@@ -138,7 +138,7 @@ async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _S
         )
         running = [group.create_task(loop) for loop in loops]
         await stop.wait()
-        await _wind_down(settings, runner, beside.queue, server, running)
+        await _stop_in_order(settings, runner, beside.queue, server, running)
 
 
 async def _take_wakes(queue: WakeWorker, looked_once: asyncio.Event) -> None:
@@ -147,7 +147,7 @@ async def _take_wakes(queue: WakeWorker, looked_once: asyncio.Event) -> None:
     await queue.main()
 
 
-async def _wind_down(
+async def _stop_in_order(
     settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, loops: Iterable[asyncio.Task[None]]
 ) -> None:
     """Stops in order: readiness and wakes first, then the running turns, the health port last.

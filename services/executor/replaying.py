@@ -15,7 +15,7 @@ from shared.contracts.archive import read_archived
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.ports.archive import ArchiveUnavailable
 
 SAME, DIFFERS, CANNOT = 0, 1, 2
@@ -38,10 +38,10 @@ def parse_arguments(arguments: Sequence[str]) -> WantedTask:
 
 
 def format_report(wanted: WantedTask, done: ReplayResult) -> str:
-    return dumps(_as_json(wanted, done)) if wanted.as_json else _as_text(wanted, done)
+    return dumps(_report_as_json(wanted, done)) if wanted.as_json else _report_as_text(wanted, done)
 
 
-def _as_json(wanted: WantedTask, done: ReplayResult) -> JsonObject:
+def _report_as_json(wanted: WantedTask, done: ReplayResult) -> JsonObject:
     steps: list[Json] = [
         {"turn": step.turn_id, "step": step.key, "kind": step.kind, "characters": step.size} for step in done.steps
     ]
@@ -57,7 +57,7 @@ def _as_json(wanted: WantedTask, done: ReplayResult) -> JsonObject:
     }
 
 
-def _as_text(wanted: WantedTask, done: ReplayResult) -> str:
+def _report_as_text(wanted: WantedTask, done: ReplayResult) -> str:
     lines = [f"{step.kind:<10} {step.key}" for step in done.steps]
     end = f"ends the same: {done.state}" if done.is_same else f"differs at {done.at}: {done.difference}"
     return "\n".join([*lines, f"{wanted.task_id}: {len(done.steps)} steps, {end}"])
@@ -74,7 +74,7 @@ def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
     try:
         done = asyncio.run(_replay_task(wanted, worker))
     except CannotStart as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
         sys.stderr.write(f"{wanted.task_id} cannot be replayed: {error}\n")
         return CANNOT

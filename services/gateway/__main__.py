@@ -16,9 +16,9 @@ from services.gateway.settings import GatewaySettings
 from shared.infra.counted_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 
 gc.freeze()
 gc.enable()
@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = read_settings(GatewaySettings, **given)
     except CannotStart as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     configure_logging("gateway", settings.log_level, settings.log_format)
     if settings.profile == "production" and not settings.purple_agent_card_url:
         log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
     shutdown = shutdown_state_of(settings)
-    with tracing(settings, "gateway") as tracer:
+    with open_tracer(settings, "gateway") as tracer:
         app = trace_requests(LoggedApp(build_app(settings, shutdown, tracer)), tracer)
         serve_until_stopped(app, settings.host, settings.port, shutdown)
     return 0

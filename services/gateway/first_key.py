@@ -20,7 +20,7 @@ from services.gateway.features.identity.api_keys import (
 from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
 from shared.infra.redis import StateSettings, connect
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.ports.store import StoreUnavailable
 
 FIRST_KEY = "first-key"
@@ -38,7 +38,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
             first_key(read_settings(StateSettings).redis_url, options.tenant, options.principal, options.again)
         )
     except (CannotStart, StoreUnavailable) as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     except OperatorExists as problem:
         sys.stderr.write(f"{problem}\n")
         return _REFUSED

@@ -127,7 +127,7 @@ class WebhookWiring:
             edge = ClockAndRandom(utc_now, random.random)
             write_body = partial(webhook_body, notice)
             service = DeliveryService(self.posts, post, write_body, self._settings.secrets, edge, rules)
-            loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
+            loop = DeliveryLoop(service, self.posts, lambda: self._live.open_news_event(DELIVERIES_CHANNEL), rules)
             async with loop.run_in_background():
                 yield
 
@@ -157,7 +157,7 @@ async def run_notifier(push: WebhookWiring, state: Redis, live: ChannelListener,
         console=console,
         clock=utc_now,
     )
-    async with notifier.run_in_background(lambda: live.listen(NOTICES_CHANNEL)):
+    async with notifier.run_in_background(lambda: live.open_news_event(NOTICES_CHANNEL)):
         yield
 
 

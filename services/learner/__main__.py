@@ -13,8 +13,8 @@ from services.learner.bootstrap import learn
 from services.learner.settings import LearnerSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, read_settings, refuse_start
-from shared.infra.tracing import tracing
+from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.tracing import open_tracer
 from shared.ports.store import StoreUnavailable
 
 gc.freeze()
@@ -30,12 +30,12 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         settings = read_settings(LearnerSettings)
         configure_logging("learner", settings.log_level, settings.log_format)
-        with tracing(settings, "learner") as tracer:
+        with open_tracer(settings, "learner") as tracer:
             uvloop.run(learn(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     except StoreUnavailable as error:
-        return refuse_start(CannotStart(f"REDIS_URL cannot be used: {error}"))
+        return print_problem(CannotStart(f"REDIS_URL cannot be used: {error}"))
     return 0
 
 

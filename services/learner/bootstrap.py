@@ -16,7 +16,7 @@ from services.learner.entrypoints.loops import keep_learning, keep_share
 from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics, MetricsPage
-from shared.infra.process import set_on_signals, tune_gc
+from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.side_server import side_server
 from shared.ports.store import StoreUnavailable
@@ -49,7 +49,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
         health_app(outcomes.ping, learner, files.seeding, memory.status, page), settings.host, settings.port
     )
     every = settings.lease_seconds / 3
-    stop = set_on_signals()
+    stop = make_stop_event()
     tune_gc()
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve())

@@ -36,7 +36,7 @@ from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.model_price import highest_prices
 from shared.infra import keys
 from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
-from shared.infra.learned_files import learned_files
+from shared.infra.learned_files import read_learned_files
 from shared.infra.lua import Scripts
 from shared.infra.model_prices import read_prices
 from shared.infra.rpc import RpcQueue, keep_importing
@@ -155,7 +155,7 @@ class FolderSync:
         for file, content in list(self._waiting.items()):
             await self._import_file(FileRequest(tenant=self._tenant, file=file, content=content))
             del self._waiting[file]
-        files = await learned_files(self._redis, self._tenant)
+        files = await read_learned_files(self._redis, self._tenant)
         if not (self._in_step and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
             await asyncio.to_thread(self._folder.write, files)
         self._in_step = True
@@ -164,7 +164,7 @@ class FolderSync:
         """Whether nothing was ever learned of the tenant, or forgotten."""
         names = keys.learned_keys(self._tenant)
         told = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
-        return await Scripts(self._redis).command("EXISTS", *told) == 0
+        return await Scripts(self._redis).execute("EXISTS", *told) == 0
 
     async def _import_file(self, request: FileRequest) -> None:
         """Imports one file. If that fails, its problems are logged and the folder keeps it."""

@@ -20,7 +20,7 @@ from services.learner.core.files.report import (
 )
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from services.learner.settings import TrainingSettings
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 
 REPORT = "report"
 _REFUSED = 1
@@ -43,7 +43,7 @@ def report_command(arguments: Sequence[str]) -> int:
             else asyncio.run(_read_from_bucket(options.bucket, options.most))
         )
     except CannotStart as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     except (BucketUnavailable, OSError) as problem:
         return _print_error(str(problem))
     if not found.reports:

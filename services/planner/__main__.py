@@ -12,9 +12,9 @@ from services.planner.settings import PlannerSettings
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 
 gc.freeze()
 gc.enable()
@@ -26,9 +26,9 @@ def main() -> int:
     try:
         settings = read_settings(PlannerSettings, **({"planner_allow_faults": True} if options.allow_faults else {}))
     except CannotStart as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     configure_logging("planner", settings.log_level, settings.log_format)
-    with tracing(settings, "planner") as tracer:
+    with open_tracer(settings, "planner") as tracer:
         serve_until_stopped(
             trace_requests(count_requests(build(settings), "planner"), tracer), settings.host, settings.port
         )

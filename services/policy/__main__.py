@@ -16,9 +16,9 @@ from shared.infra.counted_app import CountedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 
 gc.freeze()
 gc.enable()
@@ -32,13 +32,13 @@ def main(arguments: list[str]) -> int:
         return _backtest(arguments[1:])
     if arguments:
         known = "check and backtest are commands, HOST and PORT are variables"
-        return refuse_start(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
+        return print_problem(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
     try:
         settings = read_settings(PolicySettings)
     except CannotStart as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     configure_logging("policy", settings.log_level, settings.log_format)
-    with tracing(settings, "policy") as tracer:
+    with open_tracer(settings, "policy") as tracer:
         metrics = Metrics("policy")
         app = CountedApp(build(settings, metrics), metrics, MetricsPage(metrics))
         serve_until_stopped(trace_requests(app, tracer), settings.host, settings.port)
@@ -51,9 +51,9 @@ def _backtest(arguments: list[str]) -> int:
     try:
         archive = read_settings(ArchiveSettings).archive()
     except CannotStart as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     if archive is None:
-        return refuse_start(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
+        return print_problem(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
     return backtest(arguments, archive)
 
 

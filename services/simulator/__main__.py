@@ -9,9 +9,9 @@ from services.simulator.settings import SimulatorSettings
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -23,9 +23,9 @@ def main(arguments: Sequence[str]) -> int:
         )
         app = build(settings)
     except (CannotStart, OSError) as problem:
-        return refuse_start(problem)
+        return print_problem(problem)
     configure_logging("simulator", settings.log_level, settings.log_format)
-    with tracing(settings, "simulator") as tracer:
+    with open_tracer(settings, "simulator") as tracer:
         serve_until_stopped(
             trace_requests(count_requests(app, "simulator"), tracer), settings.host, settings.port, websockets=True
         )

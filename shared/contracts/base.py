@@ -77,10 +77,10 @@ class NullableModel(BaseModel):
 def _optional_names(model: type[BaseModel]) -> frozenset[str]:
     """The names and aliases of the model's optional fields."""
     fields = model.model_fields.items()
-    return frozenset(called for name, field in fields if not field.is_required() for called in _list_names(name, field))
+    return frozenset(called for name, field in fields if not field.is_required() for called in _all_names(name, field))
 
 
-def _list_names(name: str, field: FieldInfo) -> Iterator[str]:
+def _all_names(name: str, field: FieldInfo) -> Iterator[str]:
     yield name
     if isinstance(field.validation_alias, str):
         yield field.validation_alias

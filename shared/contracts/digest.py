@@ -42,7 +42,7 @@ class Digest(NamedTuple):
 NO_DIGEST = Digest("", "")
 
 
-def fault_of(outcome: TaskOutcome) -> str:
+def why_not_learnable(outcome: TaskOutcome) -> str:
     """Why nothing can be learned from an outcome, without repeating its values; empty if something can."""
     if not (outcome.event_id and outcome.tenant):
         return "the event has no id or no tenant"
@@ -57,11 +57,11 @@ def fault_of(outcome: TaskOutcome) -> str:
 
 def digest_of(outcome: TaskOutcome) -> Digest:
     """The digest of one outcome; ``NO_DIGEST`` if the outcome has a fault, or is of practice, which is not counted."""
-    if outcome.practice or fault_of(outcome):
+    if outcome.practice or why_not_learnable(outcome):
         return NO_DIGEST
     case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
     counted = f"{reward_units(outcome.quality)} {case.outcome} {round(at.timestamp() * 1000)} {at.date()}"
-    header = f"{_quote_name(outcome.tenant)} {_pull_of(outcome)} {counted} {outcome.event_id}"
+    header = f"{_quote_name(outcome.tenant)} {_write_pull(outcome)} {counted} {outcome.event_id}"
     return Digest(header, "" if outcome.dry_run else case.stored_json())
 
 
@@ -76,8 +76,8 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
         keywords=keywords(summary),
         outcome=judge_outcome(outcome.state, outcome.quality),
         quality=outcome.quality,
-        formula=_find_formula(outcome),
-        parts=_read_parts(outcome),
+        formula=_read_formula_name(outcome),
+        parts=_numeric_score_parts(outcome),
         worked=_shorten_notes(_success_lines(outcome)),
         failed=_shorten_notes(_failure_lines(outcome)),
         tool_count=outcome.tool_calls,
@@ -87,7 +87,7 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
     )
 
 
-def _pull_of(outcome: TaskOutcome) -> str:
+def _write_pull(outcome: TaskOutcome) -> str:
     return f"{outcome.strategy}:{_quote_name(outcome.process_type)}" if outcome.strategy_applied else NO_PULL
 
 
@@ -96,18 +96,18 @@ def _quote_name(name: str) -> str:
     return dumps(name).replace(" ", r"\u0020")
 
 
-def _find_formula(outcome: TaskOutcome) -> str:
+def _read_formula_name(outcome: TaskOutcome) -> str:
     said = outcome.details.get("quality_parts")
     name = said.get("formula") if isinstance(said, dict) else None
     return name if isinstance(name, str) and name in _FORMULAS else ""
 
 
-def _read_parts(outcome: TaskOutcome) -> dict[str, float]:
+def _numeric_score_parts(outcome: TaskOutcome) -> dict[str, float]:
     """The named parts of the score, at most ``_PARTS``; entries that are not numbers are left out."""
     said = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
     for name, part in said.items() if isinstance(said, dict) else ():
-        if isinstance(part, int | float) and abs(part) <= 1 and _is_part(name) and len(parts) < _PARTS:
+        if isinstance(part, int | float) and abs(part) <= 1 and _is_part_name(name) and len(parts) < _PARTS:
             parts[name] = float(part)
     return parts
 
@@ -147,5 +147,5 @@ def _shorten_note(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _is_part(name: str) -> bool:
+def _is_part_name(name: str) -> bool:
     return _PART.fullmatch(name) is not None

@@ -69,7 +69,7 @@ class KnownFact(Contract):
     superseded_by: str = ""
 
     @property
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         """Whether no newer fact contradicts it."""
         return self.superseded_at is None
 

@@ -86,7 +86,7 @@ class LedgerEntry(Contract):
         return self.status is WriteStatus.SENT and self.call.tool_class is ToolClass.CHANGE
 
     @property
-    def doubt(self) -> str:
+    def doubt_id(self) -> str:
         """The id of this write's doubt, which includes the attempt, so that another attempt is another doubt."""
         return f"{self.key}:{self.attempt}"
 
@@ -96,6 +96,6 @@ class LedgerEntry(Contract):
         return f"{self.key}:{self.agent.replies if self.agent else 0}"
 
     @property
-    def resolved(self) -> DoubtResolution | None:
+    def operator_decision(self) -> DoubtResolution | None:
         """The operator's decision on the present attempt; None if there is none."""
-        return next((word for word in self.resolutions if word.doubt == self.doubt), None)
+        return next((word for word in self.resolutions if word.doubt == self.doubt_id), None)

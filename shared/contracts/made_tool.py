@@ -44,12 +44,12 @@ class MadeTool(Contract):
     removed_by: str = ""
 
     @field_serializer("made_at", "removed_at", when_used="unless-none")
-    def _as_text(self, at: datetime) -> str:
+    def _time_as_text(self, at: datetime) -> str:
         """The time as text, since checkpoints hold only JSON values."""
         return at.isoformat()
 
     @property
-    def by(self) -> MadeToolReference:
+    def ref(self) -> MadeToolReference:
         return MadeToolReference(name=self.name, version=self.version, code_sha256=self.code_sha256)
 
     def copy_as_removed(self, at: datetime, by: str) -> "MadeTool":

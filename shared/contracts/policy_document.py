@@ -46,7 +46,7 @@ class WrittenRules(NamedTuple):
     described: tuple[str, ...] = ()
 
 
-def rules_in_text(text: str) -> Json:
+def parse_rules_in_text(text: str) -> Json:
     """The JSON rules in a text, with or without a code fence; None if the text is plain words.
 
     Raises ``BadPolicyDocument`` for invalid JSON, and for rules in the middle of a text.
@@ -73,7 +73,7 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRule
     whole: JsonObject = {"rules": document} if isinstance(document, list) else document
     if not {*_RULES} & {*whole}:
         raise BadPolicyDocument("", 'it has no "rules"')
-    written = sorted_document(whole)
+    written = sort_rules_by_kind(whole)
     try:
         policy = Policy.model_validate({"id": policy_id, **written})
     except ValidationError as error:
@@ -85,7 +85,7 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRule
     return WrittenRules(policy.model_copy(update={"id": policy_id}), unread)
 
 
-def refused_field(document: Json) -> str | None:
+def first_unknown_field(document: Json) -> str | None:
     """The first non-empty field of a policy that no reader knows; None if there is none.
 
     Empty fields are accepted, because a newer sender may know more fields than this reader.
@@ -107,7 +107,7 @@ def _is_descriptive(field: str) -> bool:
     return field.rpartition(".")[2].lower() in _DESCRIBING
 
 
-def sorted_document(document: JsonObject) -> JsonObject:
+def sort_rules_by_kind(document: JsonObject) -> JsonObject:
     """The document in the form that ``Policy`` parses: rules with ``kind`` become tool rules, those with ``type`` text
     rules.
 
@@ -116,10 +116,10 @@ def sorted_document(document: JsonObject) -> JsonObject:
     rules = document.get("rules")
     if not isinstance(rules, list):
         return document
-    sorted_ = {**document, "rules": [rule for rule in rules if _list_name_for(rule) == "rules"]}
+    sorted_ = {**document, "rules": [rule for rule in rules if _rule_list_key(rule) == "rules"]}
     for place, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
-        if found := [rule for rule in rules if _list_name_for(rule) == place]:
-            sorted_[place] = [*_iterate_items(sorted_.pop(camel, None)), *_iterate_items(sorted_.get(place)), *found]
+        if found := [rule for rule in rules if _rule_list_key(rule) == place]:
+            sorted_[place] = [*_items_of_list(sorted_.pop(camel, None)), *_items_of_list(sorted_.get(place)), *found]
     for name in ("default_action", "defaultAction"):
         if name in document and "text_default" not in document and "textDefault" not in document:
             sorted_["text_default"] = sorted_.pop(name)
@@ -128,7 +128,7 @@ def sorted_document(document: JsonObject) -> JsonObject:
 
 def unknown_fields_of(document: JsonObject) -> tuple[str, ...]:
     """The fields of a policy that no reader knows, such as misspelt ones."""
-    written = sorted_document(document)
+    written = sort_rules_by_kind(document)
     found = [*_find_unknown_fields(written, Policy, str(document.get("id", "policy")))]
     for name, shape in _RULES.items():
         rules = written.get(name)
@@ -143,7 +143,7 @@ def _find_unknown_fields(written: JsonObject, shape: type[PolicyContract], where
     return (f"{where}.{name}" for name in written if name not in known)
 
 
-def _list_name_for(rule: Json) -> str:
+def _rule_list_key(rule: Json) -> str:
     return (
         next((place for field, place in _PLACES.items() if field in rule), "rules")
         if isinstance(rule, dict)
@@ -151,5 +151,5 @@ def _list_name_for(rule: Json) -> str:
     )
 
 
-def _iterate_items(value: Json) -> Iterator[Json]:
+def _items_of_list(value: Json) -> Iterator[Json]:
     yield from value if isinstance(value, list) else [] if value is None else [value]

@@ -35,7 +35,7 @@ def _call_as_json(call: CallContext) -> Json:
 
 def _hashed_fields(policy: Policy) -> Json:
     rules: list[Json] = [
-        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_list_marks(rule)] for rule in policy.rules
+        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_list_options(rule)] for rule in policy.rules
     ]
     further = [
         *_tool_rules_as_json(policy),
@@ -49,7 +49,7 @@ def _hashed_fields(policy: Policy) -> Json:
 _identity_text = IdentityCache[Policy, str](lambda policy: dumps(_hashed_fields(policy)), 256)
 
 
-def _list_marks(rule: Rule) -> list[Json]:
+def _list_options(rule: Rule) -> list[Json]:
     approvers: list[Json] = [] if rule.approvers is None else [f"approvers {rule.approvers}"]
     return [*(["report only"] * rule.report_only), *(["if known"] * rule.if_known), *approvers]
 

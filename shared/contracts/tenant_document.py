@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from shared.contracts.base import Contract
 from shared.contracts.credential import parse_reference, why_not_own_secret
 from shared.contracts.policy import Policy
-from shared.contracts.policy_document import sorted_document, unknown_fields_of
+from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_of
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
@@ -40,7 +40,7 @@ def read_record(document: JsonObject) -> TenantRecord:
     """Parse a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
     problems = [*_check_fields(document, TenantRecord, ""), *_check_ids(document), *_check_urls(document)]
     try:
-        record = TenantRecord.model_validate(_sort_policies(document))
+        record = TenantRecord.model_validate(_sort_policy_rules(document))
     except ValidationError as error:
         raise BadRecord([*problems, *_field_problems(error)]) from None
     if problems:
@@ -53,7 +53,7 @@ def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
     invalid.
     """
     found: list[Policy] = []
-    for one in _objects_in(_sort_policies(document), "policies"):
+    for one in _objects_in(_sort_policy_rules(document), "policies"):
         with suppress(ValidationError):  # ``read_record`` names what is wrong with it
             found.append(Policy.model_validate(one))
     return tuple(found)
@@ -80,11 +80,11 @@ def _foreign_notice_secrets(record: TenantRecord, tenant: str) -> Iterator[Field
                 yield FieldProblem(f"notices.{place}.{name}", wall)
 
 
-def _sort_policies(document: JsonObject) -> JsonObject:
+def _sort_policy_rules(document: JsonObject) -> JsonObject:
     policies = document.get("policies")
     if not isinstance(policies, list):
         return document
-    return {**document, "policies": [sorted_document(one) if isinstance(one, dict) else one for one in policies]}
+    return {**document, "policies": [sort_rules_by_kind(one) if isinstance(one, dict) else one for one in policies]}
 
 
 def _field_problems(error: ValidationError) -> Iterator[FieldProblem]:
@@ -152,7 +152,7 @@ def _check_urls(document: JsonObject) -> Iterator[FieldProblem]:
             yield FieldProblem(f"connections.{place}.url", problem)
 
 
-def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
+def with_default_url(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
     """The connections that have a URL, with empty ones set to ``tool_server``.
 
     A tenant without connections gets one, ``default``, to ``tool_server`` if that is set.

@@ -55,13 +55,13 @@ def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
     return CaseOutcome.PARTIAL if quality < _GOOD or state is TaskState.CANCELED else CaseOutcome.SUCCESS
 
 
-def prune_log(log: Sequence[C], now: datetime) -> list[C]:
+def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
     """The log without poor failures, repeated failures, and cases over 72 hours old.
 
     If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
     since = now - _OLD
-    teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _find_instructive(log)
+    teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _drop_uninstructive(log)
     kept = [case for case in teaching if case.at >= since]
     if len(log) - len(kept) <= _MOST_PRUNED * len(log):
         return kept
@@ -81,7 +81,7 @@ def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
     return found
 
 
-def _find_instructive(log: Sequence[C]) -> list[C]:
+def _drop_uninstructive(log: Sequence[C]) -> list[C]:
     """The cases that are neither poor failures nor repeated failures, of any age."""
     return [
         case
@@ -90,7 +90,7 @@ def _find_instructive(log: Sequence[C]) -> list[C]:
     ]
 
 
-_teaching = IdentityCache[tuple[Case, ...], list[Case]](_find_instructive, 64)  # one log comes with several tasks
+_teaching = IdentityCache[tuple[Case, ...], list[Case]](_drop_uninstructive, 64)  # one log comes with several tasks
 
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:
@@ -101,11 +101,11 @@ def _repeated_failures(log: Sequence[Case]) -> list[bool]:
     for own in times:
         for word in own:
             about.setdefault(word, []).append(own)
-    alike = {own: sum(times[other] for other in _find_alike(own, about)) for own in times}
+    alike = {own: sum(times[other] for other in _find_overlapping(own, about)) for own in times}
     return [bool(own) and alike[own] >= _PATTERN for own in words]
 
 
-def _find_alike(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:
+def _find_overlapping(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:
     """The keyword sets that overlap with ``own`` in at least half of their union, including itself."""
     shared = Counter(other for word in own for other in about[word])
     return [other for other, common in shared.items() if common >= _ALIKE * (len(own) + len(other) - common)]

@@ -21,7 +21,7 @@ def is_long(turns: Sequence[SpokenTurn], most: int) -> bool:
     return len(turns) > most or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
 
 
-def concatenate_turns(turns: Sequence[SpokenTurn]) -> str:
+def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
     """A summary of at most 200 words: the first words of each turn, equally many of each.
 
     If there are too many turns for that, only the newest are included. Earlier summaries among the turns come first and

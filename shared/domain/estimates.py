@@ -86,7 +86,7 @@ class TrendPoint(NamedTuple):
     recent: float
 
 
-def read_points(text: str) -> tuple[TrendTotal, ...]:
+def parse_trend(text: str) -> tuple[TrendTotal, ...]:
     """Parses a stored trend, ``n:units:at_ms`` separated by spaces. Raises ``ValueError``."""
     return tuple(_parse_point(part) for part in text.split())
 
@@ -125,7 +125,7 @@ class Trust(StrEnum):
     DRIFT = "drift"
 
 
-def confidence(attempts: int, matches: int) -> float:
+def prediction_confidence(attempts: int, matches: int) -> float:
     """The share of predictions that came true; 0.75 while there are fewer than three."""
     return matches / attempts if attempts >= _FEWEST else _UNKNOWN
 
@@ -142,10 +142,10 @@ def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
         return Trust.DRIFT
     if attempts < _FEWEST:
         return Trust.NONE
-    return Trust.TRUST if confidence(attempts, matches) >= _TRUSTED else Trust.VERIFY
+    return Trust.TRUST if prediction_confidence(attempts, matches) >= _TRUSTED else Trust.VERIFY
 
 
-def count_recent(window: Sequence[bool]) -> tuple[int, int]:
+def count_recent_matches(window: Sequence[bool]) -> tuple[int, int]:
     """How many of the last five predictions came true, and how many of these five exist."""
     last = window[-_LOOKED_AT:]
     return sum(last), len(last)

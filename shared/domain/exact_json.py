@@ -73,15 +73,15 @@ def _read(text: str) -> Json:
 
 
 def _is_too_deep(value: Json) -> bool:
-    level = _find_nested([value])
+    level = _containers([value])
     for _ in range(MAX_DEPTH - 1):
         if not level:
             return False
-        level = [found for item in level for found in _find_nested(item.values() if isinstance(item, dict) else item)]
+        level = [found for item in level for found in _containers(item.values() if isinstance(item, dict) else item)]
     return any(level)
 
 
-def _find_nested(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
+def _containers(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
@@ -201,12 +201,12 @@ def to_i_json(value: Json) -> object:
             return value
         case int() | Decimal():
             number = to_builtins(value)
-            return number if _is_kept(number, value) else dumps(value)
+            return number if _is_exact_as_double(number, value) else dumps(value)
         case _:
             return value
 
 
-def _is_kept(number: object, value: int | Decimal) -> bool:
+def _is_exact_as_double(number: object, value: int | Decimal) -> bool:
     if isinstance(number, int):
         return abs(number) <= _SAFE
     return Decimal(repr(number)) == value

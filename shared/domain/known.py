@@ -33,7 +33,7 @@ class RankedFact(Protocol):
     def quality(self) -> float: ...
 
     @property
-    def holds(self) -> bool: ...
+    def is_current(self) -> bool: ...
 
 
 class Entity(Protocol):
@@ -61,7 +61,7 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
     same.
     """
     wanted, text = frozenset(words), task.lower()
-    scored = [(_score(fact, wanted, text, domain), fact) for fact in facts if fact.holds]
+    scored = [(_score_relevance(fact, wanted, text, domain), fact) for fact in facts if fact.is_current]
     near = sorted((pair for pair in scored if pair[0] >= _LEAST), key=lambda pair: -pair[0])
     return [fact for _, fact in near[:FACTS_SHOWN]]
 
@@ -87,7 +87,7 @@ def _spell_names(entities: Sequence[Entity]) -> list[tuple[str, ...]]:
 _spell = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 64)  # a tenant's come with each task
 
 
-def _score(fact: RankedFact, wanted: frozenset[str], text: str, domain: str) -> float:
+def _score_relevance(fact: RankedFact, wanted: frozenset[str], text: str, domain: str) -> float:
     shared = len(wanted.intersection(fact.keywords)) / max(1, min(len(wanted), len(fact.keywords)))
     named = any(_occurs_in(entity.lower(), text) for entity in fact.entities)
     about = _WORDS * shared + _ENTITIES * named

@@ -14,14 +14,14 @@ class LruCache(OrderedDict[K, V]):
         super().__init__()
         self._most = most
 
-    def use(self, key: K) -> V | None:
+    def look_up(self, key: K) -> V | None:
         """The value, which now counts as used last; None if there is none."""
         if key not in self:
             return None
         self.move_to_end(key)
         return self[key]
 
-    def keep(self, key: K, value: V) -> V:
+    def put(self, key: K, value: V) -> V:
         """Stores the value as used last, and returns it."""
         self[key] = value
         self.move_to_end(key)

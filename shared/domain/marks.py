@@ -104,10 +104,10 @@ def find_secret_values(text: str) -> tuple[Mark, ...]:
     """The protected values in a text, in order and without overlap."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
-    return _marks_of_short(text) if len(text) <= _SHORT else _find_separate_marks(text)
+    return _marks_of_short(text) if len(text) <= _SHORT else _find_marks_without_overlap(text)
 
 
-def _find_separate_marks(text: str) -> tuple[Mark, ...]:
+def _find_marks_without_overlap(text: str) -> tuple[Mark, ...]:
     found: list[Mark] = []
     for mark in sorted(_find_marks(text), key=lambda mark: (mark.start, -mark.end)):
         if not found or mark.start >= found[-1].end:
@@ -116,11 +116,11 @@ def _find_separate_marks(text: str) -> tuple[Mark, ...]:
 
 
 _marks_of_short = lru_cache(maxsize=2_048)(
-    _find_separate_marks
+    _find_marks_without_overlap
 )  # names of tools, states and models come again with each task
 
 
-def marked_values(text: str) -> dict[str, MarkKind]:
+def protected_values(text: str) -> dict[str, MarkKind]:
     """The protected values of a text with their kinds, in the order of their appearance."""
     values: dict[str, MarkKind] = {}
     for mark in find_secret_values(text):

@@ -18,7 +18,7 @@ _QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _SCORE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
@@ -47,7 +47,7 @@ class Metric(NamedTuple):
     """
 
     name: str
-    kind: Kind
+    kind: MetricKind
     shown: MetricScope
     help: str
     labels: tuple[str, ...] = ()
@@ -57,21 +57,21 @@ class Metric(NamedTuple):
     @property
     def series(self) -> tuple[str, ...]:
         """The names of its samples in queries."""
-        if self.kind is not Kind.HISTOGRAM:
+        if self.kind is not MetricKind.HISTOGRAM:
             return (self.name,)
         return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
 
 
 def _gauge(name: str, shown: MetricScope, text: str, *labels: str) -> Metric:
-    return Metric(name, Kind.GAUGE, shown, text, labels)
+    return Metric(name, MetricKind.GAUGE, shown, text, labels)
 
 
 def _counter(name: str, shown: MetricScope, text: str, *labels: str) -> Metric:
-    return Metric(name, Kind.COUNTER, shown, text, labels)
+    return Metric(name, MetricKind.COUNTER, shown, text, labels)
 
 
 def _histogram(name: str, shown: MetricScope, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, shown, text, labels, buckets)
+    return Metric(name, MetricKind.HISTOGRAM, shown, text, labels, buckets)
 
 
 # The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().

@@ -71,25 +71,25 @@ class Target(NamedTuple):
     port: int
 
 
-def reach_entries(written: Collection[str]) -> frozenset[str]:
+def normalize_host_list(written: Collection[str]) -> frozenset[str]:
     """Normalises the entries of an operator's list; raises ``ValueError`` for the first invalid one."""
     return frozenset(_parse_entry(one.strip().lower()) for one in written if one.strip())
 
 
 def tools_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
     """The addresses that a request may name as its tools endpoint, for gateway and executor."""
-    return Reach(listed=reach_entries(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
+    return Reach(listed=normalize_host_list(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
 
 
 def webhook_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
     """The addresses of webhooks: all public ones, and those that the operator lists."""
-    listed = reach_entries(allowed_hosts)
+    listed = normalize_host_list(allowed_hosts)
     return Reach(listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
 
 
 def files_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
     """The addresses that files of messages may be fetched from: all public ones, and those that the operator lists."""
-    listed = reach_entries(allowed_hosts)
+    listed = normalize_host_list(allowed_hosts)
     return Reach(listed=listed, setting="FILES_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
 
 
@@ -97,7 +97,7 @@ def operators_reach(allowed_hosts: Collection[str]) -> Reach:
     """The addresses that a tenant's operators may name in connections: public and private ones, others only if
     listed.
     """
-    return Reach(reach_entries(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
+    return Reach(normalize_host_list(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
 
 
 def check_url(url: str, reach: Reach) -> Target:
@@ -161,7 +161,7 @@ def _is_permitted(address: Address, kind: AddressRange, target: Target, reach: R
     if _is_listed(target, reach):
         return _parse_literal(target.host) is not None or kind in _INSIDE
     if kind is AddressRange.LOOPBACK:
-        return _is_local(target.host, reach)
+        return _is_allowed_loopback(target.host, reach)
     return kind is AddressRange.PUBLIC and reach.public and target.port in WEB_PORTS
 
 
@@ -170,7 +170,7 @@ _INSIDE = (AddressRange.PUBLIC, AddressRange.PRIVATE, AddressRange.SHARED, Addre
 
 def _is_permitted_by_name(target: Target, reach: Reach) -> bool:
     """Whether the host is permitted at this port by its name, whatever its address."""
-    return reach.inside or _is_listed(target, reach) or _is_local(target.host, reach)
+    return reach.inside or _is_listed(target, reach) or _is_allowed_loopback(target.host, reach)
 
 
 def _check_name(target: Target, reach: Reach) -> None:
@@ -189,7 +189,7 @@ def _list_networks(reach: Reach) -> list[Network]:
     return [ip_network(entry) for entry in reach.listed if "/" in entry]
 
 
-def _is_local(host: str, reach: Reach) -> bool:
+def _is_allowed_loopback(host: str, reach: Reach) -> bool:
     if not reach.loopback:
         return False
     literal = _parse_literal(host)
@@ -238,7 +238,7 @@ def _check_host(host: str) -> str:
     """The host, if it can be read in one way only; raises ``Refused``."""
     bare = host.removeprefix("[").removesuffix("]")
     if bare != host or _NUMBER.fullmatch(bare.rpartition(".")[2]):
-        return _plain_address(bare, six=bare != host)
+        return _normalize_address(bare, six=bare != host)
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
         raise Refused(
             OutgoingRule.HOST, "must have a host name of letters, digits and hyphens, without a dot at its end"
@@ -246,7 +246,7 @@ def _check_host(host: str) -> str:
     return host
 
 
-def _plain_address(written: str, *, six: bool) -> str:
+def _normalize_address(written: str, *, six: bool) -> str:
     try:
         address = ip_address(written)
     except ValueError:

@@ -59,7 +59,7 @@ class Score(NamedTuple):
     parts: Mapping[str, float]
 
 
-def quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
+def score_quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
     """The score of a run. A completed task with a JSON-list answer scores 1.0 with any formula."""
     if evidence.exact_match and evidence.state is TaskState.COMPLETED:
         return Score(1.0, formula, {"exact_match": 1.0})

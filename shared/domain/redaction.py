@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import MarkKind, find_secret_values, is_long_enough_to_mark, marked_values
+from shared.domain.marks import MarkKind, find_secret_values, is_long_enough_to_mark, protected_values
 
 T = TypeVar("T")
 NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
@@ -23,7 +23,7 @@ def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
     """The text with a word such as ``[card]`` in place of each protected value, and of the ``known`` values."""
     if not (find_secret_values(text) or known):
         return text
-    found = {value: kind for value, kind in {**marked_values(text), **known}.items() if value in text}
+    found = {value: kind for value, kind in {**protected_values(text), **known}.items() if value in text}
     return literals_pattern(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
 
 
@@ -45,7 +45,7 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
         case bool() | None | float():
             return value
         case int():
-            return redact_text(str(value)) if is_long_enough_to_mark(value) and marked_values(str(value)) else value
+            return redact_text(str(value)) if is_long_enough_to_mark(value) and protected_values(str(value)) else value
         case dict():  # before what has to be asked of a class by its registry
             return _redact_fields(value, known)
         case list():

@@ -9,10 +9,10 @@ def render_sections(sections: Mapping[str, Json]) -> str:
     """Each non-empty section as ``<name>`` ... ``</name>`` with text or canonical JSON. Closing tags inside are
     escaped, so that data cannot end its section.
     """
-    return "\n\n".join(_format(name, value) for name, value in sections.items() if value not in (None, "", [], {}))
+    return "\n\n".join(_to_tag(name, value) for name, value in sections.items() if value not in (None, "", [], {}))
 
 
-def _format(name: str, value: Json) -> str:
+def _to_tag(name: str, value: Json) -> str:
     text = value if isinstance(value, str) else dumps(value)
     defused = text.replace("</", "<\\/")
     return f"<{name}>\n{defused}\n</{name}>"

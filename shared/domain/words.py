@@ -141,7 +141,7 @@ _DECIDERS = {
 }
 
 
-def decider(level: str | None) -> str:
+def who_decides(level: str | None) -> str:
     """Who decides at a level, for a sentence: "a manager", "the CFO", or "an approver" for None."""
     return _DECIDERS.get(level.lower(), f"a {level}") if level else "an approver"
 

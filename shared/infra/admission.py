@@ -15,7 +15,7 @@ from uuid import uuid4
 from redis.asyncio import Redis
 
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.ports.store import StoreUnavailable
 
@@ -39,11 +39,11 @@ class Admission:
         self.waiting, self._counted_at = most, 0.0
         self._one_at_a_time = asyncio.Lock()
 
-    def note_count(self, waiting: int) -> None:
+    def record_waiting(self, waiting: int) -> None:
         self.waiting, self._counted_at = waiting, monotonic()
 
     @asynccontextmanager
-    async def find_limit(self) -> AsyncIterator[int]:
+    async def waiting_limit(self) -> AsyncIterator[int]:
         """Yields the limit for the accepting script: a number, ``UNLIMITED`` or ``FULL``.
 
         The message must be stored inside the context, because on a cluster the place in the queue is kept only that
@@ -63,27 +63,27 @@ class Admission:
                     yield FULL
                     return
                 name = uuid4().hex
-                yield UNLIMITED if await self._may_wait(self._redis, name, came + _WAIT_SECONDS) else FULL
-                await self._leave_queue(name)  # not where it is unknown what was stored
+                yield UNLIMITED if await self._wait_for_place(self._redis, name, came + _WAIT_SECONDS) else FULL
+                await self._free_place(name)  # not where it is unknown what was stored
 
-    async def _may_wait(self, cluster: ClusterRedis, name: str, until: float) -> bool:
+    async def _wait_for_place(self, cluster: ClusterRedis, name: str, until: float) -> bool:
         while True:
             place = await self._scripts.run("take_place", [keys.ADMITTING], [name, _PLACE_MS])
             ahead, now_ms = cast("tuple[int, str]", place)
-            self.note_count(await _count_waiting(cluster, int(now_ms)))
+            self.record_waiting(await _count_waiting(cluster, int(now_ms)))
             if self.waiting + ahead < self._most:
                 return True
             if self.waiting >= self._most or monotonic() > until:
                 return False
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _leave_queue(self, name: str) -> None:
+    async def _free_place(self, name: str) -> None:
         with suppress(StoreUnavailable):  # the message is stored or refused, and the place ends by itself
-            await self._scripts.command("ZREM", keys.ADMITTING, name)
+            await self._scripts.execute("ZREM", keys.ADMITTING, name)
 
 
 async def _count_waiting(cluster: ClusterRedis, now_ms: int) -> int:
-    async with answering(), cluster.pipeline(transaction=False) as pipe:
+    async with bounded_redis_calls(), cluster.pipeline(transaction=False) as pipe:
         for partition in keys.all_partitions():
             pipe.zcount(partition.waiting, "-inf", now_ms + _AHEAD_MS)
         return sum(map(int, await pipe.execute()))

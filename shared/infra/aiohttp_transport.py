@@ -64,7 +64,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         session = self._session = self._session or self._open_session()
         for _ in range(2):  # so that the loop hears of kept connections which their servers have ended
             await asyncio.sleep(0)
-        with _httpx2_errors(request):
+        with _raise_httpx2_errors(request):
             if self._guard is not None:
                 self._guard.check(str(request.url))
             async with asyncio.timeout(_sum_if_all_known(pool, connect, write, read)):
@@ -121,7 +121,7 @@ class _AnswerStream(httpx2.AsyncByteStream):
 
     @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _httpx2_errors(self._request):
+        with _raise_httpx2_errors(self._request):
             async for part in self._response.content.iter_any():
                 yield part
 
@@ -138,7 +138,7 @@ class _GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._guard.addresses(Target(_SCHEME, host, port))
+        found = await self._guard.permitted_addresses(Target(_SCHEME, host, port))
         return [
             ResolveResult(
                 hostname=host,
@@ -157,7 +157,7 @@ class _GuardedResolver(AbstractResolver):
 
 
 @contextmanager
-def _httpx2_errors(request: httpx2.Request) -> Iterator[None]:
+def _raise_httpx2_errors(request: httpx2.Request) -> Iterator[None]:
     try:
         yield
     except Refused as refused:

@@ -60,7 +60,7 @@ class InvalidModelRequest(ModelUnavailable):
         self.said = said
 
 
-def status_failure(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
+def status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
     """The error for a response that is not 2xx. Its message is ours; the endpoint's own is logged."""
     said, status = _error_message(body), answer.status
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
@@ -79,11 +79,11 @@ def status_failure(model: str, answer: aiohttp.ClientResponse, body: bytes) -> M
     return InvalidModelRequest(why, said) if status in _INVALID else ModelUnavailable(why)
 
 
-def connection_failure(error: BaseException) -> EndpointUnreached:
+def connection_error(error: BaseException) -> EndpointUnreached:
     return EndpointUnreached(f"the model endpoint could not be reached: {str(error)[:200] or type(error).__name__}")
 
 
-def both_failed(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
+def both_failed_error(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
     """The error if a model and its fallback have failed; ``ModelAway`` if one of them may be back soon."""
     message = f"{first}; its fallback: {second}"
     busy = [failure for failure in (first, second) if isinstance(failure, ModelBusy)]
@@ -226,10 +226,10 @@ class AnthropicModel(Model):
         try:
             return await self._ask(other, request)
         except (ModelAbsent, ModelBusy) as second:
-            raise both_failed(first, second) from second
+            raise both_failed_error(first, second) from second
 
     async def _ask(self, model: str, request: ModelRequest) -> ModelReply:
-        self._note_on_span(model, request)
+        self._annotate_span(model, request)
         for attempt in range(self._limits.retries):
             try:
                 return await self._ask_once(model, request)
@@ -268,9 +268,9 @@ class AnthropicModel(Model):
         except TimeoutError as error:
             raise ModelAway(f"the model {model} did not answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise connection_failure(error) from error
+            raise connection_error(error) from error
         if answer.status // 100 != 2:
-            raise status_failure(model, answer, said)
+            raise status_error(model, answer, said)
         return said.decode(errors="replace")
 
     def _open_session(self) -> aiohttp.ClientSession:
@@ -283,11 +283,12 @@ class AnthropicModel(Model):
             timeout=aiohttp.ClientTimeout(connect=seconds, sock_connect=connect, sock_read=seconds),
         )
 
-    def _note_on_span(self, model: str, request: ModelRequest) -> None:
+    def _annotate_span(self, model: str, request: ModelRequest) -> None:
         span = self._tracer.current_span()
         if span.is_recording:
             span.rename(names.CHAT.format(model=model))
-            span.note({names.REQUEST_MODEL: model, names.MAX_TOKENS: request.max_tokens, names.PROVIDER: "anthropic"})
+            span.annotate({names.REQUEST_MODEL: model, names.PROVIDER: "anthropic"})
+            span.annotate({names.MAX_TOKENS: request.max_tokens})
 
     def _build_headers(self) -> dict[str, str]:
         if not self._shown:

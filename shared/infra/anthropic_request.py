@@ -304,20 +304,20 @@ def _raw_blocks(text: str) -> Sequence[str]:
     """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object."""
     at, blocks = text.index("{") + 1, []
     while True:
-        name, at = _scan(text, _text_after(text, at))
-        at = _text_after(text, at)
+        name, at = _scan(text, _skip_separators(text, at))
+        at = _skip_separators(text, at)
         if name == "content":
             break
         _, at = _scan(text, at)
-    at = _text_after(text, at + 1)
+    at = _skip_separators(text, at + 1)
     while text[at] != "]":
         _, end = _scan(text, at)
         blocks.append(text[at:end])
-        at = _text_after(text, end)
+        at = _skip_separators(text, end)
     return blocks
 
 
-def _text_after(text: str, at: int) -> int:
+def _skip_separators(text: str, at: int) -> int:
     between = _BETWEEN.match(text, at)
     return between.end() if between else at
 

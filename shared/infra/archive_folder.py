@@ -18,11 +18,11 @@ _SUFFIX = ".task"
 _HASHED = re.compile(r"~[0-9a-f]{64}")
 
 
-def tenant_name(tenant: str) -> str:
+def tenant_folder_name(tenant: str) -> str:
     return f"tenant={_shorten(tenant)}"
 
 
-def task_name(task_id: str) -> str:
+def task_file_name(task_id: str) -> str:
     return (task_id if _HASHED.fullmatch(task_id) else _shorten(task_id)) + _SUFFIX
 
 
@@ -54,13 +54,13 @@ class FolderArchive(Archive):
         return await asyncio.to_thread(self._get, self._find_path(tenant, task_id))
 
     async def list(self, tenant: str) -> tuple[str, ...]:
-        return await asyncio.to_thread(self._list, self._folder / tenant_name(tenant))
+        return await asyncio.to_thread(self._list, self._folder / tenant_folder_name(tenant))
 
     async def delete(self, tenant: str, task_id: str) -> bool:
         return await asyncio.to_thread(self._delete, self._find_path(tenant, task_id))
 
     def _find_path(self, tenant: str, task_id: str) -> Path:
-        return self._folder / tenant_name(tenant) / task_name(task_id)
+        return self._folder / tenant_folder_name(tenant) / task_file_name(task_id)
 
     def _put(self, path: Path, content: bytes) -> None:
         beside = path.with_name(f"{uuid4().hex}.part")

@@ -106,7 +106,7 @@ class ArchiveSettings(Settings):
         return EncryptedArchive(_open_plain(address), read_keys(self.archive_key)) if self.archive_url else None
 
 
-def new_key() -> str:
+def generate_key() -> str:
     return Fernet.generate_key().decode()
 
 
@@ -135,7 +135,7 @@ def folder_url(folder: Path) -> str:
     return (folder.resolve() / "archive").as_uri()
 
 
-def key_of(folder: Path, use: Literal["archive", "webhook", "assessment"] = "archive") -> str:
+def get_or_create_key(folder: Path, use: Literal["archive", "webhook", "assessment"] = "archive") -> str:
     """A key of the local stack in ``folder``, created if it does not exist. Concurrent callers get the same key.
 
     ``use``: it encrypts the archive, signs webhooks, or encrypts the access keys of assessed worlds.
@@ -149,7 +149,7 @@ def key_of(folder: Path, use: Literal["archive", "webhook", "assessment"] = "arc
 def _make_key(path: Path) -> None:
     """Creates a key file that only its owner can read, atomically; an existing file is not replaced."""
     beside = path.with_name(f"{path.name}.{uuid4().hex}")
-    write_synced(beside, new_key().encode())
+    write_synced(beside, generate_key().encode())
     try:
         path.hardlink_to(beside)
     except FileExistsError:

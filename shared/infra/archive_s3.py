@@ -8,7 +8,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared.infra.archive_folder import task_id_of, task_name, tenant_name
+from shared.infra.archive_folder import task_file_name, task_id_of, tenant_folder_name
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 _MISSING = ("NoSuchKey", "404")
@@ -34,7 +34,7 @@ class S3Archive(Archive):
         return await _call_or_miss(read)
 
     async def list(self, tenant: str) -> tuple[str, ...]:
-        stem = f"{self._prefix}{tenant_name(tenant)}/"
+        stem = f"{self._prefix}{tenant_folder_name(tenant)}/"
 
         def read() -> list[str]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=stem)
@@ -51,7 +51,7 @@ class S3Archive(Archive):
         return True
 
     def _object_address(self, tenant: str, task_id: str) -> dict[str, str]:
-        return {"Bucket": self._bucket, "Key": f"{self._prefix}{tenant_name(tenant)}/{task_name(task_id)}"}
+        return {"Bucket": self._bucket, "Key": f"{self._prefix}{tenant_folder_name(tenant)}/{task_file_name(task_id)}"}
 
 
 async def _call_bucket(call: Callable[[], T]) -> T:

@@ -54,7 +54,7 @@ class BoundedHttp(HttpToolsProtocol):
     @override
     def on_headers_complete(self) -> None:
         self._in_head, self._head_bytes = False, 0
-        self._forget_deadline()
+        self._cancel_deadline()
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:  # a connection that becomes a websocket has no answer
@@ -62,12 +62,12 @@ class BoundedHttp(HttpToolsProtocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget_deadline()
+        self._cancel_deadline()
         if self._silence is not None:
             self._silence.cancel()
         super().connection_lost(exc)
 
-    def _forget_deadline(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -77,7 +77,7 @@ class BoundedHttp(HttpToolsProtocol):
 
         If an earlier request is still being answered, only closes it.
         """
-        self._forget_deadline()
+        self._cancel_deadline()
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete:

@@ -59,14 +59,14 @@ class _TimedRequest:
     async def run(self, app: ASGIApp, receive: Receive, send: Send) -> None:
         self._counts.count_open(1)
         try:
-            await app(self._scope, receive, self._noting_send(send))
+            await app(self._scope, receive, self._timing_send(send))
         finally:
             self._counts.count_open(-1)
             if self._streams:
                 self._meter.add(names.HTTP_STREAMS, -1)
             self._count()
 
-    def _noting_send(self, send: Send) -> Callable[[Message], Awaitable[None]]:
+    def _timing_send(self, send: Send) -> Callable[[Message], Awaitable[None]]:
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._status = int(message["status"])
@@ -141,7 +141,7 @@ class LoggedApp:
         request_id, began, status = _request_id(scope), perf_counter(), [500]
         bound = _REQUEST.set(request_id)
         try:
-            await self._app(scope, receive, _marking_send(send, request_id, status))
+            await self._app(scope, receive, _send_with_request_id(send, request_id, status))
         finally:
             if status[0] >= 500 or self._tells_all:
                 say = log.warning if status[0] >= 500 else log.debug
@@ -151,7 +151,7 @@ class LoggedApp:
         return None
 
 
-def _marking_send(send: Send, request_id: str, status: list[int]) -> Callable[[Message], Awaitable[None]]:
+def _send_with_request_id(send: Send, request_id: str, status: list[int]) -> Callable[[Message], Awaitable[None]]:
     async def marking(message: Message) -> None:
         if message["type"] == "http.response.start":
             status[0] = int(message["status"])

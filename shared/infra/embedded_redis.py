@@ -97,7 +97,7 @@ class EmbeddedRedis:
         return self._process.poll() if self._process else None
 
     @property
-    def log(self) -> Path:
+    def log_path(self) -> Path:
         return self._directory / "redis.log"
 
     def __enter__(self) -> Self:
@@ -118,8 +118,8 @@ class EmbeddedRedis:
         """Start the server without waiting for its answer. Raises ``NoRedisServer`` if the folder is in use."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._directory.chmod(_OWNERS_FOLDER)  # files of an older version, too, which others could read
-        self.log.touch(_OWNERS_FILE)
-        with self._lock() as lock, self.log.open("ab") as log:
+        self.log_path.touch(_OWNERS_FILE)
+        with self._lock() as lock, self.log_path.open("ab") as log:
             self._socket.unlink(missing_ok=True)
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
                 [server_program(), *self._list_flags()],
@@ -145,7 +145,7 @@ class EmbeddedRedis:
         if self._process is None:
             return
         if self._durable:
-            self._note_stopped()
+            self._mark_stopped_on_purpose()
         self._process.terminate()
         try:
             self._process.wait(_STOP_SECONDS)
@@ -154,7 +154,7 @@ class EmbeddedRedis:
             self._process.wait()
         self._process = None
 
-    def _note_stopped(self) -> None:
+    def _mark_stopped_on_purpose(self) -> None:
         """Notes in the data that the server was stopped on purpose, so that its next start does not count as after a
         crash.
         """
@@ -204,5 +204,5 @@ class EmbeddedRedis:
             return False
 
     def _log_tail(self) -> str:
-        lines = self.log.read_text(errors="replace").strip().splitlines()
+        lines = self.log_path.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.stored_tasks import read_events
-from shared.infra.story import EventRow, place_of, read_event_page
+from shared.infra.story import EventRow, parse_stream_id, read_event_page
 from shared.ports.tasks import EventsLost
 
 PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
@@ -51,7 +51,7 @@ class Feed:
     async def open(self) -> None:
         async with self._lock:
             if not self._listens:
-                await self._stack.enter_async_context(self._live.listening(self._stream, self._take_message))
+                await self._stack.enter_async_context(self._live.call_on_message(self._stream, self._handle_message))
                 self._listens = True
 
     async def close(self) -> None:
@@ -71,13 +71,13 @@ class Feed:
             if reads == self._reads:  # else somebody has read on meanwhile
                 await bell.wait()
 
-    def _take_message(self, message: str | None) -> None:
+    def _handle_message(self, message: str | None) -> None:
         rows = _parse_message(message) if message else None
         if rows is None or self._is_behind or not self._until or self._lock.locked():
             self._is_behind = True
         else:
             for row in rows:
-                if row.place > place_of(self._until):
+                if row.position > parse_stream_id(self._until):
                     self._append(row)
         self._wake_readers()
 
@@ -124,10 +124,10 @@ class Feed:
 
     def _rows_after(self, stream_id: str) -> list[EventRow] | None:
         """The events after that id; None if the oldest of them are no longer in memory."""
-        place = place_of(stream_id)
-        if place < place_of(self._since):
+        place = parse_stream_id(stream_id)
+        if place < parse_stream_id(self._since):
             return None
-        return [row for row in self._rows if row.place > place]
+        return [row for row in self._rows if row.position > place]
 
 
 class Feeds:
@@ -157,6 +157,6 @@ class Feeds:
         Raises ``EventsLost`` if events after it were dropped, but not for the start.
         """
         story = await read_event_page(self._scripts, stream, after=after, most=PAGE)
-        if story.oldest and not story.whole and _START < place_of(after) < place_of(story.oldest):
+        if story.oldest and not story.whole and _START < parse_stream_id(after) < parse_stream_id(story.oldest):
             raise EventsLost(after)
         return story.rows

@@ -19,7 +19,7 @@ CONNECT_SECONDS = 5.0
 LOOKUPS = 64  # at once: whoever names hosts that nobody answers for holds up no other's, and nothing else in a thread
 
 
-def addresses_of(host: str, port: int) -> Sequence[str]:
+def resolve_addresses(host: str, port: int) -> Sequence[str]:
     """The host's addresses from the system's resolver, which may take half a minute; raises ``OSError``."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -28,7 +28,7 @@ def addresses_of(host: str, port: int) -> Sequence[str]:
 class ThreadedResolver:
     """Resolves names in its own threads. A look-up that the caller abandoned runs on until the system gives up."""
 
-    def __init__(self, look_up: LookUp = addresses_of) -> None:
+    def __init__(self, look_up: LookUp = resolve_addresses) -> None:
         self._look_up, self._threads = look_up, ThreadPoolExecutor(LOOKUPS, "lookup")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
@@ -59,7 +59,7 @@ class Guard:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (CONNECT_SECONDS if seconds is None else seconds)
         async with asyncio.timeout_at(deadline):
-            *others, last = await self.addresses(target)
+            *others, last = await self.permitted_addresses(target)
             for count, address in enumerate(others):
                 try:
                     return await connect(address, (deadline - loop.time()) / (len(others) - count + 1))
@@ -67,7 +67,7 @@ class Guard:
                     continue
             return await connect(last, deadline - loop.time())
 
-    async def addresses(self, target: Target) -> Sequence[str]:
+    async def permitted_addresses(self, target: Target) -> Sequence[str]:
         """The host's addresses, IPv4 first. Raises ``Refused`` if there are none, or one of them is not permitted."""
         check_target(target, self.reach)
         found = await self._resolve(target)

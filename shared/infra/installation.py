@@ -8,8 +8,8 @@ from redis.asyncio import Redis
 
 from shared.domain import metric_names as names
 from shared.infra import keys
-from shared.infra.lua import Argument, Call, Reply, Scripts, answering
-from shared.infra.metrics import Metrics, Reading
+from shared.infra.lua import Argument, Call, Reply, Scripts, bounded_redis_calls
+from shared.infra.metrics import GaugeReading, Metrics
 from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
@@ -38,7 +38,7 @@ class InstallationGauges(NamedTuple):
     in_doubt: int = 0
 
 
-class InstallationReading(Reading):
+class InstallationReading(GaugeReading):
     """Sets the installation's gauges at a scrape. ``OLDEST_WAITING`` is of the first 10 sessions of each partition
     only.
     """
@@ -48,21 +48,21 @@ class InstallationReading(Reading):
         self._scripts = Scripts(redis, patience=0)
         self._calls = [_build_gauge_call(one) for one in keys.all_partitions()]
 
-    async def fill(self, metrics: Metrics) -> None:
+    async def set_gauges(self, metrics: Metrics) -> None:
         try:
-            async with answering(_SECONDS):
+            async with bounded_redis_calls(_SECONDS):
                 began = perf_counter()
                 await self._redis.ping()
-                metrics.put(names.STORE_ROUND_TRIP, perf_counter() - began)
+                metrics.set_gauge(names.STORE_ROUND_TRIP, perf_counter() - began)
                 standing = await self.read_gauges()
                 learners = await self._count_learners()
         except StoreUnavailable:
-            metrics.put(names.STORE_UP, 0)
+            metrics.set_gauge(names.STORE_UP, 0)
             for metric in (*_READ, names.STORE_ROUND_TRIP):
                 metrics.clear(metric)
             return
-        metrics.put(names.STORE_UP, 1)
-        metrics.put(names.LEARNERS_ALIVE, learners)
+        metrics.set_gauge(names.STORE_UP, 1)
+        metrics.set_gauge(names.LEARNERS_ALIVE, learners)
         _put_gauges(metrics, standing)
 
     async def read_gauges(self) -> InstallationGauges:
@@ -76,7 +76,7 @@ class InstallationReading(Reading):
 
     async def _count_learners(self) -> int:
         since = int(time() * 1000) - _LIVES_MS
-        return int(cast(int, await self._scripts.command("ZCOUNT", keys.LEARNERS, since, "+inf")))
+        return int(cast(int, await self._scripts.execute("ZCOUNT", keys.LEARNERS, since, "+inf")))
 
 
 def _build_gauge_call(one: keys.PartitionKeys) -> Call:
@@ -91,9 +91,9 @@ def _read_row(reply: Reply) -> InstallationGauges:
 
 def _put_gauges(metrics: Metrics, now: InstallationGauges) -> None:
     for metric, value in _GAUGES.items():
-        metrics.put(metric, value(now))
-    metrics.put(names.DEAD_LETTERS, now.dead_outcomes, kind="outcome")
-    metrics.put(names.DEAD_LETTERS, now.dead_turns, kind="turn")
+        metrics.set_gauge(metric, value(now))
+    metrics.set_gauge(names.DEAD_LETTERS, now.dead_outcomes, kind="outcome")
+    metrics.set_gauge(names.DEAD_LETTERS, now.dead_turns, kind="turn")
 
 
 _GAUGES: Mapping[names.Metric, Callable[[InstallationGauges], float]] = {

@@ -38,7 +38,7 @@ class StoredStep(NamedTuple):
         return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
 
 
-def text_name(text: str) -> str:
+def name_text(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:_NAME_CHARACTERS]
 
 

@@ -164,7 +164,7 @@ def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> 
     return "\n".join((*stems, _quote(task_id), str(TASK_RETENTION_SECONDS)))
 
 
-def listed_record(partition: int, tenant: str, member: str) -> str:
+def listed_record_key(partition: int, tenant: str, member: str) -> str:
     """The record key of a task in a partition's list. Members of older releases also name tenant and session."""
     return f"{_tag(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
 
@@ -222,12 +222,12 @@ def unpack_accuracy_field(field: str) -> tuple[str, str]:
 QUALITY_TREND = "quality"
 
 
-def arm_trend(process_type: str, strategy: str) -> str:
+def trend_field(process_type: str, strategy: str) -> str:
     """The hash field of an arm's trend."""
     return f"arm:{_quote(process_type)}:{_quote(strategy)}"
 
 
-def unpack_arm_trend(field: str) -> tuple[str, str] | None:
+def unpack_trend_field(field: str) -> tuple[str, str] | None:
     """Process type and strategy in a trend's field; None for other trends."""
     kind, *names = map(unquote, field.split(":"))
     return (names[0], names[1]) if kind == "arm" and len(names) == 2 else None
@@ -281,19 +281,19 @@ def approval_key(partition: int, tenant: str, approval_id: str) -> str:
     return f"{_tag(partition)}:approval:{_quote(tenant)}:{_quote(approval_id)}"
 
 
-def _own_slot(kind: str) -> Callable[[str], str]:
+def _make_own_slot_key(kind: str) -> Callable[[str], str]:
     """Returns a function that builds keys of this kind, each in a slot of its own."""
     return lambda text: f"pa:{kind}:{_quote(text)}"
 
 
-api_key = _own_slot("key")  # the record of an API key: who sends one names no tenant
-api_keys_of = _own_slot("keys")
-rpc_queue_key = _own_slot("errands")
-rpc_reply_key = _own_slot("errand")
-failing_key = _own_slot("failing")
-console_key = _own_slot("console")
-console_refused_key = _own_slot("console_refused")
-tenant_record_key = _own_slot("tenant_record")
+api_key = _make_own_slot_key("key")  # the record of an API key: who sends one names no tenant
+api_keys_of = _make_own_slot_key("keys")
+rpc_queue_key = _make_own_slot_key("errands")
+rpc_reply_key = _make_own_slot_key("errand")
+failing_key = _make_own_slot_key("failing")
+console_key = _make_own_slot_key("console")
+console_refused_key = _make_own_slot_key("console_refused")
+tenant_record_key = _make_own_slot_key("tenant_record")
 
 
 class RateKeys(NamedTuple):
@@ -356,7 +356,7 @@ def translated_key(tenant: str, key: str) -> str:
     return f"pa:translated:{_quote(tenant)}:{_quote(key)}"
 
 
-class Member(NamedTuple):
+class SessionMember(NamedTuple):
     """A session, as a member of a partition's sets."""
 
     tenant: str

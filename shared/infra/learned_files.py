@@ -13,7 +13,7 @@ from shared.contracts.knowledge import CaseEntry
 from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import Arm
 from shared.infra import keys
-from shared.infra.lua import answering
+from shared.infra.lua import bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 5.0
@@ -23,13 +23,13 @@ Key = TypeVar("Key")
 log = structlog.get_logger()
 
 
-async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, JsonValue]:
+async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, JsonValue]:
     """The content of each of the tenant's learning files.
 
     Unreadable entries are left out. Raises ``StoreUnavailable``.
     """
     names = keys.learned_keys(tenant)
-    async with answering(_SECONDS), redis.pipeline(transaction=False) as pipe:
+    async with bounded_redis_calls(_SECONDS), redis.pipeline(transaction=False) as pipe:
         pipe.lrange(names.cases, 0, -1)
         pipe.lrange(names.knowledge, 0, -1)
         for name in (names.arms, names.trends, names.counts, names.days, names.accuracy, names.entities):
@@ -47,7 +47,7 @@ async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, Json
                 "facts": [_drop_version_and_rename(fact, "text", "fact") for fact in map(_read_object, facts) if fact]
             },
             LearningFile.SYNTHESIZED: {
-                name: _show_process(_read_object(row)) for name, row in sorted(processes.items())
+                name: _process_as_json(_read_object(row)) for name, row in sorted(processes.items())
             },
             LearningFile.ENTITIES: _read_entities(entities, links),
             LearningFile.STATISTICS: _read_statistics(counts, days, trends, accuracy),
@@ -98,12 +98,12 @@ def read_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
 
 def _read_bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
     return {
-        kind: {name: _show_arm(arm, trends.get(keys.arm_trend(kind, name), "")) for name, arm in sorted(own.items())}
+        kind: {name: _arm_json(arm, trends.get(keys.trend_field(kind, name), "")) for name, arm in sorted(own.items())}
         for kind, own in sorted(read_arms(arms).items())
     }
 
 
-def _show_arm(arm: Arm, trend: str) -> JsonValue:
+def _arm_json(arm: Arm, trend: str) -> JsonValue:
     return {"n": arm.n, "q": round(arm.mean_reward, 6), "units": arm.units, **({"trend": trend} if trend else {})}
 
 
@@ -129,7 +129,7 @@ def _read_statistics(
     }
 
 
-def _show_process(template: dict[str, JsonValue]) -> JsonValue:
+def _process_as_json(template: dict[str, JsonValue]) -> JsonValue:
     """A synthesized process with the field names of a seed file, and the whole template in addition."""
     states = template.get("states")
     gated = isinstance(states, list) and "APPROVAL_GATE" in states

@@ -53,18 +53,18 @@ class ChannelListener:
         await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
 
     @asynccontextmanager
-    async def listen(self, channel: str) -> AsyncIterator[asyncio.Event]:
+    async def open_news_event(self, channel: str) -> AsyncIterator[asyncio.Event]:
         """Yields an event that is set whenever something is published. Clear it before you look for what is new."""
         news = asyncio.Event()
 
         def notice(_: str | None) -> None:
             news.set()
 
-        async with self.listening(channel, notice):
+        async with self.call_on_message(channel, notice):
             yield news
 
     @asynccontextmanager
-    async def listening(self, channel: str, hear: Hear) -> AsyncIterator[None]:
+    async def call_on_message(self, channel: str, hear: Hear) -> AsyncIterator[None]:
         """While the context lasts, calls ``hear`` with each message on the channel, or None if some may have been
         missed.
         """
@@ -73,7 +73,7 @@ class ChannelListener:
             await self._subscribe(channel)
             yield
         finally:
-            await self._leave(channel, hear)
+            await self._remove_listener(channel, hear)
 
     async def _subscribe(self, channel: str) -> None:
         """Subscribe to the channel, and return when the server has confirmed it."""
@@ -91,7 +91,7 @@ class ChannelListener:
                 await self._send("SUBSCRIBE", channel)
             return confirmed
 
-    async def _leave(self, channel: str, hear: Hear) -> None:
+    async def _remove_listener(self, channel: str, hear: Hear) -> None:
         async with self._turn:
             self._listeners[channel].discard(hear)
             if not self._listeners[channel]:
@@ -111,7 +111,7 @@ class ChannelListener:
         while True:
             try:
                 await self._connect()
-                await self._read()
+                await self._pass_messages_on()
             except (RedisError, OSError) as error:
                 log.warning("live_connection_lost", error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
@@ -123,7 +123,7 @@ class ChannelListener:
             self._pubsub = self._redis.pubsub()
             await self._pubsub.subscribe(LIVE_CHANNEL, *self._listeners)
 
-    async def _read(self) -> None:
+    async def _pass_messages_on(self) -> None:
         """Passes messages on until the connection is lost, or a silent server does not answer a ping."""
         asked = False
         while True:

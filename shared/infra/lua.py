@@ -188,9 +188,9 @@ class Scripts:
         async def evaluate(again: bool) -> Reply:
             text = script_source(name, again=again)
             try:
-                return cast(Reply, await self._execute("EVALSHA", digest_of(text), *parts))
+                return cast(Reply, await self._send_words("EVALSHA", digest_of(text), *parts))
             except NoScriptError:  # the server was restarted, or its scripts were flushed
-                return cast(Reply, await self._execute("EVAL", text, *parts))
+                return cast(Reply, await self._send_words("EVAL", text, *parts))
 
         return await self._retry(evaluate)
 
@@ -202,9 +202,9 @@ class Scripts:
 
         async def evaluate(again: bool) -> tuple[Reply, bool]:
             text = script_source(name, again=again)
-            reply, had = await self._execute_and_wait(["EVALSHA", digest_of(text), *parts], replicas)
+            reply, had = await self._send_and_wait(["EVALSHA", digest_of(text), *parts], replicas)
             if isinstance(reply, NoScriptError):
-                reply, had = await self._execute_and_wait(["EVAL", text, *parts], replicas)
+                reply, had = await self._send_and_wait(["EVAL", text, *parts], replicas)
             if isinstance(reply, ResponseError):
                 raise reply
             return reply, isinstance(had, int) and had >= replicas
@@ -227,29 +227,29 @@ class Scripts:
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
             texts = {name: script_source(name, again=again) for name, _ in rows}
-            replies = await self._execute_all([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
+            replies = await self._send_rows([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
             missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
             words: list[list[Argument]] = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in missed]
-            mended = await self._execute_all(words) if missed else []
+            mended = await self._send_rows(words) if missed else []
             for place, reply in zip(missed, mended, strict=True):
                 replies[place] = reply
             return replies
 
         return await self._retry(evaluate) if rows else []
 
-    async def command(self, *words: Argument) -> object:
+    async def execute(self, *words: Argument) -> object:
         """The reply to one plain command, which must be safe to repeat. Raises ``StoreUnavailable``."""
 
         async def execute(_: bool) -> object:
-            return await self._execute(*words)
+            return await self._send_words(*words)
 
         return await self._retry(execute)
 
-    async def commands(self, *rows: Words) -> list[object]:
+    async def execute_many(self, *rows: Words) -> list[object]:
         """The replies to plain commands sent in one round trip, which must be safe to repeat."""
 
         async def execute(_: bool) -> list[object]:
-            replies = await self._execute_all(rows)
+            replies = await self._send_rows(rows)
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
@@ -257,16 +257,16 @@ class Scripts:
 
         return await self._retry(execute)
 
-    async def _execute(self, *words: Argument) -> object:
+    async def _send_words(self, *words: Argument) -> object:
         (reply,) = await self._trip.execute(self._redis, [words])
         if isinstance(reply, Exception):
             raise reply
         return reply
 
-    async def _execute_all(self, rows: Sequence[Words]) -> "list[Reply | ResponseError]":
+    async def _send_rows(self, rows: Sequence[Words]) -> "list[Reply | ResponseError]":
         return cast("list[Reply | ResponseError]", await self._trip.execute(self._redis, rows))
 
-    async def _execute_and_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
+    async def _send_and_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
         rows: list[Words] = [words, ["WAIT", replicas, CONFIRM_MS]]
         async with asyncio.timeout(ANSWER_SECONDS):
             return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
@@ -294,7 +294,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 @asynccontextmanager
-async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
+async def bounded_redis_calls(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
     """Limits the Redis commands inside to ``seconds``, and turns their errors into ``StoreUnavailable``.
 
     redis-py's own ``socket_timeout`` is not used: it calls ``asyncio.wait_for``, which before Python 3.12 can swallow a

@@ -16,12 +16,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from typing_extensions import override
 
-from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER, Kind, Metric
+from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER, Metric, MetricKind
 from shared.domain.version import VERSION
 from shared.ports.meter import Meter
 
 _Collector: TypeAlias = Counter | Gauge | Histogram
-_KINDS: Mapping[Kind, type[Counter | Gauge]] = {Kind.COUNTER: Counter, Kind.GAUGE: Gauge}
+_KINDS: Mapping[MetricKind, type[Counter | Gauge]] = {MetricKind.COUNTER: Counter, MetricKind.GAUGE: Gauge}
 
 
 class Metrics(Meter):
@@ -38,7 +38,7 @@ class Metrics(Meter):
         for metric in METRICS:
             for values in metric.begins_with:
                 self._find_series(metric, dict(zip(metric.labels, values, strict=True)))
-        self.put(BUILD, 1, version=VERSION, service=service)
+        self.set_gauge(BUILD, 1, version=VERSION, service=service)
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
         found = self._find_series(metric, labels)
@@ -50,7 +50,7 @@ class Metrics(Meter):
         if type(found) is Histogram:
             found.observe(value)
 
-    def put(self, metric: Metric, value: float, **labels: str) -> None:
+    def set_gauge(self, metric: Metric, value: float, **labels: str) -> None:
         found = self._find_series(metric, labels)
         if type(found) is Gauge:
             found.set(value)
@@ -96,7 +96,7 @@ def _ignore_value(_: float) -> None:
 
 
 def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:
-    if metric.kind is Kind.HISTOGRAM:
+    if metric.kind is MetricKind.HISTOGRAM:
         return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry)
     return _KINDS[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
 
@@ -107,15 +107,15 @@ _SECONDS = 3.0  # for all that is read: less than a scrape's time-out
 log = structlog.get_logger()
 
 
-class Reading(Protocol):
-    async def fill(self, metrics: Metrics) -> None:
+class GaugeReading(Protocol):
+    async def set_gauges(self, metrics: Metrics) -> None:
         """Sets the gauges to their present values; clears those that cannot be read."""
 
 
 class MetricsPage:
     """Answers scrapes after reading the gauges. Only one scrape reads at a time."""
 
-    def __init__(self, metrics: Metrics, readings: Sequence[Reading] = ()) -> None:
+    def __init__(self, metrics: Metrics, readings: Sequence[GaugeReading] = ()) -> None:
         self._metrics, self._readings = metrics, readings
         self._lock = asyncio.Lock()
 
@@ -129,7 +129,7 @@ class MetricsPage:
         for reading in self._readings:
             try:
                 async with asyncio.timeout(_SECONDS):
-                    await reading.fill(self._metrics)
+                    await reading.set_gauges(self._metrics)
             except TimeoutError:
                 log.warning("metrics_not_read", reading=type(reading).__name__)
 

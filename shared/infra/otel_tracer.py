@@ -37,10 +37,10 @@ class OtelSpan(Span):
     def is_recording(self) -> bool:
         return self._span.is_recording()
 
-    def note(self, attributes: Mapping[str, Attribute]) -> None:
+    def annotate(self, attributes: Mapping[str, Attribute]) -> None:
         self._span.set_attributes({name: _redact_value(value) for name, value in attributes.items()})
 
-    def event(self, name: str) -> None:
+    def add_event(self, name: str) -> None:
         self._span.add_event(name)
 
     def rename(self, name: str) -> None:
@@ -59,7 +59,7 @@ class OtelTracer(Tracer):
     def is_on(self) -> bool:
         return True
 
-    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[OtelSpan]:
+    def open_span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[OtelSpan]:
         return self._open(name, kind, _current.get(), ())
 
     def continue_trace(

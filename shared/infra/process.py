@@ -26,7 +26,7 @@ def tune_gc() -> None:
     gc.set_threshold(50_000, 50, 1000)
 
 
-def set_on_signals() -> asyncio.Event:
+def make_stop_event() -> asyncio.Event:
     """An event that is set when this process gets SIGTERM or SIGINT."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -39,7 +39,7 @@ def parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
 
     Works on Linux only. The kernel regards the spawning *thread* as the parent, so spawn from the main thread.
     """
-    parent, ask_kernel = os.getpid(), death_signal(with_signal)
+    parent, ask_kernel = os.getpid(), make_death_signal(with_signal)
 
     def die_with_parent() -> None:
         ask_kernel()
@@ -49,7 +49,7 @@ def parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
     return die_with_parent
 
 
-def death_signal(number: int) -> Callable[[], None]:
+def make_death_signal(number: int) -> Callable[[], None]:
     """A function that asks the kernel to signal this process when its parent ends. Does nothing except on Linux."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -72,7 +72,7 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    last: list[structlog.typing.Processor] = [_without_marks, _service_adder(service), _redacting_renderer(form)]
+    last: list[structlog.typing.Processor] = [_redact_event, _service_adder(service), _redacting_renderer(form)]
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(least),
@@ -101,7 +101,7 @@ def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Proce
     return render
 
 
-def _without_marks(
+def _redact_event(
     _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     """The event without protected values, even in error messages."""

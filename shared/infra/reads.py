@@ -41,7 +41,7 @@ class Reads:
     """
 
     def __init__(self, redis: Redis, url: str) -> None:
-        self._scripts, self._address = Scripts(redis), _plain_address(url)
+        self._scripts, self._address = Scripts(redis), _single_server_options(url)
         self._connection: _ReadConnection | None = None
         self._connecting = False
         self._next_attempt = 0.0
@@ -59,7 +59,7 @@ class Reads:
             else:
                 if not any(isinstance(reply, Exception) for reply in replies):
                     return replies
-        return cast("Sequence[ReadReply]", await self._scripts.commands(*reads.commands))
+        return cast("Sequence[ReadReply]", await self._scripts.execute_many(*reads.commands))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -82,7 +82,7 @@ class Reads:
         finally:
             self._connecting = False
         if current is not None:
-            current.retire()
+            current.close_when_answered()
         if self._next_attempt == float("inf"):
             fresh.close()
             return None
@@ -159,7 +159,7 @@ class _ReadConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(packed)
 
-    def retire(self) -> None:
+    def close_when_answered(self) -> None:
         """Closes the connection as soon as everything asked has been answered."""
         self._retired = True
         if not self._asked:
@@ -209,7 +209,7 @@ async def _sign_in(connection: _ReadConnection, address: "dict[str, object]") ->
                 raise ConnectionError(f"Redis refuses the connection: {type(reply).__name__}")
 
 
-def _plain_address(url: str) -> "dict[str, object] | None":
+def _single_server_options(url: str) -> "dict[str, object] | None":
     """The connection options of a URL that names one server without TLS; None for all others."""
     address = read_address(url)
     if address.kind != "server" or address.url.startswith("rediss:"):

@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 
 from shared.infra import keys
 from shared.infra.lineage import Lineage, lineage_of
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.redis_address import read_address
 from shared.infra.redis_cluster import cluster_client
 from shared.infra.redis_pools import FollowingPool
@@ -59,7 +59,7 @@ class QueueSettings(StateSettings):
     )
 
     @model_validator(mode="after")
-    def _has_a_queue(self) -> Self:
+    def _check_queue_address(self) -> Self:
         """A cluster cannot hold the queue."""
         if not self.queue_redis_url and read_address(self.redis_url).kind == "cluster":
             raise ValueError("QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster, which cannot hold the queue")
@@ -145,7 +145,7 @@ async def check_durable_at_start(redis: Redis, *, allow_volatile: bool = False, 
 
 
 async def _read_configuration(redis: Redis) -> dict[str, str]:
-    async with answering():
+    async with bounded_redis_calls():
         try:
             found = await redis.config_get(*_DURABLE)  # type: ignore[arg-type]  # redis-py means one name each
         except ResponseError as error:

@@ -104,7 +104,7 @@ class _FollowingConnection(AbstractConnection):
         read these replies.
         """
         packed = b"".join([part for words in rows for part in self.pack_command(*words)])
-        watch = asyncio.get_running_loop().call_later(seconds, self._expire)
+        watch = asyncio.get_running_loop().call_later(seconds, self._abort_as_late)
         try:
             await self.send_packed_command(packed)
             return [await self._read_reply() for _ in rows]
@@ -122,7 +122,7 @@ class _FollowingConnection(AbstractConnection):
             raise ConnectionError(f"the primary has become a replica: {reply}")
         return reply
 
-    def _expire(self) -> None:
+    def _abort_as_late(self) -> None:
         """Aborts the connection when its replies are late. This timer takes a tenth of the time of
         ``asyncio.timeout``.
         """
@@ -203,7 +203,7 @@ class FollowingPool(ConnectionPool):
         if kind is not UnixDomainSocketConnection:
             options |= {"socket_keepalive": True}
         options |= {"decode_responses": decode, "encoding_errors": ESCAPES}
-        options |= {"socket_connect_timeout": CONNECT_SECONDS, "retry": _retry()}
+        options |= {"socket_connect_timeout": CONNECT_SECONDS, "retry": _make_retry()}
         self.lineage = lineage
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._sentinels = _open_sentinels(address)
@@ -213,13 +213,13 @@ class FollowingPool(ConnectionPool):
 
     async def exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, in one round trip."""
-        if self._has_ready:
+        if self._has_free_connection:
             return await self._exchange(rows, seconds)
         async with asyncio.timeout(seconds):
             return await self._exchange(rows, seconds)
 
     @property
-    def _has_ready(self) -> bool:
+    def _has_free_connection(self) -> bool:
         """Whether ``get_connection`` would return at once."""
         if self._slots.locked() or (self.lineage is not None and self.lineage.failover_risk):
             return False
@@ -299,5 +299,5 @@ def _open_sentinels(address: RedisAddress) -> list["Redis"]:
     ]
 
 
-def _retry() -> Retry:
+def _make_retry() -> Retry:
     return Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)

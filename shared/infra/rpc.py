@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
 _WAIT_SECONDS = 5
@@ -43,7 +43,7 @@ class RpcQueue:
         request_id = await self.post(text, seconds)
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until:
-            answer = await self._scripts.command("GET", keys.rpc_reply_key(request_id))
+            answer = await self._scripts.execute("GET", keys.rpc_reply_key(request_id))
             if answer is not None:
                 return str(answer)
             await asyncio.sleep(_LOOK_SECONDS)
@@ -53,7 +53,7 @@ class RpcQueue:
         """Leaves a request that expires unless it is taken within about ``seconds``; returns its id."""
         request = RpcRequest(uuid4().hex, text)
         row, lives = "\n".join(request), max(1, round(seconds))
-        await self._scripts.commands(
+        await self._scripts.execute_many(
             ("LREM", self._queue, 0, row),  # where this is repeated
             ("RPUSH", self._queue, row),
             ("EXPIRE", self._queue, lives, "NX"),  # the list does not outlive those who wait for an answer
@@ -76,7 +76,7 @@ class RpcQueue:
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _take_next(self) -> RpcRequest | None:
-        async with answering(_WAIT_SECONDS + _MARGIN_SECONDS):
+        async with bounded_redis_calls(_WAIT_SECONDS + _MARGIN_SECONDS):
             popped = self._redis.blpop([self._queue], _WAIT_SECONDS)
             found = await cast("Awaitable[tuple[str, str] | None]", popped)
         if found is None:
@@ -85,7 +85,7 @@ class RpcQueue:
         return RpcRequest(request_id, text)
 
     async def _send_reply(self, request: RpcRequest, text: str) -> None:
-        await self._scripts.command("SET", keys.rpc_reply_key(request.request_id), text, "EX", keys.RPC_REPLY_SECONDS)
+        await self._scripts.execute("SET", keys.rpc_reply_key(request.request_id), text, "EX", keys.RPC_REPLY_SECONDS)
 
 
 async def keep_importing(

@@ -6,19 +6,19 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from shared.domain.outgoing import reach_entries
+from shared.domain.outgoing import normalize_host_list
 
 
-def _split(given: object) -> object:
+def _split_at_commas(given: object) -> object:
     return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
 
 
 def _check_host_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
-    reach_entries(entries)
+    normalize_host_list(entries)
     return entries
 
 
-WordList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]  # commas between
+WordList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)]  # commas between
 HostList = Annotated[WordList, AfterValidator(_check_host_entries)]
 
 

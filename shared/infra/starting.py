@@ -22,7 +22,7 @@ def read_settings(kind: type[S], **given: object) -> S:
         raise CannotStart(_describe_problem(error)) from error
 
 
-def refuse_start(problem: Exception) -> int:
+def print_problem(problem: Exception) -> int:
     """Write to stderr why the service does not start; returns the exit code for it."""
     sys.stderr.write(f"{problem}\n")
     return CANNOT_START

@@ -14,8 +14,8 @@ class EventRow(NamedTuple):
     event: TaskEvent
 
     @property
-    def place(self) -> tuple[int, int]:
-        return place_of(self.stream_id)
+    def position(self) -> tuple[int, int]:
+        return parse_stream_id(self.stream_id)
 
 
 class EventPage(NamedTuple):
@@ -32,7 +32,7 @@ class EventPage(NamedTuple):
     rows: list[EventRow]
 
 
-def place_of(stream_id: str) -> tuple[int, int]:
+def parse_stream_id(stream_id: str) -> tuple[int, int]:
     ms, _, seq = stream_id.partition("-")
     return int(ms), int(seq or 0)
 
@@ -50,5 +50,5 @@ async def read_event_page(
     rows = [EventRow(*row) for entry in entries for row in read_events(*entry)]
     if entries and entries[0][0] == oldest:
         oldest = rows[0].stream_id
-    start = place_of(after)
-    return EventPage(stored, oldest, newest, whole == "1", [row for row in rows if row.place > start])
+    start = parse_stream_id(after)
+    return EventPage(stored, oldest, newest, whole == "1", [row for row in rows if row.position > start])

@@ -56,15 +56,15 @@ class TaskStore(Tasks):
         """
         message = dedupe or turn.turn_id
         if prepare is not None:
-            reply = await self._store(record, turn, message, is_asked=True)
+            reply = await self._run_accept_script(record, turn, message, is_asked=True)
             if (await self._read_acceptance(record, turn, reply)).fresh:
                 await prepare()
         if isinstance(self._redis, ClusterRedis):
             return await self._accept_in_two_steps(record, turn, message)
-        reply = await self._store(record, turn, message, names_task=True)
+        reply = await self._run_accept_script(record, turn, message, names_task=True)
         if reply[0] == "named":
             await self._take_over_alias(record, reply[1])
-            reply = await self._store(record, turn, message, names_task=True)
+            reply = await self._run_accept_script(record, turn, message, names_task=True)
         return await self._read_acceptance(record, turn, reply)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
@@ -77,20 +77,20 @@ class TaskStore(Tasks):
             "signal",
             turn_id=turn.turn_id,
             turn=turn.stored_json(),
-            member=keys.pack(keys.Member(tenant, session_id)),
+            member=keys.pack(keys.SessionMember(tenant, session_id)),
             waits=int(turn.kind is not TurnKind.CANCEL),
         )
         names = keys_for("signal", session, partition, record=record)
         return await self._scripts.run("signal", names, arguments) == 1
 
-    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
+    async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id, or of the newest task that has it as an alias; None if there is none."""
-        found = await self._resolve(tenant, task_id, session_id)
+        found = await self._resolve_alias(tenant, task_id, session_id)
         return await self._read_record(tenant, *found) if found else None
 
-    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
+    async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         """The task's record and the ends of its event stream, read in one step; None if there is no such task."""
-        found = await self._resolve(tenant, task_id, session_id)
+        found = await self._resolve_alias(tenant, task_id, session_id)
         if found is None:
             return None
         task = keys.task_keys(tenant, found[1], found[0])
@@ -107,7 +107,7 @@ class TaskStore(Tasks):
 
         No event is skipped or repeated. Raises ``UnknownTask`` and ``EventsLost``; close it with ``aclosing``.
         """
-        found = await self._resolve(tenant, task_id, session_id)
+        found = await self._resolve_alias(tenant, task_id, session_id)
         if found is None:
             raise UnknownTask(task_id)
         async with self._feeds.open_feed(keys.task_keys(tenant, found[1], found[0]).events) as feed:
@@ -120,17 +120,17 @@ class TaskStore(Tasks):
         """Stores the task's alias first and then the turn, because on a cluster the alias is in another slot."""
         alias = keys.alias_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
-        reply = await self._store(record, turn, message)
+        reply = await self._run_accept_script(record, turn, message)
         if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
-            await self._scripts.command("SET", alias, _alias_value(record))
+            await self._scripts.execute("SET", alias, _alias_value(record))
         if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
-            await self._scripts.command("DEL", alias)
+            await self._scripts.execute("DEL", alias)
         accepted = await self._read_acceptance(record, turn, reply)
         if is_fresh and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
-            await self._scripts.command("DEL", alias)
+            await self._scripts.execute("DEL", alias)
         return accepted
 
-    async def _store(
+    async def _run_accept_script(
         self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False, is_asked: bool = False
     ) -> list[str]:
         """The reply of the accepting script. ``names_task``: it also stores the task's alias. ``is_asked``: it stores
@@ -142,7 +142,7 @@ class TaskStore(Tasks):
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
         alias = {"alias": keys.alias_key(tenant, record.task_id)} if names_task else {}
-        async with self._admission.find_limit() as most:
+        async with self._admission.waiting_limit() as most:
             arguments = arguments_for(
                 "accept",
                 turn_id=turn.turn_id,
@@ -151,7 +151,7 @@ class TaskStore(Tasks):
                 json=record.stored_json(),
                 state=record.state.value,
                 owner=turn.principal.id,
-                member=keys.pack(keys.Member(tenant, session_id)),
+                member=keys.pack(keys.SessionMember(tenant, session_id)),
                 kept=keys.EVENTS_KEPT,
                 dedupe_seconds=self._resend_window,
                 event=event.stored_json(),
@@ -165,7 +165,7 @@ class TaskStore(Tasks):
             names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stopped, **alias)
             reply = cast(list[str], await self._scripts.run("accept", names, arguments))
         if reply[0] in ("ok", "full") and reply[-1] != "":
-            self._admission.note_count(int(reply[-1]))
+            self._admission.record_waiting(int(reply[-1]))
         return reply
 
     async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
@@ -174,9 +174,9 @@ class TaskStore(Tasks):
                 return Accepted(read_record(stored) if stored else record, turn.turn_id, True)
             case ["seen", first]:
                 task_id, turn_id = first.split("\n")
-                return await self._known_acceptance(record, task_id, turn_id)
+                return await self._accepted_before(record, task_id, turn_id)
             case ["waits", known]:
-                return await self._known_acceptance(record, Turn.model_validate_json(known).task_id, turn.turn_id)
+                return await self._accepted_before(record, Turn.model_validate_json(known).task_id, turn.turn_id)
             case ["full", waiting]:
                 raise TooManyWaiting(int(waiting or self._admission.waiting))
             case ["ended"]:
@@ -186,16 +186,16 @@ class TaskStore(Tasks):
             case _:
                 raise SessionBelongsToOther(record.session_id)
 
-    async def _known_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
+    async def _accepted_before(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
         stored = await self._read_record(record.tenant, task_id, record.session_id)
         return Accepted(stored or record, turn_id, False)
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserves a task id before the task exists; True if it was free, or left over from a failed accept."""
         name, place = keys.alias_key(record.tenant, record.task_id), _alias_value(record)
-        if await self._scripts.command("SETNX", name, place):
+        if await self._scripts.execute("SETNX", name, place):
             return True
-        before = await self._scripts.command("GET", name)
+        before = await self._scripts.execute("GET", name)
         if before is None or before == place:
             return False
         await self._take_over_alias(record, str(before))
@@ -206,19 +206,19 @@ class TaskStore(Tasks):
         task_id, session_id = before.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
-        await self._scripts.command("SET", keys.alias_key(record.tenant, record.task_id), _alias_value(record))
+        await self._scripts.execute("SET", keys.alias_key(record.tenant, record.task_id), _alias_value(record))
 
-    async def _resolve(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
+    async def _resolve_alias(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
         if session_id:
             return task_id, session_id
-        value = await self._scripts.command("GET", keys.alias_key(tenant, task_id))
+        value = await self._scripts.execute("GET", keys.alias_key(tenant, task_id))
         if value is None:
             return None
         found, session_id = str(value).split("\n")
         return found, session_id
 
     async def _read_record(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
-        stored = await self._scripts.command("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
+        stored = await self._scripts.execute("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
         return None if stored is None else read_record(str(stored))
 
 

@@ -19,26 +19,26 @@ _LATEST = "latest"
 
 
 class RedisTenantRecords(ScriptedStore, TenantRecords):
-    async def put(self, tenant: str, version: TenantVersion) -> None:
+    async def add_version(self, tenant: str, version: TenantVersion) -> None:
         arguments = (version.version, version.model_dump_json(), VERSIONS_KEPT)
         now = cast(int, await self._scripts.run("put_tenant_record", [keys.tenant_record_key(tenant)], arguments))
         if now != version.version:
             raise VersionConflict(abs(now))
 
-    async def latest(self, tenant: str) -> int:
+    async def latest_number(self, tenant: str) -> int:
         return int(cast("str | None", await self._read_field(tenant, _LATEST)) or 0)
 
-    async def version(self, tenant: str, number: int) -> TenantVersion | None:
+    async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
         text = await self._read_field(tenant, str(number))
         return None if text is None else TenantVersion.model_validate_json(cast(str, text))
 
-    async def history(self, tenant: str) -> Sequence[TenantVersion]:
-        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.tenant_record_key(tenant)))
+    async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.tenant_record_key(tenant)))
         found = [TenantVersion.model_validate_json(text) for field, text in rows.items() if field != _LATEST]
         return sorted(found, key=lambda version: version.version, reverse=True)
 
     async def _read_field(self, tenant: str, name: str) -> object:
-        return await self._scripts.command("HGET", keys.tenant_record_key(tenant), name)
+        return await self._scripts.execute("HGET", keys.tenant_record_key(tenant), name)
 
 
 class TenantStops:
@@ -56,14 +56,14 @@ class TenantStops:
         """Lets the tenant's tasks continue."""
         await self._set_stop(tenant, "")
 
-    async def reason(self, tenant: str) -> str | None:
+    async def get_reason(self, tenant: str) -> str | None:
         """Why the tenant is stopped; None if it is not."""
-        row = await self._scripts.command("HGET", keys.STOPS, tenant)
+        row = await self._scripts.execute("HGET", keys.STOPS, tenant)
         return None if row is None else str(row).partition("\n")[2] or None
 
     async def spread_missing_stops(self) -> int:
         """Copies the stops that this process has not copied yet to all partitions; returns of how many tenants."""
-        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.STOPS))
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.STOPS))
         news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
         for tenant, row in news.items():
             await self._copy_stop(tenant, row)

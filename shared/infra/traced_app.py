@@ -31,12 +31,12 @@ class TracedApp:
             return await self._app(scope, receive, send)
         method = str(scope["method"]) if scope["method"] in _KNOWN else "HTTP"  # not one that a caller made up
         with self._tracer.continue_trace(method, SpanKind.SERVER, _read_traceparent(scope)) as span:
-            span.note({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
+            span.annotate({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
 
             async def noting(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     status = int(message["status"])
-                    span.note({names.HTTP_STATUS: status})
+                    span.annotate({names.HTTP_STATUS: status})
                     if status >= 500:
                         span.record_failure(str(status))
                 await send(message)
@@ -44,7 +44,7 @@ class TracedApp:
             try:
                 await self._app(scope, receive, noting)
             finally:
-                _note_route(span, method, scope)
+                _put_route_on_span(span, method, scope)
 
 
 def _read_traceparent(scope: Scope) -> str | None:
@@ -53,9 +53,9 @@ def _read_traceparent(scope: Scope) -> str | None:
     return given[0].decode("latin-1").strip() if len(given) == 1 else None
 
 
-def _note_route(span: Span, method: str, scope: MutableMapping[str, object]) -> None:
+def _put_route_on_span(span: Span, method: str, scope: MutableMapping[str, object]) -> None:
     """Puts the route's pattern on the span. Never the path, which contains ids and whatever a caller writes there."""
     pattern = getattr(scope.get("route"), "path", None)
     if isinstance(pattern, str) and pattern:
-        span.note({names.HTTP_ROUTE: pattern})
+        span.annotate({names.HTTP_ROUTE: pattern})
         span.rename(f"{method} {pattern}")

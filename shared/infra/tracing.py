@@ -29,7 +29,7 @@ _SPEAKERS = (
 
 
 @contextmanager
-def tracing(settings: TracingSettings, service: str, flush_seconds: float = FLUSH_SECONDS) -> Iterator[Tracer]:
+def open_tracer(settings: TracingSettings, service: str, flush_seconds: float = FLUSH_SECONDS) -> Iterator[Tracer]:
     """Yields the process's tracer. A thread sends spans to the collector in batches.
 
     While the collector is unavailable, the oldest spans of a bounded queue are dropped and one line is logged. At the

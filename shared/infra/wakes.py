@@ -9,7 +9,7 @@ from arq.jobs import serialize_job
 
 from shared.domain.exact_json import Json, dumps, loads
 from shared.infra import keys
-from shared.infra.lua import Argument, ScriptedStore, answering
+from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls
 from shared.ports.tasks import Wakes
 
 WAKE_JOB = "wake"
@@ -58,19 +58,19 @@ class ArqWakes(ScriptedStore, Wakes):
 
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless the queue's server answers."""
-        async with answering():
+        async with bounded_redis_calls():
             await self._redis.ping()
 
     async def _queue_wakes(
         self, sessions: Iterable[tuple[str, str]], *, unattended: bool = False, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        jobs = [part for session in sessions for part in (keys.pack(keys.Member(*session)), _pack_job(*session))]
+        jobs = [part for session in sessions for part in (keys.pack(keys.SessionMember(*session)), _pack_job(*session))]
         if not jobs:
             return ()
         arguments: list[Argument] = [int(unattended), int(begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]
         names = (keys.QUEUE, keys.PLACES, keys.TAKEN, keys.BELL)
         put = await self._scripts.run("queue_wakes", names, [*arguments, job_key_prefix, in_progress_key_prefix, *jobs])
-        return [keys.unpack(keys.Member, job_id) for job_id in cast("list[str]", put)]
+        return [keys.unpack(keys.SessionMember, job_id) for job_id in cast("list[str]", put)]
 
 
 def _pack_job(tenant: str, session_id: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from shared.domain.metric_names import Kind, Metric
+from shared.domain.metric_names import Metric, MetricKind
 
 
 class Meter(Protocol):
@@ -15,12 +15,12 @@ class Meter(Protocol):
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
         """Add a value to a histogram."""
 
-    def put(self, metric: Metric, value: float, **labels: str) -> None:
+    def set_gauge(self, metric: Metric, value: float, **labels: str) -> None:
         """Set a gauge."""
 
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
         """A function that records to one series: ``observe`` of a histogram, else ``add``."""
-        if metric.kind is Kind.HISTOGRAM:
+        if metric.kind is MetricKind.HISTOGRAM:
             return lambda value: self.observe(metric, value, **labels)
         return lambda value: self.add(metric, value, **labels)
 
@@ -32,7 +32,7 @@ class NoMeter(Meter):
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None: ...
 
-    def put(self, metric: Metric, value: float, **labels: str) -> None: ...
+    def set_gauge(self, metric: Metric, value: float, **labels: str) -> None: ...
 
 
 NO_METER = NoMeter()

@@ -124,7 +124,7 @@ class Usage(NamedTuple):
     cache_write: int = 0
 
     @property
-    def read(self) -> int:
+    def all_input(self) -> int:
         """All tokens of input, cached or not."""
         return self.input + self.cache_read + self.cache_write
 

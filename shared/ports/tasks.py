@@ -75,13 +75,13 @@ class Tasks(Protocol):
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Puts a decision or a cancel ahead of the session's messages; False if the task has ended."""
 
-    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
+    async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id; None if there is none.
 
         With ``session_id`` the id need not be looked up.
         """
 
-    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
+    async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         """The task's record and the ends of its events. The record reflects every event up to ``newest``."""
 
     def watch(

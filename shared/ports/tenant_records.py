@@ -20,20 +20,20 @@ class VersionConflict(Exception):
 class TenantRecords(Protocol):
     """The versions of tenants' records. Every method may raise ``StoreUnavailable``."""
 
-    async def put(self, tenant: str, version: TenantVersion) -> None:
+    async def add_version(self, tenant: str, version: TenantVersion) -> None:
         """Adds a version if its predecessor is the newest; else raises ``VersionConflict``. May be repeated."""
 
-    async def latest(self, tenant: str) -> int:
+    async def latest_number(self, tenant: str) -> int:
         """The number of the tenant's current version; 0 if the tenant has no record."""
 
-    async def version(self, tenant: str, number: int) -> TenantVersion | None:
+    async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
         """The version with that number; None if it is not kept."""
 
-    async def current(self, tenant: str) -> TenantRecord | None:
+    async def get_current_record(self, tenant: str) -> TenantRecord | None:
         """The current record; None if none is stored. Raises ``BadRecord`` if this release cannot read it."""
-        number = await self.latest(tenant)
-        found = await self.version(tenant, number) if number else None
+        number = await self.latest_number(tenant)
+        found = await self.get_version(tenant, number) if number else None
         return None if found is None or found.withdrawn else found.record(tenant)
 
-    async def history(self, tenant: str) -> Sequence[TenantVersion]:
+    async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         """The versions that are kept, the newest first."""

@@ -26,9 +26,9 @@ class Span(Protocol):
     def is_recording(self) -> bool:
         """Whether the span is recorded; check it before computing expensive attributes."""
 
-    def note(self, attributes: Mapping[str, Attribute]) -> None: ...
+    def annotate(self, attributes: Mapping[str, Attribute]) -> None: ...
 
-    def event(self, name: str) -> None:
+    def add_event(self, name: str) -> None:
         """Records an event within the span, at this moment."""
 
     def rename(self, name: str) -> None: ...
@@ -43,7 +43,7 @@ class Tracer(Protocol):
     @property
     def is_on(self) -> bool: ...
 
-    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
+    def open_span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
         """Opens a span within the current one, and makes it current while the context lasts.
 
         An error that leaves the context marks the span as failed.
@@ -72,11 +72,11 @@ class NoSpan(Span):
         return False
 
     @override
-    def note(self, attributes: Mapping[str, Attribute]) -> None:
+    def annotate(self, attributes: Mapping[str, Attribute]) -> None:
         return
 
     @override
-    def event(self, name: str) -> None:
+    def add_event(self, name: str) -> None:
         return
 
     @override
@@ -100,7 +100,7 @@ class NoTracer(Tracer):
         return False
 
     @override
-    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[NoSpan]:
+    def open_span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[NoSpan]:
         return _NOTHING
 
     @override

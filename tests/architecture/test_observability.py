@@ -15,7 +15,7 @@ from cli.main import all_commands, load_command
 from services.executor.adapters.resilience import CircuitState
 from services.executor.ports.sessions import Fault
 from shared.domain import words
-from shared.domain.metric_names import BUILD, METRICS, Kind, Metric
+from shared.domain.metric_names import BUILD, METRICS, Metric, MetricKind
 from tests.deployment.dockerfile import ROOT, images
 from tests.each_row import each_row
 from tests.observability.metrics_page import PAGE, main
@@ -125,7 +125,7 @@ def test_the_page_of_metrics_is_what_the_module_says(tmp_path: Path) -> None:
 def test_names_and_labels_follow_prometheus_and_name_nobody() -> None:
     """Counters end in ``_total``; no label is an id."""
     assert [metric.name for metric in METRICS if not re.fullmatch(r"purple_[a-z_]+", metric.name)] == []
-    assert [one.name for one in METRICS if one.name.endswith("_total") is not (one.kind is Kind.COUNTER)] == []
+    assert [one.name for one in METRICS if one.name.endswith("_total") is not (one.kind is MetricKind.COUNTER)] == []
     assert {label for metric in METRICS for label in metric.labels} & {
         "task",
         "session",

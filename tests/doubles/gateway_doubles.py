@@ -64,11 +64,11 @@ class MemoryTasks(Tasks):
         await self.turns.put(turn)
         return True
 
-    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
+    async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         self._check()
         return self.records.get((tenant, task_id))
 
-    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
+    async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         self._check()
         record, count = self.records.get((tenant, task_id)), len(self._events[tenant, task_id])
         if record is None:

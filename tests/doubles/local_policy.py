@@ -27,7 +27,7 @@ class LocalPolicy(PolicyService):
         return Verdict.from_json(evaluate(read, self._conditions).to_json())
 
     @override
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         return allowances(request, prepare(request.policies, self._conditions))
 
     @override

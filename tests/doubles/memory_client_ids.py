@@ -15,7 +15,9 @@ class MemoryClientIds(ClientIds):
 
     async def find(self, key: MessageKey) -> FoundTask:
         newest = self._newest.get((key.tenant, key.alias), key.alias)
-        return FoundTask(key, await self._tasks.record(key.tenant, newest), self._signalled[key], self._answered[key])
+        return FoundTask(
+            key, await self._tasks.get_record(key.tenant, newest), self._signalled[key], self._answered[key]
+        )
 
     async def note_task(self, key: MessageKey, task_id: str) -> None:
         self._newest[key.tenant, key.alias] = task_id

@@ -35,32 +35,32 @@ class MemoryLearned(Learned):
         return Experience(arms, cases, *known, accuracy, designed)
 
     @override
-    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+    async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
         self._check()
         self.tools[tenant] |= names
 
     @override
-    async def translation(self, tenant: str, key: str) -> str | None:
+    async def get_translation(self, tenant: str, key: str) -> str | None:
         self._check()
         return self.translations.get((tenant, key))
 
     @override
-    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+    async def store_translation(self, tenant: str, key: str, text: str) -> None:
         self._check()
         self.translations[tenant, key] = text
 
     @override
-    async def process_types(self, tenant: str) -> tuple[str, ...]:
+    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
         self._check()
         return tuple(sorted(name for owner, name in self.processes if owner == tenant))
 
     @override
-    async def process(self, tenant: str, process_type: str) -> str | None:
+    async def get_process(self, tenant: str, process_type: str) -> str | None:
         self._check()
         return self.processes.get((tenant, process_type))
 
     @override
-    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         self._check()
         return self.processes.setdefault((tenant, process_type), text)
 

@@ -17,12 +17,12 @@ class MemoryMade(MadeTools):
         self.broken: str | None = None
 
     @override
-    async def all(self, tenant: str) -> tuple[MadeTool, ...]:
+    async def list_versions(self, tenant: str) -> tuple[MadeTool, ...]:
         self._check()
         return tuple(self.tools[tenant])
 
     @override
-    async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
+    async def store_version(self, tenant: str, tool: MadeTool) -> MadeTool:
         self._check()
         versions = [one for one in self.tools[tenant] if one.name == tool.name]
         if versions and versions[-1].code_sha256 == tool.code_sha256 and versions[-1].removed_at is None:

@@ -54,19 +54,19 @@ class MemoryTurns(TurnStore):
     def work(self, turn: Turn, attempts: int = 1) -> Work:
         return Work(turn=turn, record=self.record, attempts=attempts)
 
-    async def journal(self) -> tuple[JournalEntry, ...]:
+    async def read_journal(self) -> tuple[JournalEntry, ...]:
         return tuple(self.steps.values())
 
-    async def ledger(self) -> Mapping[str, LedgerEntry]:
+    async def read_ledger(self) -> Mapping[str, LedgerEntry]:
         return dict(self.writes)
 
-    async def approval(self) -> Approval | None:
+    async def read_approval(self) -> Approval | None:
         return self.approvals[-1] if self.approvals else None
 
-    async def session(self) -> SessionState:
+    async def read_session(self) -> SessionState:
         return self.remembered
 
-    async def pulse(self) -> Pulse:
+    async def get_pulse(self) -> Pulse:
         if self.halted:
             raise HandedOver(self.record.session_id)
         return await self._pulse()
@@ -87,7 +87,7 @@ class MemoryTurns(TurnStore):
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
         pulse = await self._pulse()
-        if pulse.stops:
+        if pulse.must_stop:
             return pulse._replace(refused=True)
         known = self.writes.get(entry.key)
         if known is not None and known.status not in SENDABLE:

@@ -169,7 +169,7 @@ class UnrulyPolicy(PolicyService):
         return (refusal,)
 
     @override
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         return Allowances(tools=(), policy_hash="p")
 
     @override

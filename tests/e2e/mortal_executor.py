@@ -15,7 +15,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.bootstrap import carry_out_turns
+from services.executor.bootstrap import run_executor
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.worker import Worker
@@ -69,7 +69,7 @@ async def _warm_up(settings: ExecutorSettings) -> None:
 def _fork(settings: ExecutorSettings, ends_with_us: Callable[[], None]) -> None:
     if os.fork() == 0:
         ends_with_us()
-        asyncio.run(carry_out_turns(settings, MortalWorker))
+        asyncio.run(run_executor(settings, MortalWorker))
         os._exit(0)
 
 

@@ -51,7 +51,7 @@ async def test_what_a_backup_holds_goes_on_where_it_was_restored() -> None:
         async with whole_stack(folder=new) as stack:
             known = await stack.record("ended")
             after = await _memory(stack)
-            lost = await stack.store.record("default", "too-late")
+            lost = await stack.store.get_record("default", "too-late")
             done = await stack.send("approve", "waits", principal=MANAGER)
             writes = [write.tool for write in ledger.writes(stack.database)]
         replayed = await purple("replay", known.task_id, "--dir", str(new))
@@ -134,7 +134,7 @@ async def _writes_its_log_anew(redis: Redis) -> bool:
 
 async def _accepted(stack: WholeStack, task_id: str) -> None:
     async with asyncio.timeout(10):
-        while await stack.store.record("default", task_id) is None:
+        while await stack.store.get_record("default", task_id) is None:
             await asyncio.sleep(0.02)
 
 

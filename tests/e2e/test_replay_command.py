@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.infra.archive_open import ArchiveSettings, folder_url, key_of
+from shared.infra.archive_open import ArchiveSettings, folder_url, get_or_create_key
 from tests.e2e.commands import purple
 from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack, whole_stack
@@ -24,7 +24,7 @@ async def test_a_task_of_a_stack_that_is_gone_is_replayed_to_the_same_end() -> N
         async with whole_stack(2, folder, LEASE_SECONDS="1", PLANNER_LATENCY_MS="60") as stack:
             await _carried_out_by_two(stack)
             assert await eventually(lambda: any((folder / "archive").rglob("*.task")))
-        archive = ArchiveSettings(archive_url=folder_url(folder), archive_key=key_of(folder)).archive()
+        archive = ArchiveSettings(archive_url=folder_url(folder), archive_key=get_or_create_key(folder)).archive()
         assert archive is not None
         assert await archive.list("default") == ("T1",)
         done = await purple("replay", "T1", "--dir", name, "--json")

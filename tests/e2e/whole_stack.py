@@ -52,7 +52,7 @@ class WholeStack:
         return cast(JsonObject, answer["result"])
 
     async def record(self, task_id: str) -> TaskRecord:
-        record = await self.store.record(TENANT, task_id)
+        record = await self.store.get_record(TENANT, task_id)
         assert record is not None
         return record
 
@@ -65,7 +65,7 @@ class WholeStack:
     async def event(self, task_id: str, kind: str, **data: Json) -> TaskEvent:
         """The first event of that kind with that data, when it comes."""
         async with asyncio.timeout(20):
-            while await self.store.record(TENANT, task_id) is None:
+            while await self.store.get_record(TENANT, task_id) is None:
                 await asyncio.sleep(0.005)
         async for _, event in self.store.watch(TENANT, task_id):
             if event.kind == kind and data.items() <= event.data.items():

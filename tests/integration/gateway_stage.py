@@ -110,7 +110,7 @@ class ScriptedWorker:
         if script.startswith("hold"):
             await self.release.wait()
         store = self._sessions.turn_store(lease, work)
-        record, approval = _asked_or_decided(work, await store.approval())
+        record, approval = _asked_or_decided(work, await store.read_approval())
         timer = Timer(approval.deadline, approval.approval_id) if approval else None
         if script.startswith("rest") and work.turn.kind is TurnKind.MESSAGE:
             timer = Timer(record.updated_at + timedelta(hours=1), "quiet:")

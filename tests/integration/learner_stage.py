@@ -15,7 +15,7 @@ from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import POINTS_KEPT, read_points
+from shared.domain.estimates import POINTS_KEPT, parse_trend
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
@@ -103,7 +103,7 @@ async def assert_trends(redis: Redis, tenant: str) -> None:
     names = keys.learned_keys(tenant)
     arms, counts = await hash_of(redis, names.arms), await hash_of(redis, names.counts)
     ends = {
-        keys.arm_trend(kind, strategy): (arms[f"{kind}:{strategy}:n"], arms[f"{kind}:{strategy}:units"])
+        keys.trend_field(kind, strategy): (arms[f"{kind}:{strategy}:n"], arms[f"{kind}:{strategy}:units"])
         for kind, strategy, _ in map(keys.unpack_arm_field, arms)
     }
     judged = sum(counts.get(kind.value, 0) for kind in CaseOutcome)
@@ -111,7 +111,7 @@ async def assert_trends(redis: Redis, tenant: str) -> None:
     trends = await cast("Awaitable[dict[str, str]]", redis.hgetall(names.trends))
     assert trends.keys() == ends.keys()
     for name, (cases, units) in ends.items():
-        points = read_points(trends[name])
+        points = parse_trend(trends[name])
         wide = spacing(cases)
         assert [point.n for point in points] == list(range(wide, cases + 1, wide))
         assert [point.units for point in points] == sorted(point.units for point in points)

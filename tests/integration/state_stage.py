@@ -20,7 +20,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
-from shared.infra.keys import Member, pack, partition_keys_of, session_keys
+from shared.infra.keys import SessionMember, pack, partition_keys_of, session_keys
 from shared.infra.live import ChannelListener
 from shared.infra.task_store import TaskStore
 from shared.ports.meter import Meter, NoMeter
@@ -57,7 +57,7 @@ async def accepted(store: TaskStore, session_id: str = "s1", text: str = "") -> 
 
 async def stored_record(store: TaskStore, record: TaskRecord) -> TaskRecord:
     """As the record stands now."""
-    found = await store.record(record.tenant, record.task_id)
+    found = await store.get_record(record.tenant, record.task_id)
     assert found is not None
     return found
 
@@ -204,7 +204,10 @@ async def take_over(redis: Redis) -> Begun:
 
 async def break_lease(redis: Redis, lease: Lease) -> None:
     """Let the lease run out at once, as if its owner had been silent for its whole length."""
-    name, member = session_keys(lease.tenant, lease.session_id).lease, pack(Member(lease.tenant, lease.session_id))
+    name, member = (
+        session_keys(lease.tenant, lease.session_id).lease,
+        pack(SessionMember(lease.tenant, lease.session_id)),
+    )
     async with redis.pipeline() as pipe:
         pipe.hset(name, "until", "1")
         pipe.zadd(partition_keys_of(lease.tenant, lease.session_id).leased, {member: 1})

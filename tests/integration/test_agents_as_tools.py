@@ -354,7 +354,7 @@ async def _work_off(redis: Redis, store: TaskStore, stage: AgentStage, record: T
     while (lease := await sessions.claim("acme", "s1")) is not None:
         taken = await begin_next(sessions, lease)
         await stage.worker.run(taken.work, taken.store)
-    now = await store.record(record.tenant, record.task_id)
+    now = await store.get_record(record.tenant, record.task_id)
     assert now is not None
     return now
 

@@ -215,7 +215,7 @@ async def _rest(redis: Redis, store: TaskStore, stage: Stage) -> TaskRecord:
 
 
 async def _stored(store: TaskStore, record: TaskRecord) -> TaskRecord:
-    now = await store.record(record.tenant, record.task_id)
+    now = await store.get_record(record.tenant, record.task_id)
     assert now is not None
     return now
 

@@ -13,7 +13,7 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.turn.archiving import Archiver
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
-from shared.infra.archive_open import ArchiveSettings, new_key
+from shared.infra.archive_open import ArchiveSettings, generate_key
 from tests.integration.approval_stage import Office, asks, office
 from tests.integration.gateway_stage import at, list_at, object_at
 from tests.unit.executor.stage import Stage
@@ -90,7 +90,7 @@ async def test_pages_and_filters_and_lines_tell_the_same(redis: Redis, redis_url
 @pytest.mark.promise("audit.kept")
 async def test_what_has_left_the_store_is_told_from_the_archive(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     """First its details leave, then its record; an export tells the same write all the time, and once."""
-    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=new_key())
+    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_key())
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, _world(), **archive) as here:
         await _written(here)

@@ -65,13 +65,13 @@ async def test_who_knows_a_tasks_session_looks_up_no_id(redis: Redis, task_store
     record = await accepted(task_store)
     tenant, task_id, session_id = record.tenant, record.task_id, record.session_id
     await redis.delete(keys.alias_key(tenant, task_id))
-    standing = await task_store.snapshot(tenant, task_id, session_id)
+    standing = await task_store.get_snapshot(tenant, task_id, session_id)
     async with aclosing(task_store.watch(tenant, task_id, "0", session_id)) as events:
         first, event = await anext(events)
-    assert await task_store.record(tenant, task_id, session_id) == record
+    assert await task_store.get_record(tenant, task_id, session_id) == record
     assert standing is not None
     assert (standing.record, standing.newest, event.kind) == (record, first, "submitted")
-    assert await task_store.record(tenant, task_id) is None
+    assert await task_store.get_record(tenant, task_id) is None
 
 
 _NEW = {"A2A-Version": "1.0"}
@@ -165,7 +165,7 @@ async def test_as_many_are_let_in_as_were_begun_or_put_off(gateways: tuple[TaskS
     with pytest.raises(TooManyWaiting):
         await _send(gateways[1], "early")
     await begin(sessions_of(redis, "one"), "s1")
-    member = keys.pack(keys.Member("acme", "s2"))
+    member = keys.pack(keys.SessionMember("acme", "s2"))
     await redis.zadd(keys.partition_keys_of("acme", "s2").waiting, {member: 4_000_000_000_000})
 
     assert [(await _send(gateways[1], name)).fresh for name in ("late", "later")] == [True, True]

@@ -52,7 +52,7 @@ async def test_each_connection_is_tried_and_its_faults_are_said(tmp_path: Path, 
             {"id": "cloud", "url": "http://169.254.169.254/mcp"},
             {"id": "stale", "url": erp.url, "credential": {**TOKEN, "from": "file:old-token"}},
         ]
-        await RedisTenantRecords(redis).put("default", _first({"id": "default", "connections": rows}))
+        await RedisTenantRecords(redis).add_version("default", _first({"id": "default", "connections": rows}))
         place = {"REDIS_URL": redis_url, "CREDENTIALS_DIR": str(tmp_path / "secrets")}
         code, said, _ = await tried(["--json"], **place)
     found = {str(row["id"]): row for row in _rows(loads_object(said))}

@@ -42,7 +42,7 @@ async def _dead_turn(redis: Redis, record: TaskRecord, stream: str = PLACE.dead_
 
 async def _dead_outcome(redis: Redis, told: str) -> str:
     fields = ("id", "e:1", "o", told, "error", "no such arm", "tries", "4")
-    return f"outcome-{_number(PLACE.dead)}-{await Scripts(redis).command('XADD', PLACE.dead, '*', *fields)}"
+    return f"outcome-{_number(PLACE.dead)}-{await Scripts(redis).execute('XADD', PLACE.dead, '*', *fields)}"
 
 
 def _number(stream: str) -> int:
@@ -194,7 +194,7 @@ TOOL = MadeTool(
 @pytest.mark.promise("made.removed")
 async def test_an_operator_lists_reads_and_removes_a_made_tool(client: httpx.AsyncClient, redis: Redis) -> None:
     """What a removal leaves names version, hash, time and person, and holds no code."""
-    kept = await RedisMadeTools(redis).keep("default", TOOL)
+    kept = await RedisMadeTools(redis).store_version("default", TOOL)
     listed = await _ask(client, "/tools/made/list")
     shown = await _ask(client, "/tools/made/net_margin/show")
     removed = await _ask(client, "/tools/made/net_margin/remove")
@@ -241,7 +241,7 @@ async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
 
 @pytest.mark.promise("made.removed", "made.off")
 async def test_the_command_line_switches_shows_and_removes(url: str, redis: Redis) -> None:
-    await RedisMadeTools(redis).keep("default", TOOL)
+    await RedisMadeTools(redis).store_version("default", TOOL)
     switched = await call_purple("tenant", "made-tools", "default", "on", "--url", url, "--json")
     shown = await call_purple("tools", "made", "show", "net_margin", "--url", url)
     removed = await call_purple("tools", "made", "remove", "net_margin", "--url", url, "--json", "--as", "olga")

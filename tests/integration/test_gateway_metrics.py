@@ -117,8 +117,8 @@ async def test_what_a_learner_has_done_is_counted_once_however_often_it_is_looke
     gauges = LearnerGauges(learner, _memory_status)
     await learner.update_share()
     while await learner.run_once():
-        await gauges.fill(metrics)
-    await gauges.fill(metrics)
+        await gauges.set_gauges(metrics)
+    await gauges.set_gauges(metrics)
 
     assert samples(metrics.registry, "purple_outcomes_applied_total") == {("learned",): 3}
     assert samples(metrics.registry, "purple_learner_partitions") == {(): 64}

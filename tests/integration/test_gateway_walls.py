@@ -26,7 +26,7 @@ from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.archive_open import new_key
+from shared.infra.archive_open import generate_key
 from shared.infra.keys import partition_keys_of
 from tests.doubles.redis_tasks import a_record
 from tests.http_client import open_http, rpc_body
@@ -63,7 +63,7 @@ async def world(redis: Redis, redis_url: str) -> AsyncIterator[World]:
     """``gina`` may do everything at globex; ``eve`` is a client of acme, as casey is."""
     gina = (await first_key(redis_url, "globex", "gina", again=False)).token
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        kept = {"archive_url": f"file://{folder}", "archive_key": new_key()}
+        kept = {"archive_url": f"file://{folder}", "archive_key": generate_key()}
         async with locked_stage(redis, redis_url, **SETTINGS, **kept) as locked:
             tokens = {
                 "olga": locked.operator,
@@ -88,7 +88,7 @@ async def _belongings(locked: Locked, redis: Redis, token: str) -> dict[str, str
     kept = {"assessment": an_assessment(agent=f"http://{CANARY}.example/").model_dump(mode="json")}
     assessed = await play.client.post("/assessments", json=kept, headers=_key_of(token))
     waiting = await play.client.get("/approvals", headers=_key_of(token))
-    await RedisMadeTools(redis).keep("acme", TOOL.model_copy(update={"purpose": OF_ACME}))
+    await RedisMadeTools(redis).store_version("acme", TOOL.model_copy(update={"purpose": OF_ACME}))
     dead = a_record("s9").model_copy(update={"tenant": "acme", "requester": Principal(id="casey")})
     dead = dead.model_copy(update={"request": dead.request.model_copy(update={"text": CANARY})})
     return {

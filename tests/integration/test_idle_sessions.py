@@ -104,7 +104,7 @@ class House(NamedTuple):
     async def remembered(self, session: str = "s1") -> SessionState:
         """What the session remembers when it is spoken to again."""
         await accepted(self.store, session, "and now?")
-        return await (await begin(self.sessions(), session)).store.session()
+        return await (await begin(self.sessions(), session)).store.read_session()
 
     async def read(self) -> tuple[SessionName, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
@@ -164,7 +164,7 @@ async def test_an_idle_session_leaves_redis_and_comes_back(house: House) -> None
     assert (await house.evicted(), await house.in_redis()) == (1, None)
     await accepted(house.store, "s1", "and now?")
     begun = await begin(house.sessions())
-    assert await begun.store.session() == MEMORY
+    assert await begun.store.read_session() == MEMORY
     await begun.store.finish(an_end(begun.work)._replace(session=MEMORY))
     assert await house.in_redis() is not None
     assert not await cast("Awaitable[bool]", house.redis.hexists(SESSION, "evicted"))
@@ -286,7 +286,7 @@ async def test_what_another_principal_left_is_given_to_nobody(house: House, arch
     owner = await house.owner(a_record().requester.id)
     await accepted(house.store, "s1", "hello")
     await house.owner(owner + "-2")
-    assert await (await begin(house.sessions())).store.session() == SessionState()
+    assert await (await begin(house.sessions())).store.read_session() == SessionState()
 
 
 @pytest.mark.promise("session.evicted")

@@ -17,7 +17,7 @@ from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.journal_rows import text_name
+from shared.infra.journal_rows import name_text
 from shared.infra.lineage import lineage_of
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import Begun, accepted, an_end, begin, begun_turn, sessions_of, signalled
@@ -73,9 +73,9 @@ async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store
         begun = await begin(one, session_id)
         await begun.store.append(GIVEN)
         sizes.append(await _journal_bytes(redis, record))
-        assert await begun.store.journal() == STORED
-        assert await _other_process(redis, begun).journal() == STORED
-    assert await _texts(redis) == sorted(keys.shared_key("acme", text_name(text)) for text in (LISTING, POLICIES))
+        assert await begun.store.read_journal() == STORED
+        assert await _other_process(redis, begun).read_journal() == STORED
+    assert await _texts(redis) == sorted(keys.shared_key("acme", name_text(text)) for text in (LISTING, POLICIES))
     assert max(sizes) < 500
 
 
@@ -103,7 +103,7 @@ async def test_a_task_that_waits_has_its_own_copy(redis: Redis, task_store: Task
     await signalled(task_store, record)
     two = sessions_of(redis, "two")
     again = await begin(two)
-    assert await again.store.journal() == STORED
+    assert await again.store.read_journal() == STORED
     await again.store.finish(an_end(again.work, TaskState.INPUT_REQUIRED))
     assert await _journal_bytes(redis, record) < len(LISTING)  # one copy, and compressed
     await two.abandon(again.lease)
@@ -121,10 +121,10 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
     await begun.store.append(GIVEN)
     await _forget_texts(redis)
     with pytest.raises(LostText, match="not stored any more"):
-        await _other_process(redis, begun).journal()
+        await _other_process(redis, begun).read_journal()
     await begun.store.finish(an_end(begun.work))
     kept = await _archived(redis, tmp_path, begun.record)
-    assert [step.lost for step in kept.journal] == [(text_name(LISTING),), (text_name(POLICIES),), ()]
+    assert [step.lost for step in kept.journal] == [(name_text(LISTING),), (name_text(POLICIES),), ()]
     assert kept.journal[1].data == '{"calls":["ü"],"policies":null,"verdict":{}}'
     with pytest.raises(CannotReplay, match="was lost before it was archived"):
         attempts_of(kept)
@@ -161,7 +161,7 @@ async def test_steps_of_an_older_release_are_read(redis: Redis, task_store: Task
     begun = await begin(sessions_of(redis, "one"))
     await begun.store.append(GIVEN)
     old = JournalEntry("talk:0:model", "model", "{}")
-    assert await _other_process(redis, begun).journal() == (old, *STORED)
+    assert await _other_process(redis, begun).read_journal() == (old, *STORED)
     await begun.store.finish(an_end(begun.work))
     assert [step.key for step in (await _archived(redis, tmp_path, record)).journal] == [
         old.key,

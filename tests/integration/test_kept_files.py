@@ -37,7 +37,7 @@ def kept(archive: Archive, *, loopback: bool = True, seconds: float = 20) -> Kep
 
 async def read(archive: Archive, content: bytes, name: str = "a.bin") -> ReadFile:
     await archive.put("acme", content_id(content), content)
-    return await kept(archive).read("acme", SentFile(file_id=content_id(content), name=name))
+    return await kept(archive).fetch_and_parse("acme", SentFile(file_id=content_id(content), name=name))
 
 
 @pytest.mark.promise("files.read")
@@ -65,11 +65,11 @@ async def test_a_file_is_read_as_what_it_is_if_misnamed(
 @pytest.mark.promise("files.read")
 async def test_an_image_is_kept_as_a_model_may_be_shown_it(archive: FolderArchive) -> None:
     found = await read(archive, sent_files.image_of(4000, 1000))
-    picture = await kept(archive).content("acme", found.picture_id)
+    picture = await kept(archive).get_content("acme", found.picture_id)
     assert picture is not None
     assert picture.startswith(b"\xff\xd8")
     assert found.picture_tokens == -(-1568 * 392 // 750)
-    assert await kept(archive).content("other", found.picture_id) is None
+    assert await kept(archive).get_content("other", found.picture_id) is None
 
 
 @pytest.mark.promise("files.hostile")
@@ -102,7 +102,7 @@ async def test_a_parser_that_takes_too_long_is_ended() -> None:
 
 @pytest.mark.promise("files.read")
 async def test_a_file_that_is_no_longer_kept_is_named(archive: FolderArchive) -> None:
-    found = await kept(archive).read("acme", SentFile(file_id="0" * 64, name="old.txt"))
+    found = await kept(archive).fetch_and_parse("acme", SentFile(file_id="0" * 64, name="old.txt"))
     assert (found.name, found.problem) == ("old.txt", "it is no longer in the archive")
 
 
@@ -113,9 +113,9 @@ class AwayArchive(FolderArchive):
 
 @pytest.mark.promise("files.read")
 async def test_an_archive_that_is_away_is_no_crash(tmp_path: Path) -> None:
-    found = await kept(AwayArchive(tmp_path)).read("acme", SentFile(file_id="0" * 64))
+    found = await kept(AwayArchive(tmp_path)).fetch_and_parse("acme", SentFile(file_id="0" * 64))
     assert found.problem == "the archive of files cannot be reached"
-    assert await kept(AwayArchive(tmp_path)).content("acme", "0" * 64) is None
+    assert await kept(AwayArchive(tmp_path)).get_content("acme", "0" * 64) is None
 
 
 # --- by address ---------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ _SITE = Starlette(
 @pytest.mark.parametrize("path", ["/invoice.txt?signed=1", "/moved"])
 async def test_a_file_is_fetched_from_its_address_and_kept(archive: FolderArchive, path: str) -> None:
     async with serving(_SITE) as url:
-        found = await kept(archive).read("acme", SentFile(url=url.rstrip("/") + path))
+        found = await kept(archive).fetch_and_parse("acme", SentFile(url=url.rstrip("/") + path))
     assert (found.text, found.problem) == ("Pay INV-7", "")
     assert await archive.get("acme", found.file_id) == b"Pay INV-7"
 
@@ -173,7 +173,7 @@ async def test_a_file_is_fetched_from_its_address_and_kept(archive: FolderArchiv
 )
 async def test_an_address_that_cannot_be_fetched_is_named_why(archive: FolderArchive, path: str, why: str) -> None:
     async with serving(_SITE) as url:
-        found = await kept(archive, seconds=1).read("acme", SentFile(url=url.rstrip("/") + path))
+        found = await kept(archive, seconds=1).fetch_and_parse("acme", SentFile(url=url.rstrip("/") + path))
     assert why in found.problem
     assert await archive.list("acme") == ()
 
@@ -181,5 +181,5 @@ async def test_an_address_that_cannot_be_fetched_is_named_why(archive: FolderArc
 @pytest.mark.promise("files.fetched")
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "localhost"])
 async def test_no_file_is_fetched_from_inside(archive: FolderArchive, host: str) -> None:
-    found = await kept(archive, loopback=False).read("acme", SentFile(url=f"http://{host}/secret"))
+    found = await kept(archive, loopback=False).fetch_and_parse("acme", SentFile(url=f"http://{host}/secret"))
     assert "address" in found.problem

@@ -215,7 +215,7 @@ async def test_what_finding_facts_cost_counts_in_the_tenants_day(redis: Redis) -
 async def test_nobody_is_asked_where_the_tenants_day_has_no_room_or_nobody_knows(redis: Redis, told: str) -> None:
     stage = MemoryStage(redis)
     record = TenantVersion(version=1, at=datetime.now(UTC), by="olga", document_json=told)
-    await RedisTenantRecords(redis).put("acme", record)
+    await RedisTenantRecords(redis).add_version("acme", record)
     await stage.takes_in(an_outcome_of(_TEXT))
     assert (stage.facts.asked, await _day(redis)) == ([], {})
 

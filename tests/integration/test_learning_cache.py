@@ -30,7 +30,7 @@ from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.cases import CaseOutcome
 from shared.infra import keys
-from shared.infra.learned_files import learned_files
+from shared.infra.learned_files import read_learned_files
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.starting import CannotStart
 from tests.each_row import each_row
@@ -85,7 +85,7 @@ async def _written_once(folder: Path) -> None:
 async def _follows(redis: Redis, folder: Path) -> None:
     """Wait until the files say what Redis says."""
     await _written_once(folder)
-    files = dict(await learned_files(redis, "acme"))
+    files = dict(await read_learned_files(redis, "acme"))
     async with asyncio.timeout(PATIENCE):
         while _written(folder) != files:
             await asyncio.sleep(0.02)
@@ -111,10 +111,10 @@ async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url:
             )
         )
         async with asyncio.timeout(PATIENCE):
-            while await RedisLearned(redis).process("acme", "grant_award") is None:
+            while await RedisLearned(redis).get_process("acme", "grant_award") is None:
                 await asyncio.sleep(0.02)
         executor.cancel()
-    files = await learned_files(redis, "acme")
+    files = await read_learned_files(redis, "acme")
     assert files[LearningFile.STRATEGY_BANDIT] == BANDIT
     assert _written(tmp_path) == {file.value: content for file, content in files.items()}
     assert json.loads((tmp_path / "strategy_bandit.json.before").read_text()) == BANDIT
@@ -124,12 +124,12 @@ async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url:
 async def test_a_redis_that_lost_everything_is_filled_again(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     """Not the files emptied."""
     await _learn(redis, 1, 2, 3)
-    before = await learned_files(redis, "acme")
+    before = await read_learned_files(redis, "acme")
     async with _running(_jobs(redis, redis_url, tmp_path)):
         await _follows(redis, tmp_path)
         await redis.flushall()
         async with asyncio.timeout(PATIENCE):
-            while await learned_files(redis, "acme") != before:
+            while await read_learned_files(redis, "acme") != before:
                 await asyncio.sleep(0.02)
     assert _written(tmp_path) == dict(before)
 
@@ -139,12 +139,12 @@ async def test_a_tenant_that_learned_takes_nothing_from_files(redis: Redis, redi
     """Redis holds: the files follow it, and what lay there before is kept beside them."""
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
     await _learn(redis, 1)
-    before = await learned_files(redis, "acme")
+    before = await read_learned_files(redis, "acme")
     async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
         await _learn(redis, 2)
-    assert before != await learned_files(redis, "acme")
-    assert _written(tmp_path) == dict(await learned_files(redis, "acme"))
+    assert before != await read_learned_files(redis, "acme")
+    assert _written(tmp_path) == dict(await read_learned_files(redis, "acme"))
     assert json.loads((tmp_path / "strategy_bandit.json.before").read_text()) == BANDIT
 
 
@@ -154,7 +154,7 @@ async def test_what_was_forgotten_comes_not_back_from_files(redis: Redis, redis_
     await redis.hset(keys.learned_keys("acme").forgets, "r1", "{}")  # type: ignore[misc]  # redis-py
     async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
-    assert (await learned_files(redis, "acme"))[LearningFile.STRATEGY_BANDIT] == {}
+    assert (await read_learned_files(redis, "acme"))[LearningFile.STRATEGY_BANDIT] == {}
 
 
 async def test_a_file_that_cannot_be_imported_harms_nothing(redis: Redis, redis_url: str, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ async def test_a_file_that_cannot_be_imported_harms_nothing(redis: Redis, redis_
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
     async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
-    assert (await learned_files(redis, "acme"))[LearningFile.STRATEGY_BANDIT] == BANDIT
+    assert (await read_learned_files(redis, "acme"))[LearningFile.STRATEGY_BANDIT] == BANDIT
     assert (tmp_path / "case_log.json.before").read_text() == "{broken"
 
 
@@ -178,7 +178,7 @@ async def test_a_stopped_learner_leaves_what_it_learned(redis: Redis, redis_url:
         answer = await RpcQueue(redis, "learner").ask(brought.model_dump_json(), PATIENCE)
         learner.process.signal(signal.SIGTERM)
         assert await asyncio.to_thread(learner.process.wait, PATIENCE) == 0
-    assert _written(tmp_path) == dict(await learned_files(redis, "acme"))
+    assert _written(tmp_path) == dict(await read_learned_files(redis, "acme"))
     assert len(json.loads((tmp_path / "case_log.json").read_text())) == 5
     assert FileReport.model_validate_json(answer or "").taken == 1
 

@@ -29,7 +29,7 @@ from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
-from shared.infra.learned_files import learned_files
+from shared.infra.learned_files import read_learned_files
 from shared.infra.redis import connect
 from shared.infra.rpc import RpcQueue, keep_importing
 from tests.doubles.redis_tasks import NOON
@@ -106,19 +106,19 @@ async def _everything(redis: Redis, tenant: str) -> dict[str, object]:
 async def test_what_is_exported_and_imported_into_an_empty_tenant_is_the_same(redis: Redis) -> None:
     """Cases, arms, counts, days, trends, facts, entities, predictions: as they stand in Redis, through JSON."""
     await _learned(redis)
-    files = await learned_files(redis, "acme")
+    files = await read_learned_files(redis, "acme")
     through_json = {LearningFile(name): content for name, content in json.loads(json.dumps(files)).items()}
     reports = await _imported(redis, "globex", through_json)
     assert [report.problems for report in reports] == [()] * len(OURS)
     assert await _everything(redis, "globex") == await _everything(redis, "acme")
-    assert await learned_files(redis, "globex") == files
+    assert await read_learned_files(redis, "globex") == files
 
 
 @pytest.mark.promise("files.idempotent")
 async def test_importing_the_same_again_or_an_older_export_of_ones_own_changes_nothing(redis: Redis) -> None:
     """Nothing is ever added up."""
     await _learned(redis, tasks=20)
-    older = await learned_files(redis, "acme")
+    older = await read_learned_files(redis, "acme")
     await RedisLessons(redis).learn([lesson_of(an_outcome(number, tenant="acme")) for number in range(500, 510)])
     before = await _everything(redis, "acme")
     reports = await _imported(redis, "acme", older)
@@ -185,7 +185,7 @@ async def test_files_with_the_seeds_own_names_are_read(redis: Redis) -> None:
 @pytest.mark.promise("files.dry_run")
 async def test_a_dry_run_says_what_an_import_does_and_does_nothing(redis: Redis) -> None:
     await _learned(redis, tasks=10)
-    files = await learned_files(redis, "acme")
+    files = await read_learned_files(redis, "acme")
     importer = _importer(redis)
     for file in OURS:
         request = FileRequest(tenant="globex", file=file, content=files[file], dry_run=True)
@@ -213,7 +213,7 @@ async def test_the_record_with_more_behind_it_holds(redis: Redis) -> None:
 
 async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(redis: Redis) -> None:
     await _learned(redis, "acme", tasks=60)
-    files = await learned_files(redis, "acme")
+    files = await read_learned_files(redis, "acme")
     memory = RedisLessons(redis)
 
     async def learn() -> None:
@@ -242,7 +242,7 @@ async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> No
 @pytest.mark.parametrize("way", ["answers", "requests"])
 async def test_a_lost_reply_imports_once_and_tells_what_was_taken(redis: Redis, redis_server: str, way: str) -> None:
     await _learned(redis, tasks=20)
-    files = await learned_files(redis, "acme")
+    files = await read_learned_files(redis, "acme")
     upstream = redis_server if redis_server.startswith("unix://") else redis_server.split("/")[2]
     async with TcpProxy(upstream) as proxy:
         far = connect(f"redis://{proxy.address}/0")
@@ -256,7 +256,7 @@ async def test_a_lost_reply_imports_once_and_tells_what_was_taken(redis: Redis, 
         await far.aclose()
     assert repository.losses == len(OURS)
     assert [report.taken > 0 and report.known == 0 for report in reports] == [True] * len(OURS)
-    assert await learned_files(redis, "globex") == files
+    assert await read_learned_files(redis, "globex") == files
 
 
 class _LosingRepository(RedisImportRepository):
@@ -357,11 +357,11 @@ async def test_an_export_is_imported_by_another_installation(
     async with _importing(redis):
         processes = {"file": "synthesized_definitions.json", "content": {"grant_award": A_PROCESS}}
         kept = await _post(client, "/learn/import", **processes, metadata=OPERATOR)
-        before = await learned_files(redis, "default")
+        before = await read_learned_files(redis, "default")
         out = await call_purple("learn", "export", str(tmp_path), "--url", url, "--json")
         await redis.flushall()
         done = await call_purple("learn", "import", str(tmp_path), "--url", url, "--json")
-        after = await learned_files(redis, "default")
+        after = await read_learned_files(redis, "default")
     assert (kept[0], kept[1]["taken"], out.code, done.code) == (200, 1, 0, 0)
     assert after == before
     assert before[LearningFile.SYNTHESIZED] != {}
@@ -372,12 +372,12 @@ async def test_an_export_is_imported_by_another_installation(
 async def test_nothing_is_imported_if_one_file_is_wrong(redis: Redis, url: str, tmp_path: Path) -> None:
     """Neither the right ones; the wrong entry is named."""
     await _learn(redis, "other")
-    files = await learned_files(redis, "other")
+    files = await read_learned_files(redis, "other")
     (tmp_path / "case_log.json").write_text(json.dumps(files[LearningFile.CASE_LOG]))
     (tmp_path / "strategy_bandit.json").write_text('{"payroll": {"fsm": {"n": -5, "q": 0.5}}}')
     async with _importing(redis):
         refused = await call_purple("learn", "import", str(tmp_path), "--url", url)
-        after = await learned_files(redis, "default")
+        after = await read_learned_files(redis, "default")
     assert (refused.code, "payroll fsm: n" in refused.out) == (1, True)
     assert after[LearningFile.CASE_LOG] == []
 

@@ -18,7 +18,7 @@ from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
-from shared.domain.outgoing import Reach, Refused, Target, check_url, reach_entries, tools_reach, webhook_reach
+from shared.domain.outgoing import Reach, Refused, Target, check_url, normalize_host_list, tools_reach, webhook_reach
 from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import Guard, ThreadedResolver
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -120,7 +120,7 @@ PLAIN = ssl.create_default_context()
 
 def outside(*more: str) -> Reach:
     """Lets through the address that stands for a server outside."""
-    return Reach(listed=reach_entries((f"{GOOD}/32", *more)), queries=True)
+    return Reach(listed=normalize_host_list((f"{GOOD}/32", *more)), queries=True)
 
 
 @pytest.mark.promise("ssrf.rules")
@@ -318,7 +318,7 @@ async def test_names_that_nobody_answers_for_hold_up_neither_others_nor_what_els
                 group.create_task(_given_up(guard))
             await asyncio.to_thread(int)
             with pytest.raises(Refused):  # what it leads to is looked at: it was found
-                await guard.addresses(Target("https", "answers.test", 443))
+                await guard.permitted_addresses(Target("https", "answers.test", 443))
     finally:
         over.set()
 

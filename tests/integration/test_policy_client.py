@@ -101,7 +101,7 @@ async def test_policies_are_sent_once_and_named_from_then_on() -> None:
     policy = _asked_of(services)
     equal = EvaluateRequest.from_json(_ABOUT.to_json())
     blocked = [(await policy.evaluate(asked)).blocked for asked in (_ABOUT, _ABOUT, equal)]
-    await policy.allowances(AllowanceRequest(policies=(_RULES,), tools=(OfferedTool(tool="pay"),)))
+    await policy.get_allowances(AllowanceRequest(policies=(_RULES,), tools=(OfferedTool(tool="pay"),)))
 
     assert blocked == [True, True, True]
     assert services.paths == [("evaluate", 0), ("evaluate", 1), ("evaluate", 0), ("evaluate", 0), ("allowances", 0)]

@@ -99,7 +99,7 @@ async def test_what_is_asked_at_once_takes_one_round_trip(redis: Redis) -> None:
     one, other = Scripts(redis), Scripts(redis)
     await one.run("probe", [keys.PROBE], [])
     before = await _reads(redis)
-    await asyncio.gather(one.command("SET", "a", "1"), other.run("probe", [keys.PROBE], []), one.command("GET", "a"))
+    await asyncio.gather(one.execute("SET", "a", "1"), other.run("probe", [keys.PROBE], []), one.execute("GET", "a"))
     assert await _reads(redis) - before <= 2  # this question is one of them
 
 
@@ -107,7 +107,7 @@ async def test_what_is_asked_at_once_takes_one_round_trip(redis: Redis) -> None:
 async def test_what_one_is_refused_the_others_are_not(redis: Redis) -> None:
     scripts = Scripts(redis)
     wrong, right = await asyncio.gather(
-        scripts.command("LPUSH", keys.PROBE, "1"), scripts.command("HGET", keys.PROBE, "f"), return_exceptions=True
+        scripts.execute("LPUSH", keys.PROBE, "1"), scripts.execute("HGET", keys.PROBE, "f"), return_exceptions=True
     )
     assert wrong == 1
     assert isinstance(right, StoreUnavailable)
@@ -117,8 +117,8 @@ async def test_what_one_is_refused_the_others_are_not(redis: Redis) -> None:
 async def test_who_gives_up_takes_nobody_along(redis: Redis) -> None:
     """Not even the one who sends for all."""
     scripts = Scripts(redis)
-    sender = asyncio.create_task(scripts.command("SET", "a", "1"))
-    followers = [asyncio.create_task(scripts.command("SET", f"b{number}", "2")) for number in range(3)]
+    sender = asyncio.create_task(scripts.execute("SET", "a", "1"))
+    followers = [asyncio.create_task(scripts.execute("SET", f"b{number}", "2")) for number in range(3)]
     await asyncio.sleep(0)
     sender.cancel()
     followers[1].cancel()
@@ -130,7 +130,7 @@ async def test_who_gives_up_takes_nobody_along(redis: Redis) -> None:
 @pytest.mark.promise("state.shared_trips")
 async def test_a_server_that_is_away_is_away_for_each() -> None:
     scripts = Scripts(connect("unix:///nowhere.sock"), patience=0)
-    results = await asyncio.gather(*(scripts.command("GET", "a") for _ in range(3)), return_exceptions=True)
+    results = await asyncio.gather(*(scripts.execute("GET", "a") for _ in range(3)), return_exceptions=True)
     assert [type(one) for one in results] == [StoreUnavailable] * 3
 
 

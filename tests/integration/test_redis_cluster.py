@@ -76,7 +76,7 @@ async def test_every_step_of_a_turn_touches_one_slot(cluster: Redis) -> None:
         charges = (DayCharges("2026-03-01", (Charge("a", 7, 70),)),)
         await begun.store.finish(an_end(begun.work)._replace(charges=charges))
         kinds = await _told(store, record.task_id)
-        ended = await store.record("acme", record.task_id)
+        ended = await store.get_record("acme", record.task_id)
     assert kinds[0] == "submitted"
     assert kinds[-1] == "turn_finished"
     assert await cluster.hget(keys.spend_key("acme", "2026-03-01"), "tokens") == "7"  # type: ignore[misc]  # sync or async
@@ -143,7 +143,7 @@ async def test_a_cluster_that_is_away_says_so() -> None:
     (nobody,) = free_ports(1)
     client = connect(f"redis+cluster://127.0.0.1:{nobody}")
     with pytest.raises(StoreUnavailable):
-        await TaskStore(client, ChannelListener(client)).record("acme", "t1")
+        await TaskStore(client, ChannelListener(client)).get_record("acme", "t1")
     await client.aclose()
 
 
@@ -283,7 +283,7 @@ async def test_a_turn_goes_on_through_a_failover(pair: Pair, sentinel: int) -> N
         pair.first.server.kill()
         async with asyncio.timeout(PATIENCE):
             await begun.store.append([JournalEntry("k2", "note", "{}")])
-        keys = [step.key for step in await begun.store.journal()]
+        keys = [step.key for step in await begun.store.read_journal()]
     assert keys == ["k1", "k2"]
     assert lineage_of(client).failed_over is not None
     await client.aclose()
@@ -300,7 +300,7 @@ async def test_the_queue_is_found_by_name_too(sentinel: int) -> None:
 async def test_a_service_that_no_sentinel_knows_is_said_by_name(sentinel: int) -> None:
     client = connect(f"redis+sentinel://127.0.0.1:{sentinel}/other/0")
     with pytest.raises(StoreUnavailable, match="no sentinel knows the primary of 'other'"):
-        await Scripts(client).command("PING")
+        await Scripts(client).execute("PING")
     await client.aclose()
 
 

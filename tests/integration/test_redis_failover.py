@@ -107,10 +107,10 @@ def failover(pair: Pair, name: TcpProxy) -> Failover:
 async def test_a_connection_to_what_became_a_replica_is_dropped(pair: Pair, name: TcpProxy, client: Redis) -> None:
     """The name leads elsewhere by then, but the connection is still open: only the refusal tells."""
     scripts = Scripts(client, patience=10.0)
-    await scripts.command("SET", "a", "1")
+    await scripts.execute("SET", "a", "1")
     await pair.fail_over()
     name.upstream = f"127.0.0.1:{pair.second.port}"
-    await scripts.command("SET", "a", "2")
+    await scripts.execute("SET", "a", "2")
     assert await pair.second.say("GET", "a") == "2"
 
 
@@ -123,7 +123,7 @@ async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, clie
         await pair.fail_over()
         name.upstream = f"127.0.0.1:{pair.second.port}"
         await begun.store.append([])
-        await begun.store.pulse()
+        await begun.store.get_pulse()
 
 
 @pytest.mark.promise("redis.failover_noticed")
@@ -132,7 +132,7 @@ async def test_a_failover_is_noticed_by_the_next_connection(pair: Pair, failover
     assert lineage_of(client).failed_over is None
     await pair.fail_over()
     failover.lead_over()
-    await Scripts(client, patience=10.0).command("SET", "a", "2")
+    await Scripts(client, patience=10.0).execute("SET", "a", "2")
     assert lineage_of(client).failed_over is not None
 
 
@@ -237,7 +237,7 @@ async def _in_doubt(store: TurnStore, entry: LedgerEntry | None = None) -> None:
     entry = entry or an_entry()
     with pytest.raises(LedgerConflict, match="may have been sent"):
         await store.open_write(entry, 1.0)
-    kept = (await store.ledger())[entry.key]
+    kept = (await store.read_ledger())[entry.key]
     assert (kept.status, kept.before_json) == (WriteStatus.SENDING, None)
 
 
@@ -245,7 +245,7 @@ async def _sent_under_a_key(store: TurnStore) -> None:
     """That the server honours: it is the same write, however often it comes."""
     entry = an_entry().model_copy(update={"key": "t:h:c2", "idempotency_field": "key"})
     await store.open_write(entry, 1.0)
-    assert (await store.ledger())[entry.key].status is WriteStatus.SENDING
+    assert (await store.read_ledger())[entry.key].status is WriteStatus.SENDING
 
 
 class FailsOverOnceForgotten(RedisForgetting):
@@ -329,7 +329,7 @@ async def test_a_writes_end_is_stored_though_its_intent_was_lost(pair: Pair, fai
         await begun.store.open_write(an_entry(), 1.0)
     await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)
     await begun.store.settle_write(an_entry(WriteStatus.VERIFIED), WriteStatus.SENT)
-    assert (await begun.store.ledger())[an_entry().key].status is WriteStatus.VERIFIED
+    assert (await begun.store.read_ledger())[an_entry().key].status is WriteStatus.VERIFIED
 
 
 @pytest.mark.promise("redis.intent_confirmed")
@@ -340,7 +340,7 @@ async def test_an_intent_that_a_replica_confirmed_survives_its_promotion(pair: P
     await pair.promote()
     await break_lease(after, begun.lease)
     successor = await begin(sessions_of(after, "two"))
-    assert (await successor.store.ledger())[an_entry().key].status is WriteStatus.SENDING
+    assert (await successor.store.read_ledger())[an_entry().key].status is WriteStatus.SENDING
     await successor.store.open_write(an_entry().model_copy(update={"key": "another"}), 1.0)
     await close(before, after)
 
@@ -352,7 +352,7 @@ async def test_nothing_is_sent_that_no_replica_confirmed(pair: Pair) -> None:
     begun = await turn_on(client)
     with pytest.raises(StoreUnavailable, match="confirmed"):
         await begun.store.open_write(an_entry(), 1.0)
-    assert (await begun.store.ledger())[an_entry().key].status is WriteStatus.UNSENT
+    assert (await begun.store.read_ledger())[an_entry().key].status is WriteStatus.UNSENT
     await close(client)
 
 
@@ -533,7 +533,7 @@ async def test_no_write_leaves_while_nobody_knows_of_failovers(admin: Redis, add
         await client.connection_pool.disconnect()
         with pytest.raises(StoreUnavailable, match="failed over"):
             await begun.store.open_write(an_entry(), 1.0)
-        assert [entry.status for entry in (await begun.store.ledger()).values()] in ([], ["unsent"])
+        assert [entry.status for entry in (await begun.store.read_ledger()).values()] in ([], ["unsent"])
     await client.aclose()
 
 

@@ -86,7 +86,7 @@ async def test_a_turn_outlasts_a_restart_of_redis_in_its_first_attempt(
             if number == STEPS // 2:
                 half.set()
                 await asyncio.sleep(0)
-        journals.append(await store.journal())
+        journals.append(await store.read_journal())
         await store.finish(an_end(work))
 
     async with ChannelListener(own_redis) as live:
@@ -129,7 +129,7 @@ async def test_no_acknowledged_task_is_lost_when_redis_is_killed(own_server: Emb
                     await asyncio.sleep(0.005)  # until there is load
                 own_server.kill()
                 own_server.start()
-        found = [await store.record("acme", task_id) for task_id in kept]
+        found = [await store.get_record("acme", task_id) for task_id in kept]
         inboxes = [await own_redis.llen(keys.session_keys("acme", r.session_id).inbox) for r in found if r]  # type: ignore[misc]  # redis-py's union
     assert len(kept) == len(set(kept)) == 640
     assert inboxes == [1] * 640
@@ -182,10 +182,10 @@ async def test_a_turn_without_memory_ends_when_there_is_some(own_server: Embedde
                 await begun.store.append([JournalEntry("k1", "note", "{}")])
             with pytest.raises(StoreUnavailable, match="OutOfMemory"):
                 await begun.store.finish(an_end(begun.work))
-            await begun.store.pulse()
-            assert await begun.store.journal() == ()
+            await begun.store.get_pulse()
+            assert await begun.store.read_journal() == ()
         await begun.store.finish(an_end(begun.work))
-        stored = await TaskStore(own_redis, live).record("acme", record.task_id)
+        stored = await TaskStore(own_redis, live).get_record("acme", record.task_id)
     assert stored is not None
     assert stored.state.is_terminal
 
@@ -223,7 +223,7 @@ async def no_memory(client: Redis) -> AsyncIterator[None]:
 async def _until_ended(store: TaskStore, records: Sequence[TaskRecord]) -> None:
     async with asyncio.timeout(PATIENCE):
         for record in records:
-            while (stored := await store.record("acme", record.task_id)) is None or not stored.state.is_terminal:
+            while (stored := await store.get_record("acme", record.task_id)) is None or not stored.state.is_terminal:
                 await asyncio.sleep(0.02)  # between two looks
 
 
@@ -286,7 +286,7 @@ def what(request: pytest.FixtureRequest) -> str:
 
 _DAY = "2026-03-01"
 ACTS: dict[str, Callable[[Begun], Awaitable[object]]] = {
-    "pulse": lambda begun: begun.store.pulse(),
+    "pulse": lambda begun: begun.store.get_pulse(),
     "append": lambda begun: begun.store.append([STEP, SECOND], [TOLD]),
     "append events": lambda begun: begun.store.append([], [TOLD]),
     "publish": lambda begun: begun.store.append([], [TOLD], begun.work.record),
@@ -333,7 +333,7 @@ async def test_a_repeated_step_of_another_attempt_is_not_the_lost_one(far: Far, 
     await begun.store.append([STEP])
     await far.lose("answer")
     await begun.store.append([SECOND])
-    assert await begun.store.journal() == (STEP, SECOND)
+    assert await begun.store.read_journal() == (STEP, SECOND)
 
 
 async def test_a_write_that_another_opened_is_still_a_conflict(far: Far, task_store: TaskStore, what: str) -> None:
@@ -440,7 +440,7 @@ async def test_a_subscription_that_has_gone_silent_is_made_anew(far: Far) -> Non
     async with (
         asyncio.timeout(REPLY_PATIENCE),
         ChannelListener(far.redis, quiet_seconds=0.05) as live,
-        live.listen("news") as news,
+        live.open_news_event("news") as news,
     ):
         news.clear()
         far.proxy.answers.pause()
@@ -462,7 +462,7 @@ async def test_a_short_cut_costs_a_turn_nothing(far: Far, task_store: TaskStore)
     await far.proxy.accept()
     async with asyncio.timeout(REPLY_PATIENCE):
         await writing
-    assert await begun.store.journal() == (STEP,)
+    assert await begun.store.read_journal() == (STEP,)
 
 
 @pytest.mark.promise("redis.scripts_flushed")
@@ -471,7 +471,7 @@ async def test_scripts_that_the_server_forgot_are_sent_again(far: Far, task_stor
     for act in ("append", "publish", "open_write", "finish"):
         await far.near.script_flush()
         await ACTS[act](begun)
-    assert await begun.store.journal() == (STEP, SECOND)
+    assert await begun.store.read_journal() == (STEP, SECOND)
 
 
 async def _append(begun: Begun) -> None:
@@ -517,7 +517,7 @@ async def _accept_and_open(server: EmbeddedRedis) -> tuple[bool, WriteStatus]:
             accepted = await TaskStore(redis, live).accept(record, a_turn(record), dedupe="m1")
             begun = await begin(sessions_of(redis, "one"))
             await begun.store.open_write(an_entry(), 1.0)
-            (entry,) = (await begun.store.ledger()).values()
+            (entry,) = (await begun.store.read_ledger()).values()
             return accepted.fresh, entry.status
     finally:
         await redis.aclose()

@@ -54,7 +54,7 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
         an_outcome(4, "other"),
     ]
     await RedisLessons(redis).learn([lesson_of(outcome) for outcome in outcomes])
-    await RedisLearned(redis).note_tools(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
+    await RedisLearned(redis).add_tool_names(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
     async with gateway(redis_url) as one, gateway(redis_url) as other:
         answer = (await _status(one)).json()
         assert (await _status(other)).json() == answer
@@ -113,7 +113,7 @@ ENDED = [
 
 async def _learn(redis: Redis) -> None:
     await RedisLessons(redis).learn([lesson_of(outcome) for outcome in ENDED])
-    await RedisLearned(redis).note_tools("acme", frozenset({"get_expense"}))
+    await RedisLearned(redis).add_tool_names("acme", frozenset({"get_expense"}))
 
 
 async def _fields(redis: Redis, key: str) -> dict[str, str]:

@@ -111,7 +111,7 @@ async def test_a_shown_secret_stays_known_however_many_connections_are_used_afte
         await credentials.header_for(first)
         for number in range(2_000):
             await credentials.header_for(first.model_copy(update={"url": f"http://erp-{number}"}))
-        assert credentials.shown_secrets(first) == (SECRET,)
+        assert credentials.recently_sent_secrets(first) == (SECRET,)
 
 
 @pytest.mark.promise("connections.tenants_apart")

@@ -59,7 +59,7 @@ async def _state(store: TaskStore, record: TaskRecord) -> TaskState:
 
 
 async def _raw(redis: Redis, *words: str) -> object:
-    return await Scripts(redis).command(*words)
+    return await Scripts(redis).execute(*words)
 
 
 @pytest.mark.promise("state.faults_mended")

@@ -116,7 +116,7 @@ async def test_a_cancel_of_another_task_of_the_session_is_not_heard(redis: Redis
     other = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
     await signalled(task_store, other, TurnKind.CANCEL)
-    assert (await begun.store.pulse()).cancel is None
+    assert (await begun.store.get_pulse()).cancel is None
 
 
 @pytest.mark.promise("state.write_once")
@@ -135,7 +135,7 @@ async def test_an_open_write_stretches_the_lease_over_its_call(redis: Redis, tas
     begun = await begin(one)
     await begun.store.open_write(an_entry(), 60.0)
     await one.extend_all([begun.lease])
-    now = (await begun.store.pulse()).now
+    now = (await begun.store.get_pulse()).now
     ends = await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")
     assert float(ends or 0) / 1000 - now.timestamp() > 50
 
@@ -189,7 +189,7 @@ async def test_a_published_record_is_what_clients_see(redis: Redis, task_store: 
     working = begun.record.model_copy(update={"state": TaskState.WORKING})
     await begun.store.append([], [NOTE], working)
     await begun.store.append([], [], working.model_copy(update={"reason": "still"}))
-    assert await task_store.record("acme", begun.record.task_id) == working.model_copy(update={"reason": "still"})
+    assert await task_store.get_record("acme", begun.record.task_id) == working.model_copy(update={"reason": "still"})
 
 
 async def test_the_outcome_is_what_the_learner_will_read(redis: Redis, task_store: TaskStore) -> None:
@@ -234,7 +234,7 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     beating = asyncio.ensure_future(keeper.keep_extending(one))
     await asyncio.sleep(0)
     async with asyncio.timeout(10):
-        while (pulse := await store.pulse()).cancel is None:
+        while (pulse := await store.get_pulse()).cancel is None:
             await store.await_signal()
     for task in (watching, beating):
         task.cancel()
@@ -244,9 +244,9 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
 @pytest.mark.promise("state.cancel_heard")
 async def test_a_cancel_is_heard_at_the_next_pulse(redis: Redis, task_store: TaskStore) -> None:
     begun = await begun_turn(redis, task_store)
-    assert (await begun.store.pulse()).cancel is None
+    assert (await begun.store.get_pulse()).cancel is None
     cancel = await signalled(task_store, begun.record, TurnKind.CANCEL)
-    assert (await begun.store.pulse()).cancel == cancel
+    assert (await begun.store.get_pulse()).cancel == cancel
     assert (await begun.store.append([STEP])).cancel == cancel
 
 

@@ -134,7 +134,7 @@ class World:
         return True
 
     async def _pulse(self, who: str) -> bool:
-        await self.begun[who].store.pulse()
+        await self.begun[who].store.get_pulse()
         return True
 
     async def _next(self, who: str) -> bool:
@@ -163,7 +163,7 @@ class World:
         return self.begun[who].work.record.model_copy(update={"state": TaskState.WORKING, "reason": who})
 
     async def _raw(self, *words: str) -> object:
-        return await Scripts(self.redis).command(*words)
+        return await Scripts(self.redis).execute(*words)
 
     async def check(self) -> None:
         """What is stored is what the rightful owners stored, each thing once and in order."""

@@ -146,7 +146,7 @@ async def test_a_session_takes_no_task_of_another_principal(task_store: TaskStor
     theirs = a_record(principal=Principal(id="mallory"))
     with pytest.raises(SessionBelongsToOther):
         await task_store.accept(theirs, a_turn(theirs), dedupe=None)
-    assert await task_store.record("acme", theirs.task_id) is None
+    assert await task_store.get_record("acme", theirs.task_id) is None
 
 
 async def test_a_task_id_belongs_to_the_session_it_began_in(task_store: TaskStore) -> None:

@@ -55,7 +55,7 @@ async def test_a_stopped_tenant_takes_no_message_and_says_why(redis: Redis, task
     record = a_record("s1")
     with pytest.raises(TenantIsStopped, match="repairs"):
         await task_store.accept(record, a_turn(record), dedupe=None)
-    assert await task_store.record("acme", record.task_id) is None
+    assert await task_store.get_record("acme", record.task_id) is None
     other = a_record("s1").model_copy(update={"tenant": "globex"})
     assert (await task_store.accept(other, a_turn(other), dedupe=None)).fresh
 
@@ -76,9 +76,9 @@ async def test_a_running_turn_hears_of_the_stop_and_of_its_end(redis: Redis, tas
     await accepted(task_store)
     stops, begun = TenantStops(redis), await begin(sessions_of(redis, "one"))
     await stops.stop("acme", "repairs")
-    heard = [(await begun.store.pulse()).stopped, (await begun.store.append([])).stopped]
+    heard = [(await begun.store.get_pulse()).stopped, (await begun.store.append([])).stopped]
     await stops.resume("acme")
-    assert [*heard, (await begun.store.pulse()).stopped] == ["repairs", "repairs", None]
+    assert [*heard, (await begun.store.get_pulse()).stopped] == ["repairs", "repairs", None]
 
 
 @pytest.mark.promise("tenant.stop")
@@ -87,7 +87,7 @@ async def test_a_stopped_tenants_session_is_claimed_at_once_after_the_stop(redis
     await accepted(task_store)
     stops, one = TenantStops(redis), sessions_of(redis, "one")
     await stops.stop("acme", "repairs")
-    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.Member("acme", "s1"))
+    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.SessionMember("acme", "s1"))
     refused = await one.claim("acme", "s1")
     put_off = await redis.zscore(waiting, member)
     await stops.resume("acme")
@@ -152,7 +152,7 @@ async def test_a_turn_that_a_stop_interrupts_begins_again_after_it(redis: Redis,
     await stops.stop("acme", "repairs")
     await one.abandon(begun.lease, handed_over=True)
     assert await one.claim("acme", "s1") is None
-    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.Member("acme", "s1"))
+    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.SessionMember("acme", "s1"))
     put_off = await redis.zscore(waiting, member)
     assert put_off is not None
     assert put_off > (await redis.time())[0] * 1000 + 30_000
@@ -172,7 +172,7 @@ async def test_a_stop_that_was_spread_half_way_is_spread_by_whoever_looks_next(r
     arguments: list[Argument] = [str(old), keys.member_prefix("acme"), keys.LIFTED_SECONDS]
     late = await Scripts(redis).run("spread_stop", [copies[0], keys.partition_keys(0).waiting], arguments)
     assert late == 0
-    assert await stops.reason("acme") is None
+    assert await stops.get_reason("acme") is None
 
 
 @pytest.mark.promise("tenant.stop")
@@ -348,7 +348,7 @@ async def test_a_request_may_name_the_endpoint_of_a_connection_and_no_other(redi
     async with stage(redis, redis_url, profile="production", authentication="off") as play:
         olga = Operator(play.client)
         before = await play.send("t1", "go", tools_endpoint=erp)
-        await RedisTenantRecords(redis).put("globex", _globex(erp))
+        await RedisTenantRecords(redis).add_version("globex", _globex(erp))
         foreign = await play.send("t1", "go", tools_endpoint=erp)
         await olga.put(RECORD, 0)
         own = await play.send("t1", "go", tools_endpoint=f"{erp}/")

@@ -25,7 +25,7 @@ from shared.contracts.policy import EvaluateRequest
 from shared.contracts.tenant import Connection
 from shared.infra.anthropic_model import AnthropicModel
 from shared.infra.service_settings import TracingSettings
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 from shared.ports.models import Message as ModelMessage, ModelRequest, TextBlock, Tier
 from shared.ports.tracing import Tracer
 from tests.company_stage import open_books
@@ -74,7 +74,7 @@ async def _called(servers: ToolServers, url: str, kept: KeptSpans, *, asks: bool
     """One call within a span, and that span as it would be told."""
     connection = Connection(id="company", url=url, traceparent=asks)
     await servers.discover(connection)
-    with kept.tracer.span("call"):
+    with kept.tracer.open_span("call"):
         told = kept.tracer.traceparent() or ""
         answer = await servers.call(connection, "get_expense", {"expense_id": "EXP-1001"}, 5.0)
     assert not answer.is_error
@@ -106,7 +106,7 @@ async def test_a_models_endpoint_is_told_only_where_the_operator_says_so(tells: 
     kept = KeptSpans()
     async with mock_anthropic() as mock:
         model = AnthropicModel({Tier.SMALL: "small"}, "key", mock.url, tracer=kept.tracer, sends_trace=tells)
-        with kept.tracer.span("chat"):
+        with kept.tracer.open_span("chat"):
             told = kept.tracer.traceparent()
             await model.complete(_REQUEST)
         await model.close()
@@ -139,8 +139,8 @@ def _settings(url: str) -> TracingSettings:
 
 def _work(tracer: Tracer) -> None:
     for number in range(_SPANS):
-        with tracer.span("work") as span:
-            span.note({"purple.number": number})
+        with tracer.open_span("work") as span:
+            span.annotate({"purple.number": number})
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def test_work_goes_on_and_ends_in_time(collector: Collector, caplog: pytest.LogC
     """The queue is bounded, each kind of trouble is told once, and the end waits for a bounded time."""
     before = set(threading.enumerate())
     with collector() as url, caplog.at_level(logging.WARNING):
-        with tracing(_settings(url), "gateway", _FLUSH_SECONDS) as tracer:
+        with open_tracer(_settings(url), "gateway", _FLUSH_SECONDS) as tracer:
             _work(tracer)
             began = monotonic()
         ended = monotonic()
@@ -177,7 +177,7 @@ def test_work_goes_on_and_ends_in_time(collector: Collector, caplog: pytest.LogC
 @pytest.mark.promise("trace.one_tree")
 def test_what_was_recorded_last_is_handed_over_at_the_end() -> None:
     with receiving() as receiver:
-        with tracing(_settings(receiver.url), "gateway") as tracer, tracer.span("last"):
+        with open_tracer(_settings(receiver.url), "gateway") as tracer, tracer.open_span("last"):
             pass
         (span,) = receiver.spans
     assert (span.service, span.name) == ("purple-gateway", "last")

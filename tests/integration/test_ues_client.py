@@ -41,7 +41,7 @@ async def test_mail_goes_out_and_is_found(ues: ProctorClient) -> None:
 
     assert done.status == "executed"
     assert [mail.subject for mail in found.emails] == ["Plan"]
-    assert state.in_folder("sent") == 1
+    assert state.count_in_folder("sent") == 1
 
 
 async def test_an_event_of_later_happens_when_its_time_comes(ues: ProctorClient) -> None:

@@ -120,35 +120,35 @@ async def test_arms_are_those_of_the_process_type_and_cases_all_newest_first(sta
 @pytest.mark.promise("I10.learned_by_tenant")
 async def test_nothing_of_another_tenant_is_seen(stage: Stage) -> None:
     await stage.learns([an_outcome(1, tenant="other")])
-    await stage.learned.note_tools("other", frozenset({"get_expense"}))
+    await stage.learned.add_tool_names("other", frozenset({"get_expense"}))
     assert await stage.learned.recall("acme", "expense_approval") == Experience({}, ())
     assert await stage.tools("acme") == set()
 
 
 async def test_tools_are_noted_once_each(stage: Stage) -> None:
-    await stage.learned.note_tools("acme", frozenset({"a", "b"}))
-    await stage.learned.note_tools("acme", frozenset({"b", "c"}))
+    await stage.learned.add_tool_names("acme", frozenset({"a", "b"}))
+    await stage.learned.add_tool_names("acme", frozenset({"b", "c"}))
     assert await stage.tools("acme") == {"a", "b", "c"}
 
 
 @pytest.mark.promise("synthesis.once")
 async def test_a_synthesized_process_is_kept_for_good_and_the_first_one_stays(stage: Stage) -> None:
     """Whoever keeps another one is given the first; a tenant has its own."""
-    assert await stage.learned.process("acme", "badge_renewal") is None
-    assert await stage.learned.keep_process("acme", "badge_renewal", "one") == "one"
-    assert await stage.learned.keep_process("acme", "badge_renewal", "two") == "one"
-    assert await stage.learned.process("acme", "badge_renewal") == "one"
-    assert await stage.learned.keep_process("other", "badge_renewal", "three") == "three"
-    await stage.learned.keep_process("acme", "audit_of_badges", "four")
-    assert await stage.learned.process_types("acme") == ("audit_of_badges", "badge_renewal")
-    assert await stage.learned.process_types("nobody") == ()
+    assert await stage.learned.get_process("acme", "badge_renewal") is None
+    assert await stage.learned.store_process_if_new("acme", "badge_renewal", "one") == "one"
+    assert await stage.learned.store_process_if_new("acme", "badge_renewal", "two") == "one"
+    assert await stage.learned.get_process("acme", "badge_renewal") == "one"
+    assert await stage.learned.store_process_if_new("other", "badge_renewal", "three") == "three"
+    await stage.learned.store_process_if_new("acme", "audit_of_badges", "four")
+    assert await stage.learned.list_process_types("acme") == ("audit_of_badges", "badge_renewal")
+    assert await stage.learned.list_process_types("nobody") == ()
 
 
 @pytest.mark.promise("synthesis.once")
 async def test_of_many_executors_that_keep_a_process_at_once_one_decides(redis: Redis) -> None:
     """It has no end of life, and is counted where clients see what was learned."""
     executors = [RedisLearned(redis) for _ in range(20)]
-    kept = [one.keep_process("acme", "badge_renewal", str(number)) for number, one in enumerate(executors)]
+    kept = [one.store_process_if_new("acme", "badge_renewal", str(number)) for number, one in enumerate(executors)]
     assert len(set(await asyncio.gather(*kept))) == 1
     assert await redis.ttl(keys.learned_keys("acme").synthesized) == -1
     assert (await RedisStatistics(redis).totals("acme")).synthesized == 1
@@ -159,8 +159,8 @@ async def test_a_tenant_with_very_many_processes_keeps_no_more(redis: Redis) -> 
     key = keys.learned_keys("acme").synthesized
     await cast("Awaitable[int]", redis.hset(key, mapping={f"kind_{number}": "{}" for number in range(500)}))
     learned = RedisLearned(redis)
-    assert await learned.keep_process("acme", "badge_renewal", "one") == "one"
-    assert await learned.process("acme", "badge_renewal") is None
+    assert await learned.store_process_if_new("acme", "badge_renewal", "one") == "one"
+    assert await learned.get_process("acme", "badge_renewal") is None
 
 
 async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
@@ -168,13 +168,13 @@ async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
     with pytest.raises(StoreUnavailable):
         await stage.learned.recall("acme", "payroll")
     with pytest.raises(StoreUnavailable):
-        await stage.learned.note_tools("acme", frozenset({"a"}))
+        await stage.learned.add_tool_names("acme", frozenset({"a"}))
     with pytest.raises(StoreUnavailable):
-        await stage.learned.process("acme", "payroll")
+        await stage.learned.get_process("acme", "payroll")
     with pytest.raises(StoreUnavailable):
-        await stage.learned.process_types("acme")
+        await stage.learned.list_process_types("acme")
     with pytest.raises(StoreUnavailable):
-        await stage.learned.keep_process("acme", "payroll", "one")
+        await stage.learned.store_process_if_new("acme", "payroll", "one")
 
 
 async def test_a_case_that_cannot_be_read_is_left_out(redis: Redis) -> None:
@@ -209,14 +209,14 @@ async def test_what_was_learned_is_read_in_one_step_and_what_did_not_change_come
     """Tools that are known are not written again."""
     stage = RedisStage(redis)
     await stage.learns([an_outcome(number) for number in range(CASES_KEPT)])
-    await stage.learned.note_tools("acme", frozenset({"a"}))
+    await stage.learned.add_tool_names("acme", frozenset({"a"}))
     expected = await RedisLearned(redis).recall("acme", "expense_approval")
     async with redis.monitor() as monitor:
         await redis.echo("begin")
         await _commands(monitor)  # a new connection's greeting
         for read in (["EVALSHA", "LRANGE", "LRANGE", "HVALS"], ["EVALSHA"]):
             assert await stage.learned.recall("acme", "expense_approval") == expected
-            await stage.learned.note_tools("acme", frozenset({"a"}))
+            await stage.learned.add_tool_names("acme", frozenset({"a"}))
             await redis.echo("end")
             assert [word for word in await _commands(monitor) if word not in _SHORT] == read
 

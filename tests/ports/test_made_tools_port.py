@@ -31,26 +31,26 @@ def made(request: pytest.FixtureRequest, redis: Redis) -> MadeTools:
 
 @pytest.mark.promise("made.kept")
 async def test_the_same_code_kept_again_is_the_same_version(made: MadeTools) -> None:
-    first = await made.keep("acme", TOOL)
-    again = await made.keep("acme", TOOL)
-    other = await made.keep("acme", TOOL.model_copy(update={"code_sha256": "2"}))
+    first = await made.store_version("acme", TOOL)
+    again = await made.store_version("acme", TOOL)
+    other = await made.store_version("acme", TOOL.model_copy(update={"code_sha256": "2"}))
 
     assert (first.version, again.version, other.version) == (1, 1, 2)
-    assert await made.all("acme") == (first, other)
+    assert await made.list_versions("acme") == (first, other)
 
 
 @pytest.mark.promise("made.kept")
 async def test_no_tenant_sees_the_tools_of_another(made: MadeTools) -> None:
-    await made.keep("acme", TOOL)
+    await made.store_version("acme", TOOL)
 
-    assert await made.all("globex") == ()
+    assert await made.list_versions("globex") == ()
 
 
 @pytest.mark.promise("made.kept")
 async def test_tools_kept_at_the_same_time_have_versions_of_their_own(made: MadeTools) -> None:
     codes = [TOOL.model_copy(update={"code_sha256": str(number)}) for number in range(5)]
 
-    kept = await asyncio.gather(*(made.keep("acme", one) for one in codes))
+    kept = await asyncio.gather(*(made.store_version("acme", one) for one in codes))
 
     assert sorted(tool.version for tool in kept) == [1, 2, 3, 4, 5]
-    assert len(await made.all("acme")) == 5
+    assert len(await made.list_versions("acme")) == 5

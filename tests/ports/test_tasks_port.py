@@ -31,13 +31,13 @@ async def test_a_turn_of_a_new_task_is_accepted_and_found(tasks: Tasks) -> None:
     turn = a_turn(record)
     accepted = await tasks.accept(record, turn, "m1")
     assert (accepted.record, accepted.turn_id, accepted.fresh) == (record, turn.turn_id, True)
-    assert await tasks.record(record.tenant, record.task_id) == record
+    assert await tasks.get_record(record.tenant, record.task_id) == record
 
 
 async def test_no_task_is_found_in_another_tenant(tasks: Tasks) -> None:
     record = a_record()
     await tasks.accept(record, a_turn(record), "m1")
-    assert await tasks.record("globex", record.task_id) is None
+    assert await tasks.get_record("globex", record.task_id) is None
 
 
 async def test_the_same_message_gives_the_first_acceptance_again(tasks: Tasks) -> None:

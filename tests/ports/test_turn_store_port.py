@@ -92,25 +92,30 @@ async def stage(request: pytest.FixtureRequest, redis: Redis, task_store: TaskSt
 
 async def test_a_new_task_has_nothing_behind_it(stage: Stage) -> None:
     store = stage.store
-    found = [await store.journal(), dict(await store.ledger()), await store.approval(), await store.session()]
+    found = [
+        await store.read_journal(),
+        dict(await store.read_ledger()),
+        await store.read_approval(),
+        await store.read_session(),
+    ]
     assert found == [(), {}, None, SessionState()]
 
 
 async def test_steps_come_back_in_order_and_the_first_of_a_key_counts(stage: Stage) -> None:
     await stage.store.append([FIRST, SECOND], [NOTE])
     await stage.store.append([FIRST._replace(data_json='["later"]')])
-    assert await stage.store.journal() == (FIRST, SECOND)
+    assert await stage.store.read_journal() == (FIRST, SECOND)
 
 
 async def test_time_goes_on(stage: Stage) -> None:
-    assert (await stage.store.pulse()).now <= (await stage.store.pulse()).now
+    assert (await stage.store.get_pulse()).now <= (await stage.store.get_pulse()).now
 
 
 @pytest.mark.promise("state.cancel_heard")
 async def test_every_answer_tells_of_a_cancel(stage: Stage) -> None:
     cancel = await stage.cancel()
     told = [
-        await stage.store.pulse(),
+        await stage.store.get_pulse(),
         await stage.store.append([FIRST]),
         await stage.store.append([], [], stage.work.record),
         await stage.store.open_write(an_entry(), 1.0),
@@ -127,22 +132,22 @@ async def test_no_intent_is_stored_where_a_cancel_waits(stage: Stage) -> None:
     settled = await stage.store.settle_write(
         sent.model_copy(update={"status": WriteStatus.SENT}), WriteStatus.SENDING, JournalBatch((SECOND,))
     )
-    assert (refused.refused, settled.refused, list(await stage.store.ledger())) == (True, False, ["sent"])
-    assert await stage.store.journal() == (SECOND,)
+    assert (refused.refused, settled.refused, list(await stage.store.read_ledger())) == (True, False, ["sent"])
+    assert await stage.store.read_journal() == (SECOND,)
 
 
 async def test_a_write_is_opened_once(stage: Stage) -> None:
     await stage.store.open_write(an_entry(), 1.0)
     with pytest.raises(LedgerConflict):
         await stage.store.open_write(an_entry(), 1.0)
-    assert dict(await stage.store.ledger()) == {an_entry().key: an_entry()}
+    assert dict(await stage.store.read_ledger()) == {an_entry().key: an_entry()}
 
 
 async def test_an_unsent_write_is_opened_again(stage: Stage) -> None:
     await stage.store.open_write(an_entry(), 1.0)
     await stage.store.settle_write(an_entry(WriteStatus.UNSENT), WriteStatus.SENDING)
     await stage.store.open_write(an_entry(), 1.0)
-    assert dict(await stage.store.ledger()) == {an_entry().key: an_entry()}
+    assert dict(await stage.store.read_ledger()) == {an_entry().key: an_entry()}
 
 
 @pytest.mark.parametrize("opened", [True, False])
@@ -157,20 +162,20 @@ async def test_the_latest_approval_is_the_one_that_counts(stage: Stage) -> None:
     record = stage.work.record.model_copy(update={"state": TaskState.INPUT_REQUIRED})
     approval = an_approval(record.task_id)
     await stage.store.finish(TurnEnd(record, SessionState(), approval=approval))
-    assert await stage.store.approval() == approval
+    assert await stage.store.read_approval() == approval
 
 
 async def test_a_session_remembers(stage: Stage) -> None:
     memory = SessionState((("user", "hi"), ("agent", "[1]")), "before", {"dept": "department"})
     await stage.store.finish(TurnEnd(stage.work.record, memory))
-    assert await stage.store.session() == memory
+    assert await stage.store.read_session() == memory
 
 
 @pytest.mark.parametrize("write", ["pulse", "append", "publish", "open_write", "settle_write", "finish"])
 async def test_whoever_is_fenced_off_can_write_nothing(stage: Stage, write: str) -> None:
     await stage.fence_off()
     writes: dict[str, Callable[[], Awaitable[object]]] = {
-        "pulse": stage.store.pulse,
+        "pulse": stage.store.get_pulse,
         "append": lambda: stage.store.append([FIRST]),
         "publish": lambda: stage.store.append([], [], stage.work.record),
         "open_write": lambda: stage.store.open_write(an_entry(), 1.0),
@@ -179,4 +184,4 @@ async def test_whoever_is_fenced_off_can_write_nothing(stage: Stage, write: str)
     }
     with pytest.raises(LeaseLost):
         await writes[write]()
-    assert (await stage.store.journal(), dict(await stage.store.ledger())) == ((), {})
+    assert (await stage.store.read_journal(), dict(await stage.store.read_ledger())) == ((), {})

@@ -109,7 +109,7 @@ class Stage:
         assert lease is not None
         while work := await self.sessions.begin_next_turn(lease):
             await self.worker.run(work, self.sessions.turn_store(lease, work))
-        stored = await self.store.record(task.tenant, task.task_id)
+        stored = await self.store.get_record(task.tenant, task.task_id)
         assert stored is not None
         return stored
 

@@ -76,7 +76,7 @@ def _leave_intents_unflushed() -> None:
     from services.executor.ports.turns import NOTHING, JournalBatch, Pulse
     from shared.contracts.ledger import LedgerEntry
 
-    stored, settled = RedisLedger._store_intent, RedisLedger._settle
+    stored, settled = RedisLedger._store_intent, RedisLedger._store_settlement
     kept: dict[str, tuple[LedgerEntry, float, JournalBatch]] = {}
 
     async def _store_intent(
@@ -91,7 +91,7 @@ def _leave_intents_unflushed() -> None:
         return await settled(self, entry, before, batch)  # type: ignore[arg-type]
 
     RedisLedger._store_intent = _store_intent  # type: ignore[method-assign]
-    RedisLedger._settle = _settle  # type: ignore[method-assign]
+    RedisLedger._store_settlement = _settle  # type: ignore[method-assign]
 
 
 def _check_no_fence() -> None:
@@ -214,7 +214,7 @@ def _tell_outcomes_twice() -> None:
         if end.outcome:
             again = end.outcome.model_copy(update={"event_id": f"{end.outcome.event_id}:again"})
             words = ("id", again.event_id, "o", again.model_dump_json())
-            await self._redis.command("XADD", self._scripts.partition.outcomes, "*", *words)
+            await self._redis.execute("XADD", self._scripts.partition.outcomes, "*", *words)
 
     RedisTurnStore.finish = finish  # type: ignore[method-assign]
 
@@ -246,7 +246,7 @@ def _mix_tenants() -> None:
     from shared.contracts.task import TaskRecord
     from shared.infra.task_store import TaskStore
 
-    original = TaskStore.record
+    original = TaskStore.get_record
 
     async def record(self: TaskStore, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         for known in (tenant, "default", "north", "south"):
@@ -254,7 +254,7 @@ def _mix_tenants() -> None:
                 return found
         return None
 
-    TaskStore.record = record  # type: ignore[method-assign]
+    TaskStore.get_record = record  # type: ignore[method-assign]
 
 
 def _let_one_more_wait() -> None:

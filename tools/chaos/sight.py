@@ -11,7 +11,7 @@ from shared.domain.exact_json import dumps, loads, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, ROW, Row, StoredStep, pack_row, read_rows
-from shared.infra.lua import answering
+from shared.infra.lua import bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 from tools.chaos.gateway_caller import AcceptedTask
 
@@ -59,7 +59,7 @@ class Sight:
         """The sessions that a process of this machine owns, and in which work waits or is under way."""
         partitions = tuple(keys.all_partitions())
         found = await self._run_pipeline(lambda pipe: _each(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
-        members = [keys.unpack(keys.Member, member) for row in found for member in cast("list[str]", row)]
+        members = [keys.unpack(keys.SessionMember, member) for row in found for member in cast("list[str]", row)]
         return tuple([held for member in members if (held := await self._find_session(*member, pid)) is not None])
 
     async def fences(self, sessions: Sequence[HeldSession]) -> tuple[int, ...]:
@@ -166,7 +166,7 @@ class Sight:
     async def _look_again(self, look: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
-                async with answering():
+                async with bounded_redis_calls():
                     return await look()
             except (StoreUnavailable, TimeoutError):
                 await asyncio.sleep(_AGAIN)

@@ -52,7 +52,7 @@ class A2aParticipant(Participant):
         """An agent that is slow to answer has been told all the same."""
         try:
             async with asyncio.timeout(_TOLD_SECONDS):
-                with self._tracer.span(_make_message_id(message), SpanKind.CLIENT):
+                with self._tracer.open_span(_make_message_id(message), SpanKind.CLIENT):
                     await self._send_message(message, blocking=False, until=0.0)
         except TimeoutError:
             return
@@ -61,7 +61,7 @@ class A2aParticipant(Participant):
     async def ask(self, message: AssessmentMessage, timeout: float) -> JsonObject:
         try:
             async with asyncio.timeout(timeout):
-                with self._tracer.span(_make_message_id(message), SpanKind.CLIENT):
+                with self._tracer.open_span(_make_message_id(message), SpanKind.CLIENT):
                     return await self._answer(message, _now() + timeout * _SETTLED)
         except TimeoutError as error:
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error

@@ -36,7 +36,7 @@ class Accounts:
         usage, price, before = reply.usage, self.prices.get(reply.model, Price()), self.costs
         self.costs = ModelCosts(
             calls=before.calls + 1,
-            input_tokens=before.input_tokens + usage.read,
+            input_tokens=before.input_tokens + usage.all_input,
             output_tokens=before.output_tokens + usage.output,
             nano_dollars=before.nano_dollars + price.cost_of(usage),
             models=tuple(sorted({*before.models, reply.model})),

@@ -23,7 +23,7 @@ async def summarize_world(world: SimulatedWorld) -> InitialStateSummary:
             total_emails=mails.total_email_count,
             total_threads=len(mails.threads),
             unread=mails.unread_count,
-            draft_count=mails.in_folder("drafts"),
+            draft_count=mails.count_in_folder("drafts"),
         ),
         calendar=CalendarSummary(
             event_count=calendar.event_count,

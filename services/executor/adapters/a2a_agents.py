@@ -164,7 +164,7 @@ class A2aAgents(tools.ToolServers):
 
         transport = AgentTransport(self._http, connection, self._tracer)
         client = httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=_TIMEOUT, follow_redirects=False)
-        return self._agents.keep(connection.server_key, await fetch_agent(connection, client))
+        return self._agents.put(connection.server_key, await fetch_agent(connection, client))
 
 
 def context_id_of(connection: Connection, session_id: str) -> str:

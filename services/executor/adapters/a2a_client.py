@@ -46,7 +46,7 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
     """One tool for each skill of the card, sorted by name. A skill that cannot be used is logged with the reason and
     left out.
     """
-    named = [(_name_skill(skill), skill) for skill in list(card.skills)[:MAX_SKILLS]]
+    named = [(_tool_name_for(skill), skill) for skill in list(card.skills)[:MAX_SKILLS]]
     times = Counter(name for name, _ in named)
     if len(card.skills) > MAX_SKILLS:
         log.warning("skills_dropped", connection=connection.id, listed=len(card.skills), kept=MAX_SKILLS)
@@ -59,7 +59,7 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
     return tuple(usable)
 
 
-def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
+def to_tool_answer(said: types.Task | types.Message) -> ports.ToolAnswer:
     """The tool answer for the present state of an agent's task, or for the message that the agent sent in place of a
     task.
     """
@@ -80,7 +80,7 @@ def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
 
 
 def is_done(task: types.Task) -> bool:
-    return answer_of(task).unfinished is None
+    return to_tool_answer(task).unfinished is None
 
 
 def _read_content(parts: Iterable[types.Part]) -> Json:
@@ -116,7 +116,7 @@ def _restore_integers(value: Json) -> Json:
             return int(value) if value == value.to_integral_value() else value
 
 
-def _name_skill(skill: types.AgentSkill) -> str:
+def _tool_name_for(skill: types.AgentSkill) -> str:
     return _NOT_IN_NAMES.sub("_", skill.id).strip("_")[:MAX_NAME]
 
 
@@ -198,7 +198,7 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
             raise type(error)(f"{connection.id}: the agent's card: {error}") from error
         except AgentCardResolutionError as error:
             if error.status_code != httpx.codes.NOT_FOUND:
-                raise _port_error(f"{connection.id}: the agent's card", error) from error
+                raise _to_tool_silent(f"{connection.id}: the agent's card", error) from error
             missing = str(error)
         except _UNUSABLE as error:
             raise ports.ToolSilent(
@@ -234,13 +234,13 @@ class A2aAgent:
         request = _build_request(tool, arguments, context)
         try:
             async with asyncio.timeout_at(deadline):
-                first = await _translate_errors(tool, self._send_once(request))
+                first = await _await_answer(tool, self._send_once(request))
         except TimeoutError:
             raise ports.ToolSilent(f"{tool}: the agent did not take the message in time") from None
         if isinstance(first, ports.ToolAnswer):
             return first
         if isinstance(first, types.Message):
-            return answer_of(first)
+            return to_tool_answer(first)
         return await self._poll_task(first, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
@@ -249,21 +249,21 @@ class A2aAgent:
         """
         task_id, call_id = str(arguments.get(ports.AGENT_TASK, "")), str(arguments.get(ports.CALL_ID, ""))
         wanted = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
-        found = await _translate_errors("the call", self._find_task(wanted, task_id, context))
+        found = await _await_answer("the call", self._find_task(wanted, task_id, context))
         if isinstance(found, ports.ToolAnswer):
             return None
         if found.task is None:
             return ports.NEVER_TAKEN if found.certain else None
         if stop_agent and not is_done(found.task):
-            return await self.stop(found.task.id) or answer_of(found.task)
-        return answer_of(found.task)
+            return await self.stop(found.task.id) or to_tool_answer(found.task)
+        return to_tool_answer(found.task)
 
     async def stop(self, task_id: str) -> ports.ToolAnswer | None:
         """Asks the agent to cancel the task; returns the task's answer after that, or None if the agent refuses
         to say.
         """
-        stopped = await _translate_errors("the cancellation", self._cancel_task(task_id))
-        return None if isinstance(stopped, ports.ToolAnswer) else answer_of(stopped)
+        stopped = await _await_answer("the cancellation", self._cancel_task(task_id))
+        return None if isinstance(stopped, ports.ToolAnswer) else to_tool_answer(stopped)
 
     async def _cancel_task(self, task_id: str) -> types.Task:
         try:
@@ -276,7 +276,7 @@ class A2aAgent:
         message = request.message
         if message.task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_HISTORY))
-            if _has_call(task, message.message_id):
+            if _has_message_of_call(task, message.message_id):
                 return task
             message.context_id = task.context_id  # without it, the SDK's server takes the task into a new one
         async for event in self._client.send_message(request):
@@ -286,13 +286,13 @@ class A2aAgent:
     async def _poll_task(self, task: types.Task, deadline: float) -> ports.ToolAnswer:
         """Polls the task until it ends, asks a question, or the deadline has come."""
         pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
-        answer = answer_of(task)
+        answer = to_tool_answer(task)
         while answer.unfinished is not None and not answer.unfinished.question and now() + pause < deadline:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
             try:
                 async with asyncio.timeout_at(deadline):
-                    answer = answer_of(await self._client.get_task(types.GetTaskRequest(id=task.id)))
+                    answer = to_tool_answer(await self._client.get_task(types.GetTaskRequest(id=task.id)))
             except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError, *_LOST):
                 continue  # it has the message: what became of it can be asked later
         return answer
@@ -300,7 +300,7 @@ class A2aAgent:
     async def _find_task(self, call_id: str, task_id: str, context: str) -> _TaskSearch:
         if task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
-            return _TaskSearch(task if _has_call(task, call_id) or not task.history else None, certain=True)
+            return _TaskSearch(task if _has_message_of_call(task, call_id) or not task.history else None, certain=True)
         certain = True
         for within in (context, ""):  # an agent need not keep the context that we name
             try:
@@ -311,14 +311,14 @@ class A2aAgent:
                 )
             except NotImplementedError:  # the SDK's word for a generation without such a method
                 return _TaskSearch(None, certain=False)
-            taken = next((task for task in listed.tasks if _has_call(task, call_id)), None)
+            taken = next((task for task in listed.tasks if _has_message_of_call(task, call_id)), None)
             if taken is not None:
                 return _TaskSearch(taken, certain=True)
             certain = not listed.next_page_token and all(task.history for task in listed.tasks)
         return _TaskSearch(None, certain)
 
 
-def _has_call(task: types.Task, call_id: str) -> bool:
+def _has_message_of_call(task: types.Task, call_id: str) -> bool:
     return not call_id or any(message.message_id == call_id for message in task.history)
 
 
@@ -338,7 +338,7 @@ def _build_request(tool: str, arguments: JsonObject, context: str) -> types.Send
     )
 
 
-async def _translate_errors(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
+async def _await_answer(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
     """The agent's answer. A refusal from before the work began becomes an error answer; every other failure is raised
     as an error of the port.
     """
@@ -349,12 +349,12 @@ async def _translate_errors(what: str, asked: Awaitable[T]) -> T | ports.ToolAns
     except _LOST as error:
         raise type(error)(f"{what}: {error}") from error
     except (rpc.A2AError, httpx.HTTPError) as error:
-        raise _port_error(what, error) from error
+        raise _to_tool_silent(what, error) from error
     except _UNUSABLE as error:
         raise ports.ToolSilent(f"{what}: the answer cannot be used: {type(error).__name__}") from error
 
 
-def _port_error(what: str, error: Exception) -> ports.ToolSilent:
+def _to_tool_silent(what: str, error: Exception) -> ports.ToolSilent:
     cause = error.__cause__ if isinstance(error.__cause__, httpx.HTTPError) else error
     if isinstance(cause, httpx.HTTPStatusError):
         return ports.ToolSilent(f"{what}: the agent answered HTTP {cause.response.status_code}")

@@ -48,7 +48,7 @@ class BrainOS(orchestrators.Orchestrator):
         except (httpx.TimeoutException, TimeoutError) as error:
             raise orchestrators.OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _unusable_reply(f"cannot be reached ({type(error).__name__})", str(error)) from error
+            raise _log_unusable_reply(f"cannot be reached ({type(error).__name__})", str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -85,10 +85,10 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
             raise orchestrators.OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
         event = _parse_event(data)
         if "error" in event:
-            raise _unusable_reply("reports an error", dumps(event["error"]))
+            raise _log_unusable_reply("reports an error", dumps(event["error"]))
         if "answer" in event:
-            text = _read_text(event["answer"])
-        text += _read_text(event.get("text", ""))
+            text = _require_text(event["answer"])
+        text += _require_text(event.get("text", ""))
         if "tool_call" in event:
             calls.append(_parse_call(event["tool_call"]))
     raise orchestrators.OrchestratorUnavailable("BrainOS's stream was cut off")
@@ -99,20 +99,20 @@ async def _read_data(source: EventSource) -> AsyncIterator[str]:
         async for event in source.aiter_sse():
             yield event.data
     except SSEError as error:
-        raise _unusable_reply("answered no event stream", str(error)) from error
+        raise _log_unusable_reply("answered no event stream", str(error)) from error
 
 
 def _parse_event(data: str) -> JsonObject:
     try:
         return loads_object(data)
     except ValueError as error:
-        raise _unusable_reply("sent an event that cannot be read", data) from error
+        raise _log_unusable_reply("sent an event that cannot be read", data) from error
 
 
-def _read_text(value: Json) -> str:
+def _require_text(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise _unusable_reply("sent an answer that is no text", dumps(value))
+    raise _log_unusable_reply("sent an answer that is no text", dumps(value))
 
 
 def _parse_call(value: Json) -> orchestrators.OrchestratorCall:
@@ -121,10 +121,10 @@ def _parse_call(value: Json) -> orchestrators.OrchestratorCall:
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
             return orchestrators.OrchestratorCall(name, params)
-    raise _unusable_reply("sent a tool call that is none", dumps(value))
+    raise _log_unusable_reply("sent a tool call that is none", dumps(value))
 
 
-def _unusable_reply(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
+def _log_unusable_reply(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
     """Logs what BrainOS sent, for the operator, and returns an error whose message clients may see."""
     log.warning("brainos_unusable", what=what, said=said[:300])
     return orchestrators.OrchestratorUnavailable(f"BrainOS {what}")

@@ -55,14 +55,14 @@ class Secrets:
         """
         if owner and (wall := why_not_own_secret(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
-        secret = (await self._find_secret(reference, owner, anew=anew)).strip()
+        secret = (await self._read_from_source(reference, owner, anew=anew)).strip()
         if not secret:
             raise CredentialUnavailable(f"the credential {reference} is empty")
         if not (secret.isascii() and secret.isprintable()) or len(secret) > MAX_SECRET:
             raise CredentialUnavailable(f"the credential {reference} holds what no header can carry")
         return secret
 
-    async def _find_secret(self, reference: Reference, owner: str, *, anew: bool) -> str:
+    async def _read_from_source(self, reference: Reference, owner: str, *, anew: bool) -> str:
         match reference.scheme:
             case Scheme.FILE:
                 return await self._read_file(reference, owner)
@@ -98,11 +98,11 @@ class Secrets:
         asked = asyncio.get_running_loop().time()
         name = reference.name
         async with self._asking.setdefault(name, asyncio.Lock()):
-            kept, now = self._of_aws.use(name), asyncio.get_running_loop().time()
+            kept, now = self._of_aws.look_up(name), asyncio.get_running_loop().time()
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
                 kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _request_from_aws(reference))
-                self._of_aws.keep(name, kept)
-        return _read_member(reference, kept.text)
+                self._of_aws.put(name, kept)
+        return _select_secret_member(reference, kept.text)
 
 
 async def _request_from_aws(reference: Reference) -> str:
@@ -129,7 +129,7 @@ def _fetch_aws_secret(reference: Reference) -> str:
     return str(answer.get("SecretString", ""))
 
 
-def _read_member(reference: Reference, text: str) -> str:
+def _select_secret_member(reference: Reference, text: str) -> str:
     if not reference.key:
         return text
     try:
@@ -197,7 +197,7 @@ class ResolvedCredentials(Credentials):
             return CredentialHeader(credential.header.lower(), secret)
         return CredentialHeader("authorization", f"Bearer {secret}")
 
-    def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
+    def recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
         return tuple(self._shown.get(connection.server_key, ()))
 
     async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
@@ -209,7 +209,7 @@ class ResolvedCredentials(Credentials):
         async def secret(anew: bool) -> str:
             return await self._secrets.read(credential.reference, owner, anew=anew)
 
-        return await self._tokens.token(owner, credential, secret, before)
+        return await self._tokens.get_token(owner, credential, secret, before)
 
 
 class NoCredentials(Credentials):
@@ -222,5 +222,5 @@ class NoCredentials(Credentials):
         return None
 
     @override
-    def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
+    def recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
         return ()

@@ -53,26 +53,26 @@ class KeptFiles(TaskFiles):
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(self, tenant: str, file: SentFile) -> ReadFile:
+    async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
         about = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
         try:
-            content = await self._read_content(tenant, file)
+            content = await self._fetch_or_load(tenant, file)
             about = about.model_copy(update={"size": len(content), "file_id": content_id(content)})
             async with self._at_once:
                 parsed = await parse_in_subprocess(content)
-            return await self._keep_picture(tenant, about, parsed)
+            return await self._archive_picture(tenant, about, parsed)
         except FileFailed as failure:
             return about.model_copy(update={"problem": str(failure)})
         except ArchiveUnavailable:
             return about.model_copy(update={"problem": "the archive of files cannot be reached"})
 
-    async def content(self, tenant: str, name: str) -> bytes | None:
+    async def get_content(self, tenant: str, name: str) -> bytes | None:
         try:
             return await self._archive.get(tenant, name)
         except ArchiveUnavailable:
             return None
 
-    async def _read_content(self, tenant: str, file: SentFile) -> bytes:
+    async def _fetch_or_load(self, tenant: str, file: SentFile) -> bytes:
         if not file.file_id:
             content = await self._fetch(file.url or "")
             await self._archive.put(tenant, content_id(content), content)
@@ -82,7 +82,7 @@ class KeptFiles(TaskFiles):
             raise FileFailed("it is no longer in the archive")
         return kept
 
-    async def _keep_picture(self, tenant: str, about: ReadFile, parsed: ParsedFile) -> ReadFile:
+    async def _archive_picture(self, tenant: str, about: ReadFile, parsed: ParsedFile) -> ReadFile:
         seen = base64.b64decode(parsed.get("picture", ""))
         if seen:
             await self._archive.put(tenant, content_id(seen), seen)

@@ -18,7 +18,7 @@ from services.executor.ports.sandbox import CodeFailed, MadeTools, Sandbox, Sand
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class RedisMadeTools(MadeTools):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def all(self, tenant: str) -> tuple[MadeTool, ...]:
-        async with answering(_SECONDS):
+    async def list_versions(self, tenant: str) -> tuple[MadeTool, ...]:
+        async with bounded_redis_calls(_SECONDS):
             rows = await cast("Awaitable[list[str]]", self._redis.hvals(keys.learned_keys(tenant).made))
         tools: list[MadeTool] = []
         for row in rows:
@@ -123,20 +123,20 @@ class RedisMadeTools(MadeTools):
                 log.warning("made_tool_unreadable", tenant=tenant, errors=error.error_count())
         return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version)))
 
-    async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
+    async def store_version(self, tenant: str, tool: MadeTool) -> MadeTool:
         """Stores the tool as the next version of its name. Two processes never write the same version, since no field
         is replaced.
         """
         key = keys.learned_keys(tenant).made
         while True:
-            every = await self.all(tenant)
+            every = await self.list_versions(tenant)
             versions = [one for one in every if one.name == tool.name]
             if versions and versions[-1].code_sha256 == tool.code_sha256 and versions[-1].removed_at is None:
                 return versions[-1]
             kept = tool.model_copy(update={"version": versions[-1].version + 1 if versions else 1})
             if len(every) >= _MOST_KEPT:
                 return kept
-            async with answering(_SECONDS):
+            async with bounded_redis_calls(_SECONDS):
                 field = keys.made_tool_field(kept.name, kept.version)
                 added = await cast("Awaitable[int]", self._redis.hsetnx(key, field, kept.model_dump_json()))
             if added:
@@ -162,8 +162,8 @@ class TenantsWithSwitches(Tenants):
     async def _read_switch(self, tenant: str) -> str | None:
         key = keys.learned_keys(tenant).switches
         try:
-            async with answering(_SECONDS):
-                said = await self._scripts.command("HGET", key, keys.MADE_TOOLS_SWITCH)
+            async with bounded_redis_calls(_SECONDS):
+                said = await self._scripts.execute("HGET", key, keys.MADE_TOOLS_SWITCH)
         except StoreUnavailable as error:
             log.warning("switches_unknown", tenant=tenant, error=str(error))
             return "off"

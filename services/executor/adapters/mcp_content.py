@@ -32,9 +32,9 @@ __all__ = [
     "CompiledListing",
     "ListedTool",
     "ListedTools",
-    "answer_of",
     "list_tools",
     "summarize_error",
+    "to_tool_answer",
     "tools_of",
 ]
 
@@ -85,7 +85,7 @@ def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool
     times = Counter(tool.name for tool in listed)
     usable = []
     for tool in sorted(listed, key=lambda tool: tool.name):
-        reason = f"published {times[tool.name]} times" if times[tool.name] > 1 else _find_fault(tool)
+        reason = f"published {times[tool.name]} times" if times[tool.name] > 1 else _find_tool_fault(tool)
         if reason:
             log.warning("tool_dropped", connection=connection.id, tool=tool.name[:MAX_NAME], reason=reason)
         else:
@@ -109,7 +109,7 @@ class CompiledListing:
         return tools
 
 
-def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:
+def to_tool_answer(tool: str, result: CallToolResult) -> ToolAnswer:
     """The result as exact JSON. JSON in a text block is preferred to structured content, and that to plain text."""
     if result.result_type != "complete":
         raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
@@ -153,7 +153,7 @@ def _read_text(block: object) -> str:
             return f"[{getattr(block, 'type', 'unknown')} content, not shown]"
 
 
-def _find_fault(tool: ListedTool) -> str | None:
+def _find_tool_fault(tool: ListedTool) -> str | None:
     if not tool.name.strip() or len(tool.name) > MAX_NAME:
         return f"its name is empty or longer than {MAX_NAME} characters"
     if tool.input_schema.get("type") != "object":

@@ -93,7 +93,7 @@ class _Streams:
         try:
             await self._others.send(item)
         except BaseException:
-            self._transport.forget_answer(call)
+            self._transport.drop_answer(call)
             raise
 
     async def aclose(self) -> None:
@@ -135,7 +135,7 @@ class McpConnection:
         return self._users == 0
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
+    def mark_in_use(self) -> Iterator[None]:
         """A context in which the session does not count as idle."""
         self._users += 1
         try:
@@ -143,7 +143,7 @@ class McpConnection:
         finally:
             self._users -= 1
 
-    async def session(self) -> ClientSession:
+    async def await_session(self) -> ClientSession:
         """The open session; raises ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
         return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
@@ -157,7 +157,7 @@ class McpConnection:
             self.close()
             raise
         except MCPError as error:
-            trouble = self._transport.find_trouble(error)
+            trouble = self._transport.pop_port_error(error)
             if trouble is None:
                 raise
             if isinstance(trouble, SessionExpired):
@@ -179,14 +179,14 @@ class McpConnection:
             for url in _candidate_urls(self._url):
                 if self._closing.is_set() or self._opened.done():
                     break
-                trouble = await self._run_at(url)
+                trouble = await self._run_session_at(url)
                 if isinstance(trouble, ToolUnreachable):
                     break
         finally:
             self._closing.set()
-            self._fail_callers(trouble)
+            self._fail_waiting_callers(trouble)
 
-    async def _run_at(self, url: str) -> Exception:
+    async def _run_session_at(self, url: str) -> Exception:
         """Opens the session at one URL and keeps it; returns the error that ended it or kept it from opening."""
         try:
             await self._keep_session(Client(open_streams(url, self._transport), cache=None))
@@ -207,14 +207,14 @@ class McpConnection:
                 self._opening = None
 
     def _port_error(self, error: Exception) -> Exception:
-        trouble = self._transport.find_trouble(error) if isinstance(error, MCPError) else None
+        trouble = self._transport.pop_port_error(error) if isinstance(error, MCPError) else None
         if self._opened.done():
             log.warning("tool_session_lost", error=type(error).__name__)
         if isinstance(error, TimeoutError):
             return ToolSilent(f"no MCP session within {OPEN_SECONDS:g} seconds")
         return trouble or ToolSilent(f"no MCP session: {error}")
 
-    def _fail_callers(self, trouble: Exception) -> None:
+    def _fail_waiting_callers(self, trouble: Exception) -> None:
         if not self._opened.done():
             self._opened.set_exception(trouble)
             self._opened.exception()  # marks it as seen: perhaps nobody waits any more

@@ -77,7 +77,7 @@ class McpTools(ToolServers):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
-                listing = await self._find_listing(connection)
+                listing = await self._get_or_fetch_listing(connection)
         except TimeoutError:
             raise ToolSilent(f"{connection.id}: no tool list within {DISCOVERY_SECONDS:g} seconds") from None
         except mcp_content.BadListing as error:
@@ -105,21 +105,21 @@ class McpTools(ToolServers):
         try:
             answer = await self._send(connection, types.CallToolRequest(params=params), tool, timeout)
         except (ToolSilent, ToolUnreachable):
-            self._distrust_listing(connection)
+            self._expire_listing(connection)
             raise
         if answer.is_error:
-            self._distrust_listing(connection)
+            self._expire_listing(connection)
         return answer
 
     async def _send(
         self, connection: Connection, request: types.CallToolRequest, tool: str, timeout: float
     ) -> ToolAnswer:
         session: ClientSession | None = None  # before there is one, the call was certainly not sent
-        link = self._find_link(connection)
-        with link.in_use():
+        link = self._get_or_open_link(connection)
+        with link.mark_in_use():
             try:
                 async with asyncio.timeout(timeout):
-                    session = await link.session()
+                    session = await link.await_session()
                     result = await link.translate_errors(session.send_request(request, types.CallToolResult))
             except (TimeoutError, ToolSilent) as error:
                 if session is None:
@@ -131,10 +131,10 @@ class McpTools(ToolServers):
                     raise
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
             except MCPError as error:
-                return _read_refusal(tool, error)
-        return mcp_content.answer_of(tool, result)
+                return _refusal_as_answer(tool, error)
+        return mcp_content.to_tool_answer(tool, result)
 
-    def _find_link(self, connection: Connection) -> McpConnection:
+    def _get_or_open_link(self, connection: Connection) -> McpConnection:
         link = self._links.pop(connection.server_key, None)
         if link is None or not link.is_usable:
             self._close_longest_idle()
@@ -151,15 +151,15 @@ class McpTools(ToolServers):
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
 
-    async def _find_listing(self, connection: Connection) -> _ServerListing:
-        link, kept = self._find_link(connection), self._listings.get(connection.server_key)
+    async def _get_or_fetch_listing(self, connection: Connection) -> _ServerListing:
+        link, kept = self._get_or_open_link(connection), self._listings.get(connection.server_key)
         clock = asyncio.get_running_loop().time
         if kept is not None and kept.link is link and clock() < kept.until:
             return kept
         try:
             listed = await _list_tools(link)
         except SessionExpired:  # a list may be asked for again, unlike a call
-            link = self._find_link(connection)
+            link = self._get_or_open_link(connection)
             listed = await _list_tools(link)
         kept = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
         until = clock() + min(self._list_seconds, listed.seconds)
@@ -167,20 +167,20 @@ class McpTools(ToolServers):
             kept.link, kept.until = link, until
         else:
             kept = _ServerListing(link, listed.tools, until)
-        return self._listings.keep(connection.server_key, kept)
+        return self._listings.put(connection.server_key, kept)
 
-    def _distrust_listing(self, connection: Connection) -> None:
+    def _expire_listing(self, connection: Connection) -> None:
         """Marks the server's tool list as outdated, so that the next task fetches it again."""
         if kept := self._listings.get(connection.server_key):
             kept.until = 0.0
 
 
 async def _list_tools(link: McpConnection) -> mcp_content.ListedTools:
-    with link.in_use():
-        return await link.translate_errors(mcp_content.list_tools(await link.session()))
+    with link.mark_in_use():
+        return await link.translate_errors(mcp_content.list_tools(await link.await_session()))
 
 
-def _read_refusal(tool: str, error: MCPError) -> ToolAnswer:
+def _refusal_as_answer(tool: str, error: MCPError) -> ToolAnswer:
     if error.code in _NOT_BEGUN:
         return ToolAnswer(error.message, is_error=True, not_begun=True)
     raise ToolSilent(f"{tool}: the server broke off: {error.message}") from error

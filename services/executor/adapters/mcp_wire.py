@@ -77,7 +77,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._session = ""
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
 
-    def find_trouble(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
+    def pop_port_error(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
         """The port's error behind a JSON-RPC error that this transport made; None for an error that the server itself
         sent.
         """
@@ -93,9 +93,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
         if answer is not None:
             return answer
         try:
-            return (await self._send(request, message)).response()
+            return (await self._send(request, message)).to_response()
         except (ToolUnreachable, ToolSilent) as trouble:
-            return self._build_failure(message, trouble).response()
+            return self._build_failure(message, trouble).to_response()
 
     @override
     async def aclose(self) -> None:
@@ -113,10 +113,10 @@ class McpTransport(httpx2.AsyncBaseTransport):
         request.extensions["timeout"] = _TIMES
         answer = await self._send(request, message)
         if answer.result is None:
-            self._handed_over[call.id] = answer.response()
+            self._handed_over[call.id] = answer.to_response()
         return answer.result
 
-    def forget_answer(self, call: JSONRPCRequest) -> None:
+    def drop_answer(self, call: JSONRPCRequest) -> None:
         """Drops the answer that was kept for a call which the SDK's transport will not send."""
         self._handed_over.pop(call.id, None)
 
@@ -144,7 +144,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     def _build_failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
         mark = secrets.token_hex(16)
-        self._troubles.keep(mark, trouble)
+        self._troubles.put(mark, trouble)
         error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK: mark}}
         said = _encode_message({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
         return _WireAnswer(502, {"content-type": "application/json"}, said)
@@ -159,7 +159,7 @@ class _WireAnswer(NamedTuple):
     stream: httpx2.AsyncByteStream | None = None
     result: JSONRPCResponse | None = None
 
-    def response(self) -> httpx2.Response:
+    def to_response(self) -> httpx2.Response:
         headers = {name: self.headers[name] for name in ("content-type", "mcp-session-id") if name in self.headers}
         if self.stream is not None:
             return httpx2.Response(self.status, headers=headers, stream=self.stream)

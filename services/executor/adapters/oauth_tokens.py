@@ -74,7 +74,7 @@ class TokenEndpoints:
             return None
         return token.value
 
-    async def token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
+    async def get_token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
         """An access token. A ``refused`` one is replaced once for all callers that hold it. Raises
         ``CredentialUnavailable``.
         """
@@ -96,8 +96,8 @@ class TokenEndpoints:
                 asking.failures.append(str(error))
                 raise
             if refused:
-                self._renewed.keep(name, now)
-            return self._kept.keep(name, token).value
+                self._renewed.put(name, now)
+            return self._kept.put(name, token).value
 
     async def _request_with_fresh_secret(
         self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret

@@ -56,22 +56,22 @@ class HttpPolicy(PolicyService):
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         if not _depends_on_policies_alone(request):
-            return await self._ask("evaluate", request, Verdict)
+            return await self._ask_service("evaluate", request, Verdict)
         named, now = _hash_of(_same_policies(request.policies)), asyncio.get_running_loop().time()
-        kept = self._foreseen.use(named)
+        kept = self._foreseen.look_up(named)
         if kept is None or kept.until < now:
-            verdict = await self._ask("evaluate", request, Verdict)
-            kept = self._foreseen.keep(named, _CachedVerdict(verdict, now + _FORESEEN_SECONDS))
+            verdict = await self._ask_service("evaluate", request, Verdict)
+            kept = self._foreseen.put(named, _CachedVerdict(verdict, now + _FORESEEN_SECONDS))
         return kept.verdict.model_copy(update={"context_hash": context_hash(request)})
 
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
-        return await self._ask("allowances", request, Allowances)
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
+        return await self._ask_service("allowances", request, Allowances)
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return await self._ask("prose/check", request, ProseAnswer)
+        return await self._ask_service("prose/check", request, ProseAnswer)
 
-    async def _ask(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
-        with self._tracer.span(names.POLICY.format(question=question), SpanKind.CLIENT) as span:
+    async def _ask_service(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
+        with self._tracer.open_span(names.POLICY.format(question=question), SpanKind.CLIENT) as span:
             try:
                 async with asyncio.timeout(self._seconds):
                     answer = await self._fetch_answer(question, request, shape)
@@ -79,7 +79,7 @@ class HttpPolicy(PolicyService):
                 raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
             except httpx2.HTTPError as error:
                 raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
-            _note_verdict_on_span(span, answer)
+            _put_verdict_on_span(span, answer)
             return answer
 
     async def _fetch_answer(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
@@ -136,11 +136,11 @@ def _require_hash(named: str, answer: Answer) -> Answer:
     return answer
 
 
-def _note_verdict_on_span(span: Span, answer: PolicyContract) -> None:
+def _put_verdict_on_span(span: Span, answer: PolicyContract) -> None:
     if not span.is_recording or not isinstance(answer, Verdict):
         return
-    span.note({names.PASSED: answer.passed, names.BINDING: answer.binding})
-    span.note({names.TRIGGERED: len(answer.triggered_rules), names.REFUSED: len(answer.refusals)})
+    span.annotate({names.PASSED: answer.passed, names.BINDING: answer.binding})
+    span.annotate({names.TRIGGERED: len(answer.triggered_rules), names.REFUSED: len(answer.refusals)})
 
 
 def _parse_answer(response: httpx2.Response, shape: type[Answer]) -> Answer:
@@ -165,15 +165,15 @@ class RetryingPolicy(PolicyService):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         decides = request.binding or any(policy.judges_texts for policy in request.policies)
         pauses = self._pauses if decides else ()
-        return await self._ask("verdict", lambda: self._service.evaluate(request), pauses, verdict_word)
+        return await self._ask_and_count("verdict", lambda: self._service.evaluate(request), pauses, verdict_word)
 
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
-        return await self._ask("allowances", lambda: self._service.allowances(request), self._pauses)
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
+        return await self._ask_and_count("allowances", lambda: self._service.get_allowances(request), self._pauses)
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return await self._ask("prose", lambda: self._service.check_prose(request), self._pauses)
+        return await self._ask_and_count("prose", lambda: self._service.check_prose(request), self._pauses)
 
-    async def _ask(
+    async def _ask_and_count(
         self,
         question: str,
         ask: Callable[[], Awaitable[T]],

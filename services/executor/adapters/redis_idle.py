@@ -53,14 +53,14 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
         found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        return tuple(SessionName(*keys.unpack(keys.Member, member)) for members in found for member in members)
+        return tuple(SessionName(*keys.unpack(keys.SessionMember, member)) for members in found for member in members)
 
     async def read(self, session: SessionName) -> PackedSession | None:
         """The session's packed state; None if it has none. Whether the session has work is checked only by
         ``evict``.
         """
         name = keys.session_keys(*session).session
-        found = await self._scripts.command("HMGET", name, "owner", "state", "last")
+        found = await self._scripts.execute("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))
         if not state:
             await self.take_off_idle_list([session])
@@ -81,12 +81,12 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
 
     async def take_off_idle_list(self, sessions: Sequence[SessionName]) -> None:
         rows = (("ZREM", keys.partition_keys_of(*session).idle, _pack_member(session)) for session in sessions)
-        await asyncio.gather(*(self._scripts.command(*row) for row in rows))
+        await asyncio.gather(*(self._scripts.execute(*row) for row in rows))
 
     async def _read_last_task(self, session: SessionName, task_id: str) -> LastTask | None:
         """The session's newest task, from its record; None if the record has expired."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
-        stored = await self._scripts.command("HGET", name, "json") if task_id else None
+        stored = await self._scripts.execute("HGET", name, "json") if task_id else None
         if stored is None:
             return None
         record = read_record(cast("str | bytes", stored))
@@ -121,4 +121,4 @@ async def restore_session(archive: Archive | None, session: SessionName, owner: 
 
 
 def _pack_member(session: SessionName) -> str:
-    return keys.pack(keys.Member(*session))
+    return keys.pack(keys.SessionMember(*session))

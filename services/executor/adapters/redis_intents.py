@@ -49,14 +49,14 @@ class Intents:
     def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> WriteRefusal | None:
         """Why the write of a stored intent must not be sent; None if it may."""
         if problem := self._lineage.failover_risk:
-            return _refuse_unsent(entry, str(problem))
+            return _unsent_refusal(entry, str(problem))
         if self.may_have_been_sent(entry):
             return WriteRefusal(mark_in_doubt(entry), failover_conflict(entry))
         if not is_confirmed:
-            return _refuse_unsent(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
+            return _unsent_refusal(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
         return None
 
-    def note_opened(self, entry: LedgerEntry) -> None:
+    def add_stored_intent(self, entry: LedgerEntry) -> None:
         self._opened.add(entry.key)
 
     def may_have_been_sent(self, entry: LedgerEntry) -> bool:
@@ -73,13 +73,13 @@ class Intents:
             return False
         if self._is_turn_older_than(self._lineage.restored):
             return True
-        if entry.shown_before and self._was_begun_before(self._lineage.crashed, self._began_after):
+        if entry.shown_before and self._may_predate(self._lineage.crashed, self._began_after):
             return True
         if entry.shown_before and entry.is_replanned and self._is_task_older_than_a_loss:
             return True
-        return not self.replicas_to_confirm and self._was_begun_before(self._lineage.failed_over, self._began_under)
+        return not self.replicas_to_confirm and self._may_predate(self._lineage.failed_over, self._began_under)
 
-    def _was_begun_before(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
+    def _may_predate(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
         """Whether the turn is older than ``moment``, and was not run by this process alone since its first attempt."""
         return self._is_turn_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
 
@@ -95,7 +95,7 @@ class Intents:
     def _is_turn_older_than(self, moment: datetime | None) -> bool:
         return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
 
-    def was_lost(self, entry: LedgerEntry) -> bool:
+    def may_be_lost(self, entry: LedgerEntry) -> bool:
         """Whether this turn stored the entry and a failover since then may have lost it."""
         return entry.key in self._opened and self._lineage.failed_over != self._began_under
 
@@ -111,5 +111,5 @@ def mark_in_doubt(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 
-def _refuse_unsent(entry: LedgerEntry, why: str) -> WriteRefusal:
+def _unsent_refusal(entry: LedgerEntry, why: str) -> WriteRefusal:
     return WriteRefusal(entry.model_copy(update={"status": WriteStatus.UNSENT, "note": why}), StoreUnavailable(why))

@@ -17,7 +17,7 @@ from shared.domain.cases import CASES_KEPT
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.lua import Argument, Scripts, bounded_redis_calls
 from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
@@ -42,15 +42,15 @@ class RedisLearned(Learned):
     async def recall(self, tenant: str, process_type: str) -> Experience:
         fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
         tried = [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind]
-        mark, held = self._lessons.find(tenant)
+        mark, held = self._lessons.get_with_mark(tenant)
         asked: list[Argument] = [mark, CASES_KEPT, FACTS_KEPT, len(fields), *fields, *tried]
-        async with answering(_SECONDS):
+        async with bounded_redis_calls(_SECONDS):
             found = await self._scripts.run("recall", keys_for("recall", keys.learned_keys(tenant)), asked)
         mark, numbers, accuracy, designed, *changed = cast(
             "tuple[str, list[str | None], list[str | None], list[str], list[list[str]]]", found
         )
         for rows in changed:
-            held = self._lessons.read(tenant, mark, (*rows[:2], rows[2][:ENTITIES_KEPT]))
+            held = self._lessons.parse_and_cache(tenant, mark, (*rows[:2], rows[2][:ENTITIES_KEPT]))
         cases, facts, entities = (one.lessons for one in held)
         return Experience(
             _read_arms(numbers),
@@ -65,7 +65,7 @@ class RedisLearned(Learned):
             tuple(sorted(designed)),
         )
 
-    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+    async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
         """Adds the names to the tenant's set of tools; names that this process has already written are not sent
         again.
         """
@@ -73,37 +73,38 @@ class RedisLearned(Learned):
         if not new:
             return
         key = keys.learned_keys(tenant).tools
-        free = _TOOLS_KEPT - cast(int, await self._scripts.command("SCARD", key))
+        free = _TOOLS_KEPT - cast(int, await self._scripts.execute("SCARD", key))
         if free > 0:
-            await self._scripts.command("SADD", key, *sorted(new)[:free])
+            await self._scripts.execute("SADD", key, *sorted(new)[:free])
         self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
 
-    async def translation(self, tenant: str, key: str) -> str | None:
-        async with answering(_SECONDS):
+    async def get_translation(self, tenant: str, key: str) -> str | None:
+        async with bounded_redis_calls(_SECONDS):
             kept = await self._redis.getex(keys.translated_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
         return None if kept is None else str(kept)
 
-    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
-        async with answering(_SECONDS):
+    async def store_translation(self, tenant: str, key: str, text: str) -> None:
+        async with bounded_redis_calls(_SECONDS):
             await self._redis.set(keys.translated_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
 
-    async def process_types(self, tenant: str) -> tuple[str, ...]:
-        async with answering(_SECONDS):
+    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
+        async with bounded_redis_calls(_SECONDS):
             kept = await cast("Awaitable[list[str]]", self._redis.hkeys(keys.learned_keys(tenant).synthesized))
         return tuple(sorted(kept))
 
-    async def process(self, tenant: str, process_type: str) -> str | None:
-        async with answering(_SECONDS):
+    async def get_process(self, tenant: str, process_type: str) -> str | None:
+        async with bounded_redis_calls(_SECONDS):
             kept = await cast(
                 "Awaitable[str | None]", self._redis.hget(keys.learned_keys(tenant).synthesized, process_type)
             )
         return None if kept is None else str(kept)
 
-    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         key = keys.learned_keys(tenant).synthesized
-        kept, count = await self._scripts.commands(("HGET", key, process_type), ("HLEN", key))
+        kept, count = await self._scripts.execute_many(("HGET", key, process_type), ("HLEN", key))
         if kept is None and cast(int, count) < _PROCESSES_KEPT:
-            kept = (await self._scripts.commands(("HSETNX", key, process_type, text), ("HGET", key, process_type)))[1]
+            rows = ("HSETNX", key, process_type, text), ("HGET", key, process_type)
+            _, kept = await self._scripts.execute_many(*rows)
         return text if kept is None else str(kept)
 
 
@@ -141,17 +142,17 @@ class _LessonCache:
         self._held = OrderedDict[str, tuple[str, tuple[_ParsedRows, ...]]]()
         self._rows = 0
 
-    def find(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
+    def get_with_mark(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
         """The version mark of the tenant's cached lessons, and the lessons of each kind."""
         if tenant in self._held:
             self._held.move_to_end(tenant)
         return self._held.get(tenant, ("", _NONE))
 
-    def read(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
+    def parse_and_cache(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
         """Parses the rows of each kind and caches the result. An unchanged row gives the same object as before."""
         _, before = self._held.pop(tenant, ("", _NONE))
         found = tuple(
-            _update_parsed(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
+            _parse_new_rows(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
         )
         self._held[tenant] = mark, found
         self._rows += _count_rows(found) - _count_rows(before)
@@ -160,7 +161,7 @@ class _LessonCache:
         return found
 
 
-def _update_parsed(kind: type[Contract], tenant: str, rows: list[str], before: _ParsedRows) -> _ParsedRows:
+def _parse_new_rows(kind: type[Contract], tenant: str, rows: list[str], before: _ParsedRows) -> _ParsedRows:
     if before.rows == rows:
         return before
     new = _parse_rows(kind, tenant, [row for row in rows if row not in before.by_row])

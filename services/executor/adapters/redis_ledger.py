@@ -25,10 +25,10 @@ class RedisLedger:
         self._redis, self._scripts, self._intents, self._lease_ms = redis, scripts, intents, lease_ms
         self._entries: dict[str, LedgerEntry] | None = None
 
-    async def ledger(self) -> Mapping[str, LedgerEntry]:
+    async def read_ledger(self) -> Mapping[str, LedgerEntry]:
         """The entries by key, sorted by the time of sending."""
         if self._entries is None:
-            self._entries = await self._read()
+            self._entries = await self._read_entries()
         return dict(self._entries)
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
@@ -42,7 +42,7 @@ class RedisLedger:
         )
         if pulse.refused:
             return pulse
-        self._intents.note_opened(entry)
+        self._intents.add_stored_intent(entry)
         if is_doubted:
             raise failover_conflict(entry)
         if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
@@ -55,18 +55,18 @@ class RedisLedger:
         knows its result.
         """
         try:
-            return await self._settle(entry, before, batch)
+            return await self._store_settlement(entry, before, batch)
         except LedgerConflict:
-            if not self._intents.was_lost(entry):
+            if not self._intents.may_be_lost(entry):
                 raise
-        stored = (await self._read()).get(entry.key)
+        stored = (await self._read_entries()).get(entry.key)
         if stored is not None and stored.status not in SENDABLE:
-            return await self._settle(entry, stored.status, batch)
+            return await self._store_settlement(entry, stored.status, batch)
         sent = entry.model_copy(update={"status": WriteStatus.SENDING})
         await self._scripts.append(
             NOTHING, self._pack_arguments("open", sent, _SENDABLE, 0), self._intents.replicas_to_confirm
         )
-        return await self._settle(entry, WriteStatus.SENDING, batch)
+        return await self._store_settlement(entry, WriteStatus.SENDING, batch)
 
     async def _store_intent(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch) -> tuple[Pulse, bool]:
         """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
@@ -75,22 +75,22 @@ class RedisLedger:
             self._intents.replicas_to_confirm,
         )
         pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
-        if pulse.refused and not pulse.stops:  # what waits there is about another task
+        if pulse.refused and not pulse.must_stop:  # what waits there is about another task
             pulse, is_confirmed = await self._scripts.append(batch, write, replicas)
         if not pulse.refused:
             self._cache_entry(entry)
         return pulse, is_confirmed
 
-    async def _settle(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch) -> Pulse:
+    async def _store_settlement(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch) -> Pulse:
         pulse, _ = await self._scripts.append(
             batch, self._pack_arguments("settle", entry, before.value, self._lease_ms)
         )
         self._cache_entry(entry)
         return pulse
 
-    async def _read(self) -> dict[str, LedgerEntry]:
+    async def _read_entries(self) -> dict[str, LedgerEntry]:
         claimed = self._scripts.claimed
-        rows = claimed.ledger if claimed else await self._redis.command("HGETALL", self._scripts.task.ledger)
+        rows = claimed.ledger if claimed else await self._redis.execute("HGETALL", self._scripts.task.ledger)
         return _in_sending_order({key: read_entry(row) for key, row in cast("dict[str, str]", rows).items()})
 
     def _cache_entry(self, entry: LedgerEntry) -> None:

@@ -88,7 +88,7 @@ class RedisSessions(Sessions):
             owner=self._owner,
             fence=fence,
             lease_ms=self._lease_ms,
-            member=keys.pack(keys.Member(tenant, session_id)),
+            member=keys.pack(keys.SessionMember(tenant, session_id)),
             owner_gone=Fault.OWNER_GONE,
             stopped_ms=STOPPED_MS,
             retention=keys.SESSION_RETENTION_SECONDS,
@@ -116,7 +116,7 @@ class RedisSessions(Sessions):
                 int(str(attempts)),
                 store_time_of(claimed.pulse),
                 turn,
-                _record_json(packed),
+                _unpack_record(packed),
             )
             raise UnreadableTurn(_describe_error(error), *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
@@ -188,7 +188,7 @@ class RedisSessions(Sessions):
         its task's keys.
         """
         name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
-        found = await self._scripts.command("HMGET", name, "json", "version", "outcome")
+        found = await self._scripts.execute("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))
 
     async def _run_fenced(self, script: str, lease: Lease, names: list[str], **given: Argument) -> list[Reply]:
@@ -205,7 +205,7 @@ def _guess_task_id(stored: str) -> str:
     return named[1] if named else ""
 
 
-def _record_json(packed: str | None) -> str:
+def _unpack_record(packed: str | None) -> str:
     """A stored record's JSON; empty if there is none or it cannot be unpacked."""
     try:
         return record_json(packed or "")
@@ -243,7 +243,7 @@ def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
 
 
 def _pack_member(lease: Lease) -> str:
-    return keys.pack(keys.Member(lease.tenant, lease.session_id))
+    return keys.pack(keys.SessionMember(lease.tenant, lease.session_id))
 
 
 _PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for a slot
@@ -257,12 +257,12 @@ class RedisSlots(ScriptedStore, SlotStore):
 
     async def release(self, tenant: str, session_id: str) -> str | None:
         running, queue = keys.slot_keys(tenant)
-        _, first = await self._scripts.commands(("ZREM", running, session_id), ("ZRANGE", queue, 0, 0))
+        _, first = await self._scripts.execute_many(("ZREM", running, session_id), ("ZRANGE", queue, 0, 0))
         while first:
             (following,) = cast("list[str]", first)
             if await self._scripts.run("leave_queue", [queue], [following]) == 1:
                 return following
-            first = await self._scripts.command("ZRANGE", queue, 0, 0)
+            first = await self._scripts.execute("ZRANGE", queue, 0, 0)
         return None
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None:
@@ -274,9 +274,9 @@ class RedisSlots(ScriptedStore, SlotStore):
         if running:
             calls = [([key], ["CH", milliseconds, *sessions]) for key, sessions in running.items()]
             lives = (("PEXPIRE", key, 10 * milliseconds) for key in running)
-            await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.commands(*lives))
+            await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.execute_many(*lives))
 
     async def postpone_reaping(self, tenant: str, session_id: str) -> None:
         waiting = keys.partition_keys_of(tenant, session_id).waiting
-        member = keys.pack(keys.Member(tenant, session_id))
+        member = keys.pack(keys.SessionMember(tenant, session_id))
         await self._scripts.run("queue_due", [waiting], ["XX", _PUT_OFF_MS, member])

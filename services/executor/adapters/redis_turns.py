@@ -57,24 +57,24 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         # What the archive gave, which one turn asks for more than once.
         self._restored: ports.SessionState | None = None
 
-    async def journal(self) -> tuple[ports.JournalEntry, ...]:
+    async def read_journal(self) -> tuple[ports.JournalEntry, ...]:
         claimed = self._scripts.claimed
-        rows = claimed.journal if claimed else await self._redis.command("XRANGE", self._scripts.task.journal, "-", "+")
+        rows = claimed.journal if claimed else await self._redis.execute("XRANGE", self._scripts.task.journal, "-", "+")
         return await self._scripts.journal.read(cast("list[Row]", rows))
 
-    async def approval(self) -> Approval | None:
+    async def read_approval(self) -> Approval | None:
         claimed = self._scripts.claimed
-        text = claimed.approval if claimed else await self._read_approval()
+        text = claimed.approval if claimed else await self._fetch_approval()
         return Approval.model_validate_json(text) if text else None
 
-    async def _read_approval(self) -> str:
+    async def _fetch_approval(self) -> str:
         approvals = self._scripts.task.approvals
-        latest = await self._redis.command("HGET", approvals, "latest")
-        return "" if latest is None else str(await self._redis.command("HGET", approvals, str(latest)))
+        latest = await self._redis.execute("HGET", approvals, "latest")
+        return "" if latest is None else str(await self._redis.execute("HGET", approvals, str(latest)))
 
-    async def session(self) -> ports.SessionState:
+    async def read_session(self) -> ports.SessionState:
         name = self._scripts.session.session
-        found = self._session or await self._redis.command("HMGET", name, "state", "evicted", "owner")
+        found = self._session or await self._redis.execute("HMGET", name, "state", "evicted", "owner")
         state, evicted, owner = (value or None for value in cast("list[str | None]", found))
         if state is not None:
             return SESSION.validate_json(state)
@@ -85,7 +85,7 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
             self._restored = await restore_session(self._archive, session, owner or "")
         return self._restored
 
-    async def pulse(self) -> ports.Pulse:
+    async def get_pulse(self) -> ports.Pulse:
         if self._halted():
             raise ports.HandedOver(self._lease.session_id)
         if self._scripts.heard is None or self._heartbeat is None or self._heartbeat.has_signal():
@@ -112,7 +112,7 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         if self._heartbeat is None:
             await self._scripts.finish(end, release=False)
         else:
-            with self._heartbeat.releasing():
+            with self._heartbeat.allow_release():
                 self._heartbeat.released = await self._scripts.finish(end, release=True)
         self._session = None
         if self._is_cluster:

@@ -16,7 +16,7 @@ from services.executor.ports.sessions import Fault, SessionName
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep
 from shared.contracts.task import Turn
 from shared.infra import keys
-from shared.infra.lua import Argument, Call, Reply, Scripts, answering
+from shared.infra.lua import Argument, Call, Reply, Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 
@@ -118,24 +118,24 @@ class RedisUpkeep(Upkeep):
         if not self._machine:
             return 0
         key = keys.executors_key(self._machine)
-        owners = cast("set[str]", await self._scripts.command("SMEMBERS", key))
+        owners = cast("set[str]", await self._scripts.execute("SMEMBERS", key))
         if self._owner not in owners:
-            await self._scripts.commands(("SADD", key, self._owner), ("EXPIRE", key, keys.DAY))
+            await self._scripts.execute_many(("SADD", key, self._owner), ("EXPIRE", key, keys.DAY))
         dead = [owner for owner in owners if is_owner_dead(owner, self._owner)]
         if not dead:
             return 0
         ended = await self._end_leases(set(dead))
-        await self._scripts.command("SREM", key, *dead)
+        await self._scripts.execute("SREM", key, *dead)
         return ended
 
     async def _end_leases(self, dead: Collection[str]) -> int:
         sets = [one.leased for one in keys.all_partitions()]
-        members = await self._scripts.commands(*(("ZRANGE", leased, 0, -1) for leased in sets))
+        members = await self._scripts.execute_many(*(("ZRANGE", leased, 0, -1) for leased in sets))
         leased_members = [
             (leased, str(one)) for leased, found in zip(sets, members, strict=True) for one in cast("list[str]", found)
         ]
-        names = [keys.session_keys(*keys.unpack(keys.Member, member)) for _, member in leased_members]
-        owners = await self._scripts.commands(*(("HGET", one.lease, "owner") for one in names)) if names else []
+        names = [keys.session_keys(*keys.unpack(keys.SessionMember, member)) for _, member in leased_members]
+        owners = await self._scripts.execute_many(*(("HGET", one.lease, "owner") for one in names)) if names else []
         calls: list[Call] = [
             ([name.lease, leased, name.begun], [str(owner), member])
             for (leased, member), name, owner in zip(leased_members, names, owners, strict=True)
@@ -149,10 +149,10 @@ class RedisUpkeep(Upkeep):
         """
         if isinstance(self._redis, ClusterRedis):
             return False
-        return await self._scripts.command("EXISTS", *self._work) == 0
+        return await self._scripts.execute("EXISTS", *self._work) == 0
 
     async def count_unsettled_outcomes(self) -> int:
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for partition in keys.all_partitions():
                 pipe.xlen(partition.outcomes)
             entries = cast("list[int]", await pipe.execute())
@@ -166,7 +166,7 @@ class RedisUpkeep(Upkeep):
             "signal",
             turn_id=turn.turn_id,
             turn=turn.stored_json(),
-            member=keys.pack(keys.Member(tenant, session_id)),
+            member=keys.pack(keys.SessionMember(tenant, session_id)),
             waits=1,
             timer=keys.pack(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject)),
         )
@@ -174,7 +174,7 @@ class RedisUpkeep(Upkeep):
         return await self._scripts.run("signal", names, arguments) == 1
 
     async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for fault, number in mended.items():
                 pipe.hincrby(keys.MENDED, fault.value, number)
             await pipe.execute()
@@ -197,7 +197,7 @@ def _read_row(reply: Reply) -> _PartitionRow:
 
 
 def _read_session(member: str) -> SessionName:
-    return SessionName(*keys.unpack(keys.Member, member))
+    return SessionName(*keys.unpack(keys.SessionMember, member))
 
 
 def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -206,12 +206,12 @@ def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 
 def _read_timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
-    now = _read_moment(now_ms)
+    now = _to_datetime(now_ms)
     return (
-        DueTimer(*keys.unpack(keys.TimerMember, member), now, _read_moment(score))
+        DueTimer(*keys.unpack(keys.TimerMember, member), now, _to_datetime(score))
         for member, score in _member_scores(due)
     )
 
 
-def _read_moment(milliseconds: float) -> datetime:
+def _to_datetime(milliseconds: float) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)

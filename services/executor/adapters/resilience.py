@@ -196,9 +196,9 @@ class Resilience:
         time-out.
         """
         began, key = self._clock(), question.connection.server_key
-        breaker = self._breakers.use(key) or self._breakers.keep(key, Breaker(self._limits))
+        breaker = self._breakers.look_up(key) or self._breakers.put(key, Breaker(self._limits))
         if breaker.is_probing:
-            await self._wait_for_decision(breaker, question.timeout)
+            await self._wait_for_trial_call(breaker, question.timeout)
         if not breaker.allows_call(self._clock()):
             raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_left(self._clock())))
         try:
@@ -221,7 +221,7 @@ class Resilience:
                 self._decided = None
         return answer
 
-    async def _wait_for_decision(self, breaker: Breaker, timeout: float | None) -> None:
+    async def _wait_for_trial_call(self, breaker: Breaker, timeout: float | None) -> None:
         try:
             async with asyncio.timeout(MOST_WAITED if timeout is None else min(timeout / 2, MOST_WAITED)):
                 while breaker.is_probing:

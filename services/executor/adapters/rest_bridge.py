@@ -60,10 +60,10 @@ class RestBridge(ports.ToolServers):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         request = _build_request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
-        before, listing = self._listings.use(connection.server_key) or (None, CompiledListing(()))
+        before, listing = self._listings.look_up(connection.server_key) or (None, CompiledListing(()))
         if before != reply:  # an equal list gives the same objects
             listing = CompiledListing(parse_listing(connection, reply.status, reply.body))
-            self._listings.keep(connection.server_key, (reply, listing))
+            self._listings.put(connection.server_key, (reply, listing))
         return listing.tools_of(connection)
 
     @override

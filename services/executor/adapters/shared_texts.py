@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.executor.ports.turns import JournalEntry
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, pack_row, read_rows, split_shared_texts, text_name
+from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, name_text, pack_row, read_rows, split_shared_texts
 from shared.infra.lua import Scripts
 
 _PATIENCE_SECONDS = 10.0  # as long as a turn has
@@ -50,7 +50,7 @@ class SharedTexts:
         """
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
-            name = text_name(text)
+            name = name_text(text)
             if await self._store_text(tenant, name, text):
                 names[text] = name
         return names
@@ -59,7 +59,7 @@ class SharedTexts:
         """The texts by name, without those that have expired."""
         found = {name: self._stored[tenant, name].text for name in names if (tenant, name) in self._stored}
         for name in set(names) - found.keys():
-            text = await self._scripts.command("GET", keys.shared_key(tenant, name))
+            text = await self._scripts.execute("GET", keys.shared_key(tenant, name))
             if text is not None:
                 found[name] = str(text)
         return found
@@ -73,7 +73,7 @@ class SharedTexts:
             return True
         if self._new[tenant] >= _NEW_MOST:
             return False
-        await self._scripts.command("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
+        await self._scripts.execute("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
         self._new[tenant] += 1
         self._cache_text(tenant, name, _StoredText(text, now))
         return True

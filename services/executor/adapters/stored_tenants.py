@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, TenantVersion, read_record, with_addresses
+from shared.contracts.tenant_document import BadRecord, TenantVersion, read_record, with_default_url
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.ports.tenant_records import TenantRecords
@@ -41,7 +41,7 @@ class FileTenants(Tenants):
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValueError as error:
             raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {error}") from error
-        return cls(record.model_copy(update={"connections": with_addresses(record.connections, tool_server)}))
+        return cls(record.model_copy(update={"connections": with_default_url(record.connections, tool_server)}))
 
     async def get(self, tenant: str) -> TenantRecord:
         if tenant != self.record.id:
@@ -81,10 +81,10 @@ class StoredTenants(Tenants):
         kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
         if kept is not None and now < kept.seen + self._seconds:
             return kept.record
-        number = await self._records.latest(tenant)
+        number = await self._records.latest_number(tenant)
         if kept is None or kept.number != number:
-            kept = _CachedRecord(number, await self._read(tenant, number), now)
-        return self._kept.keep(tenant, kept._replace(seen=now)).record
+            kept = _CachedRecord(number, await self._read_version(tenant, number), now)
+        return self._kept.put(tenant, kept._replace(seen=now)).record
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
@@ -105,26 +105,26 @@ class StoredTenants(Tenants):
             except UnknownTenant:
                 return None
             return record if record.version == version else None
-        found = await self._records.version(tenant, int(version)) if version.isdecimal() else None
-        return None if found is None else self._read_record(tenant, found)
+        found = await self._records.get_version(tenant, int(version)) if version.isdecimal() else None
+        return None if found is None else self._parse_record(tenant, found)
 
-    async def _read(self, tenant: str, number: int) -> TenantRecord:
+    async def _read_version(self, tenant: str, number: int) -> TenantRecord:
         if not number:
             return await self._record_of_file(tenant)
-        found = await self._records.version(tenant, number)
+        found = await self._records.get_version(tenant, number)
         if found is None:
             raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
-        return await self._record_of_file(tenant) if found.withdrawn else self._read_record(tenant, found)
+        return await self._record_of_file(tenant) if found.withdrawn else self._parse_record(tenant, found)
 
     async def _record_of_file(self, tenant: str) -> TenantRecord:
         record = await self._default.get(tenant)
         return record.model_copy(update={"version": f"{_OF_THE_FILE}{record.version}"})
 
-    def _read_record(self, tenant: str, found: TenantVersion) -> TenantRecord:
+    def _parse_record(self, tenant: str, found: TenantVersion) -> TenantRecord:
         try:
             record = found.record(tenant)
         except (BadRecord, ValueError) as error:
             log.error("tenant_record_unreadable", tenant=tenant, version=found.version, error=str(error))
             raise UnknownTenant(f"version {found.version} of the record of tenant {tenant!r} cannot be read") from error
         tool_server = self._tool_server if tenant == self._default.record.id else ""
-        return record.model_copy(update={"connections": with_addresses(record.connections, tool_server)})
+        return record.model_copy(update={"connections": with_default_url(record.connections, tool_server)})

@@ -67,7 +67,7 @@ class ServersByProtocol:
             raise
         return (await self._detect_protocol(connection, session_id))[1]
 
-    async def find_servers(
+    async def detect_servers(
         self, connection: Connection, tool: str, timeout: float, session_id: str
     ) -> tuple[ports.ToolServers, float]:
         """The servers of the connection's protocol, which is detected if need be, and the seconds left for the call.
@@ -100,7 +100,7 @@ class ServersByProtocol:
             except ports.OtherProtocol as not_rest:
                 said = f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})"
                 raise ports.ToolSilent(said) from not_rest
-        self._detected.keep(connection.url, protocol)
+        self._detected.put(connection.url, protocol)
         log.info("tool_protocol", connection=connection.id, protocol=protocol)
         return self._servers[protocol], tools
 
@@ -135,17 +135,17 @@ class ConnectedServers(ports.ToolServers):
 
     def protocol_of(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
-        return self._find_servers_of_origin(connection).protocol_of(connection)
+        return self._servers_by_origin(connection).protocol_of(connection)
 
     @override
     def may_have_unlisted_tools(self, connection: Connection) -> bool:
-        servers = self._find_servers_of_origin(connection).servers_for(connection)
+        servers = self._servers_by_origin(connection).servers_for(connection)
         return servers is not None and servers.may_have_unlisted_tools(connection)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         async def send(_: float) -> tuple[ports.Tool, ...]:
-            return await self._choose_origin(connection).discover(connection, session_id)
+            return await self._allowed_servers(connection).discover(connection, session_id)
 
         return await self._ask(ServerQuestion("discover", connection), send)
 
@@ -154,7 +154,7 @@ class ConnectedServers(ports.ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
         async def send(left: float) -> ports.ToolAnswer:
-            servers, left = await self._choose_origin(connection).find_servers(connection, tool, left, session_id)
+            servers, left = await self._allowed_servers(connection).detect_servers(connection, tool, left, session_id)
             return await servers.call(connection, tool, arguments, left, session_id)
 
         return await self._ask(ServerQuestion("call", connection, tool, timeout), send)
@@ -164,7 +164,7 @@ class ConnectedServers(ports.ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
         async def send(left: float) -> ports.ToolAnswer:
-            servers, left = await self._choose_origin(connection).find_servers(connection, tool, left, session_id)
+            servers, left = await self._allowed_servers(connection).detect_servers(connection, tool, left, session_id)
             return await servers.read(connection, tool, arguments, left, session_id)
 
         return await self._ask(ServerQuestion("read", connection, tool, timeout), send)
@@ -180,7 +180,7 @@ class ConnectedServers(ports.ToolServers):
         stop_agent: bool = False,
     ) -> ports.ToolAnswer | None:
         async def send(left: float) -> ports.ToolAnswer | None:
-            servers = self._choose_origin(connection).servers_for(connection)
+            servers = self._allowed_servers(connection).servers_for(connection)
             if servers is None:
                 return None
             return await servers.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent)
@@ -195,14 +195,14 @@ class ConnectedServers(ports.ToolServers):
             try:
                 answer = await send(left)
             except (ports.ToolUnreachable, ports.ToolSilent) as error:
-                said = _mask_text(str(error), self._credentials.shown_secrets(connection))
+                said = _mask_text(str(error), self._credentials.recently_sent_secrets(connection))
                 raise (error if said == str(error) else type(error)(said)) from None
-            secrets = self._credentials.shown_secrets(connection)
+            secrets = self._credentials.recently_sent_secrets(connection)
             return cast("T", self._without_secrets(answer, secrets)) if secrets else answer
 
         return await self._resilience.ask(question, send_without_secrets)
 
-    def _choose_origin(self, connection: Connection) -> ServersByProtocol:
+    def _allowed_servers(self, connection: Connection) -> ServersByProtocol:
         """The servers to use for the connection, by who named it; raises ``ToolForbidden`` for an address that may not
         be called.
         """
@@ -211,9 +211,9 @@ class ConnectedServers(ports.ToolServers):
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
                 raise ports.ToolForbidden(f"the URL {error.message}") from error
-        return self._find_servers_of_origin(connection)
+        return self._servers_by_origin(connection)
 
-    def _find_servers_of_origin(self, connection: Connection) -> ServersByProtocol:
+    def _servers_by_origin(self, connection: Connection) -> ServersByProtocol:
         if connection.from_request:
             return self._guarded
         return self._tenants if connection.owner else self._trusted

@@ -65,7 +65,7 @@ class TurnScripts:
         self.session = keys.session_keys(lease.tenant, lease.session_id)
         self.task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
         self.partition = keys.partition_keys_of(lease.tenant, lease.session_id)
-        self.member = keys.pack(keys.Member(lease.tenant, lease.session_id))
+        self.member = keys.pack(keys.SessionMember(lease.tenant, lease.session_id))
         self._redis = scripts
         self._lease = lease
         self._turn = work.turn

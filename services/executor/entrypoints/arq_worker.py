@@ -26,7 +26,7 @@ from typing_extensions import override
 from services.executor.core.turn.runner import Runner
 from services.executor.ports.sessions import FreeSlotsByTenant
 from shared.infra.keys import BELL, HEALTH, QUEUE, tenant_of
-from shared.infra.lua import answering
+from shared.infra.lua import bounded_redis_calls
 from shared.infra.redis import queue_connections
 from shared.infra.wakes import WAKE_JOB, ArqWakes, job_from_bytes, job_to_bytes
 from shared.ports.store import StoreUnavailable
@@ -54,7 +54,7 @@ class WakeWorker(Worker):
             [func(self._wake, name=WAKE_JOB)],  # type: ignore[arg-type]  # arq types the context as dict[Any, Any]
             queue_name=QUEUE,
             redis_pool=pool,
-            on_job_start=self._note_queue_score,
+            on_job_start=self._remember_queue_score,
             handle_signals=False,
             max_jobs=sys.maxsize,  # a look takes no more than there is room for
             job_timeout=_CLAIM_SECONDS,
@@ -85,7 +85,7 @@ class WakeWorker(Worker):
     async def _take_wakes(self) -> None:
         """Starts the jobs for which there is capacity; if there are none, waits for a change."""
         self._runner.changed.clear()
-        async with answering():
+        async with bounded_redis_calls():
             waiting = await self.pool.zrangebyscore(QUEUE, "-inf", timestamp_ms(), start=0, num=_READ)
             await self.start_jobs(list(_select_startable_jobs(waiting, self._runner.free_slots)))
             await self.heart_beat()
@@ -101,7 +101,7 @@ class WakeWorker(Worker):
         claims = list(self.tasks.values())
         await asyncio.wait(claims)
         self.tasks.clear()
-        async with answering():
+        async with bounded_redis_calls():
             for error in filter(None, [claim.exception() for claim in claims]):
                 raise error
 
@@ -110,7 +110,7 @@ class WakeWorker(Worker):
         while True:
             await self._runner.has_free_slot.wait()
             try:
-                async with answering(_BELL_SECONDS + 5.0):
+                async with bounded_redis_calls(_BELL_SECONDS + 5.0):
                     if await cast("Awaitable[object]", self.pool.blpop([BELL], _BELL_SECONDS)):
                         self._runner.changed.set()
             except StoreUnavailable as error:
@@ -120,7 +120,7 @@ class WakeWorker(Worker):
         log.warning("queue_unavailable", error=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _note_queue_score(self, ctx: Mapping[str, object]) -> None:
+    async def _remember_queue_score(self, ctx: Mapping[str, object]) -> None:
         self._places[str(ctx["job_id"])] = cast(int, ctx["score"])
 
     async def _wake(self, _context: Mapping[str, object], tenant: str, session_id: str) -> None:

@@ -12,13 +12,13 @@ from starlette.routing import Route
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from shared.domain import metric_names as names
-from shared.infra.metrics import Metrics, MetricsPage, Reading, metrics_route
+from shared.infra.metrics import GaugeReading, Metrics, MetricsPage, metrics_route
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0
 
 
-class Circuits(Protocol):
+class HasCircuitCounts(Protocol):
     @property
     def circuit_counts(self) -> Mapping[str, int]: ...
 
@@ -28,7 +28,7 @@ def health_app(
     runner: Runner,
     mended: FaultCounts,
     count_behind: Callable[[], int],
-    servers: Circuits | None = None,
+    servers: HasCircuitCounts | None = None,
     metrics: MetricsPage | None = None,
 ) -> Starlette:
     async def health(_: Request) -> JSONResponse:
@@ -57,16 +57,16 @@ def health_app(
     return Starlette(routes=[Route("/health", health), Route("/ready", ready), *counted])
 
 
-class ExecutorGauges(Reading):
-    def __init__(self, runner: Runner, mended: FaultCounts, servers: Circuits | None = None) -> None:
+class ExecutorGauges(GaugeReading):
+    def __init__(self, runner: Runner, mended: FaultCounts, servers: HasCircuitCounts | None = None) -> None:
         self._runner, self._mended, self._servers = runner, mended, servers
         self._told: Mapping[str, int] = {}
 
-    async def fill(self, metrics: Metrics) -> None:
-        metrics.put(names.EXECUTOR_SESSIONS, self._runner.running)
-        metrics.put(names.EXECUTOR_FREE, self._runner.free_capacity)
+    async def set_gauges(self, metrics: Metrics) -> None:
+        metrics.set_gauge(names.EXECUTOR_SESSIONS, self._runner.running)
+        metrics.set_gauge(names.EXECUTOR_FREE, self._runner.free_capacity)
         for fault, count in self._mended.counts.items():
             metrics.add(names.FAULTS_MENDED, count - self._told.get(fault, 0), fault=fault)
         self._told = dict(self._mended.counts)
         for state, count in (self._servers.circuit_counts if self._servers else {}).items():
-            metrics.put(names.TOOL_CIRCUITS, count, state=state)
+            metrics.set_gauge(names.TOOL_CIRCUITS, count, state=state)

@@ -82,7 +82,7 @@ def parse_arguments(arguments: Sequence[str]) -> WantedTools:
 
 
 def format_report(wanted: WantedTools, found: ServerListing) -> str:
-    return dumps(_as_json(wanted, found)) if wanted.as_json else _as_text(wanted, found)
+    return dumps(_report_as_json(wanted, found)) if wanted.as_json else _report_as_text(wanted, found)
 
 
 def describe_tools(found: ServerListing) -> list[JsonObject]:
@@ -93,12 +93,12 @@ def describe_tools(found: ServerListing) -> list[JsonObject]:
 
 
 def _describe_tool(tool: Tool, found: ServerListing) -> JsonObject:
-    undecided: list[Json] = [*_find_undecided(tool, found)]
+    undecided: list[Json] = [*_find_undecidable_fields(tool, found)]
     return {
         "name": tool.name,
         "class": tool.tool_class.value,
         "why": tool.why_class,
-        "read_back": _read_back(tool, found.tools),
+        "read_back": _describe_read_back(tool, found.tools),
         "records": {
             name: " ".join(one.noun) for name, one in _find_named_records(tool, found.keys).items() if one.is_id
         },
@@ -118,7 +118,7 @@ def _find_named_records(tool: Tool, keys: RecordKeys) -> dict[str, RecordReferen
     return {name: one for name, one in named if one and (one.must_exist or (one.is_id and is_identifying_name(name)))}
 
 
-def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
+def _find_undecidable_fields(tool: Tool, found: ServerListing) -> Iterator[str]:
     """Yields the fields that rules need for a write, if the write has no such argument, and no read of its server shows
     a record that it names.
     """
@@ -143,7 +143,7 @@ def _may_be_shown(named: RecordReference, found: ServerListing) -> bool:
     return named.is_id or any(are_same_kind(kind, named.noun) for kind in shown)
 
 
-def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
+def _describe_read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
     """The read that proves a write; if the catalogue names an unusable one, the reason."""
     found = predict_proving_read(tool, tools)
     named = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
@@ -152,7 +152,7 @@ def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
         return {"tool": named, "why": why, "usable": False}
     if found is None:
         return None
-    if not found.by_operator and _is_guess(tool, found.reader, tools):
+    if not found.by_operator and _lists_other_kind(tool, found.reader, tools):
         return {
             "tool": found.reader,
             "why": f"{found.why}; it may not show what this makes",
@@ -162,7 +162,7 @@ def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
     return {"tool": found.reader, "why": found.why, "usable": True}
 
 
-def _is_guess(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
+def _lists_other_kind(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
     """Whether the read lists another kind of thing than the write makes, such as ``list_parts`` for ``order_part``."""
     words, shown = words_of_tool(tool.name), words_of_tool(reader)
     takes = next((one.parameters for one in tools if one.name == reader), {})
@@ -185,7 +185,7 @@ def _find_key_argument(tool: Tool) -> str | None:
     return next((name for name in tool.parameters if changes and "".join(words_of(name)) in _KEYS), None)
 
 
-def _as_json(wanted: WantedTools, found: ServerListing) -> JsonObject:
+def _report_as_json(wanted: WantedTools, found: ServerListing) -> JsonObject:
     tools: list[Json] = [*describe_tools(found)]
     written = {"catalogue": str(wanted.write_catalogue)} if wanted.write_catalogue else {}
     return {
@@ -197,7 +197,7 @@ def _as_json(wanted: WantedTools, found: ServerListing) -> JsonObject:
     }
 
 
-def _as_text(wanted: WantedTools, found: ServerListing) -> str:
+def _report_as_text(wanted: WantedTools, found: ServerListing) -> str:
     counted = Counter(tool.tool_class.value for tool in found.tools)
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(counted.items())) or "none"
     lines = [f"{tool.tool_class.value:<8} {tool.name}: {tool.why_class}" for tool in found.tools]

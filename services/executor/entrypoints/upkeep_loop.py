@@ -35,17 +35,17 @@ class UpkeepPlan:
         self._warm_until: dict[int, float] = {}
         self._due_at: dict[int, float] = {}
 
-    def note_turn_end(self, tenant: str, session_id: str) -> None:
+    def watch_partition_of(self, tenant: str, session_id: str) -> None:
         self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _WARM_SECONDS
 
-    def partitions(self, now: float) -> Collection[int]:
+    def due_partitions(self, now: float) -> Collection[int]:
         """The partitions to look at now."""
         if now >= self._swept + self._sweep_seconds:
             return range(PARTITIONS)
         self._warm_until = {number: until for number, until in self._warm_until.items() if until > now}
         return sorted({*self._warm_until, *(number for number, due in self._due_at.items() if due <= now)})
 
-    def note_look(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
+    def record_look(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
         """Notes what a look at partitions found."""
         if len(looked) == PARTITIONS:
             self._swept = now
@@ -62,9 +62,9 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
 
     async def look() -> None:
         number = next(numbers)
-        if looked := plan.partitions(clock()):
+        if looked := plan.due_partitions(clock()):
             woken = await reaper.tick(looked)
-            plan.note_look(looked, reaper.soonest, clock())
+            plan.record_look(looked, reaper.soonest, clock())
             if woken:
                 log.info("sessions_woken", sessions=woken)
         if number % _TICKS_BETWEEN_COUNTS == 0:
@@ -75,7 +75,7 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
     while True:
         await _run_look(look, "upkeep_failed")
         looked_once.set()
-        await _pause(_PAUSE_SECONDS)
+        await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
 async def keep_spreading_stops(stops: TenantStops) -> None:
@@ -87,7 +87,7 @@ async def keep_spreading_stops(stops: TenantStops) -> None:
 
     while True:
         await _run_look(look, "tenant_stops_unknown")
-        await _pause(_PAUSE_SECONDS)
+        await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
 async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
@@ -98,7 +98,7 @@ async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
             log.info("sessions_evicted", sessions=gone)
 
     while True:
-        await _pause(min(_MOST_IDLE_SECONDS, idle_seconds / 2))
+        await _sleep_with_jitter(min(_MOST_IDLE_SECONDS, idle_seconds / 2))
         await _run_look(look, "eviction_failed")
 
 
@@ -112,7 +112,7 @@ async def _run_look(look: Callable[[], Awaitable[None]], failed: str) -> None:
         log.exception(failed, error=repr(error))
 
 
-async def _pause(seconds: float) -> None:
+async def _sleep_with_jitter(seconds: float) -> None:
     """Sleeps for about that many seconds, with jitter, so that executors do not look all at once."""
     await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
 
@@ -129,11 +129,11 @@ class ArchiveNews:
         self._some = asyncio.Event()
         self._partitions: set[int] = set()
 
-    def note_turn_end(self, tenant: str, session_id: str) -> None:
+    def add_partition_of(self, tenant: str, session_id: str) -> None:
         self._partitions.add(partition_of(tenant, session_id))
         self._some.set()
 
-    async def next(self, seconds: float) -> Collection[int]:
+    async def await_partitions(self, seconds: float) -> Collection[int]:
         """Waits for such partitions and returns them; all partitions after that many seconds without any."""
         try:
             async with asyncio.timeout(seconds):
@@ -152,7 +152,7 @@ async def keep_archiving(archiver: Archiver, news: ArchiveNews) -> None:
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
     while True:
         left = swept + _SWEEP_SECONDS - loop.time()
-        partitions = await news.next(left) if left > 0 else _ALL
+        partitions = await news.await_partitions(left) if left > 0 else _ALL
         if partitions is _ALL:
             swept = loop.time()
         try:

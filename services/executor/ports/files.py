@@ -11,9 +11,9 @@ from shared.contracts.task import SentFile
 class ReadFile(Contract):
     """A parsed file. ``media_type`` and ``size`` describe its actual content, not what the sender stated.
 
-    ``text``: its text up to a bound; ``is_cut``: whether there is more. ``picture_id``: the id of a picture that
-    ``TaskFiles.content`` returns for the model; ``picture_tokens``: what it costs. ``problem``: why the file could not
-    be read, for clients; then it has neither text nor picture.
+    ``text``: its text up to a bound; ``is_cut``: whether there is more. ``picture_id``: the id of a picture for the
+    model (``TaskFiles.get_content``); ``picture_tokens``: what it costs. ``problem``: why the file could not be read,
+    for clients; then it has neither text nor picture.
     """
 
     name: str
@@ -28,12 +28,12 @@ class ReadFile(Contract):
 
 
 class TaskFiles(Protocol):
-    async def read(self, tenant: str, file: SentFile) -> ReadFile:
+    async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
         """Reads a file; one that is given by its address is fetched and archived first. A failure is returned as its
         ``problem``.
         """
 
-    async def content(self, tenant: str, name: str) -> bytes | None:
+    async def get_content(self, tenant: str, name: str) -> bytes | None:
         """The bytes of an archived file, or of a picture for the model (a JPEG); None if they no longer exist."""
 
 
@@ -41,9 +41,9 @@ class NoFiles(TaskFiles):
     """Files for an installation without a file archive, and for a replay, whose journal holds what was read."""
 
     @override
-    async def read(self, tenant: str, file: SentFile) -> ReadFile:
+    async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
         return ReadFile(name=file.shown_name, problem="this installation keeps no files")
 
     @override
-    async def content(self, tenant: str, name: str) -> bytes | None:
+    async def get_content(self, tenant: str, name: str) -> bytes | None:
         return None

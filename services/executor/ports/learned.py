@@ -30,22 +30,22 @@ class Learned(Protocol):
     async def recall(self, tenant: str, process_type: str) -> Experience:
         """All that was learned for the process type, in one round trip."""
 
-    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+    async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
         """Remembers that the tenant has tools of these names."""
 
-    async def translation(self, tenant: str, key: str) -> str | None:
+    async def get_translation(self, tenant: str, key: str) -> str | None:
         """The translation that is stored under the key; None if there is none."""
 
-    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+    async def store_translation(self, tenant: str, key: str, text: str) -> None:
         """Stores a translated policy for the tenant's later tasks; it stays as long as tasks keep asking for it."""
 
-    async def process_types(self, tenant: str) -> tuple[str, ...]:
+    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
         """The names of all synthesized processes that are kept, in order."""
 
-    async def process(self, tenant: str, process_type: str) -> str | None:
+    async def get_process(self, tenant: str, process_type: str) -> str | None:
         """The synthesized process that is stored under the name; None if there is none."""
 
-    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         """Stores a synthesized process unless one of that name is stored already; returns the stored one.
 
         If the tenant has too many, nothing is stored, and the given one is returned.

@@ -18,7 +18,7 @@ class PolicyService(Protocol):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         """The verdict, bound to the hashes of policy, context and plan; raises ``PolicyUnavailable``."""
 
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         """Which tools may be called without a plan, by the rules about tools; raises ``PolicyUnavailable``."""
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:

@@ -36,10 +36,10 @@ class Sandbox(Protocol):
 class MadeTools(Protocol):
     """A tenant's made tools. Every method may raise ``StoreUnavailable``."""
 
-    async def all(self, tenant: str) -> tuple[MadeTool, ...]:
+    async def list_versions(self, tenant: str) -> tuple[MadeTool, ...]:
         """All versions of all tools, including removed ones."""
 
-    async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
+    async def store_version(self, tenant: str, tool: MadeTool) -> MadeTool:
         """Stores the tool as the next version of its name, and returns it with that version. Storing the same code
         again returns the existing version.
 
@@ -59,9 +59,9 @@ class NoMadeTools(MadeTools):
     """A store that keeps no made tools."""
 
     @override
-    async def all(self, tenant: str) -> tuple[MadeTool, ...]:
+    async def list_versions(self, tenant: str) -> tuple[MadeTool, ...]:
         return ()
 
     @override
-    async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
+    async def store_version(self, tenant: str, tool: MadeTool) -> MadeTool:
         raise StoreUnavailable("no tools are kept here")

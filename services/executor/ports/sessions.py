@@ -108,7 +108,7 @@ class LeaseHeartbeat(Protocol):
         session is to be handed over.
         """
 
-    def releasing(self) -> AbstractContextManager[None]:
+    def allow_release(self) -> AbstractContextManager[None]:
         """A context in which the lease may be released: the heartbeat does not report it as lost."""
 
 

@@ -38,7 +38,7 @@ class Credentials(Protocol):
         """How many connections had no usable credential when they were last used."""
         return 0
 
-    def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
+    def recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
         """The secrets that were recently sent to this server, which must be removed from its answers."""
 
 

@@ -61,7 +61,7 @@ class Pulse(NamedTuple):
     refused: bool = False  # an intent was not stored, because one of these says so
 
     @property
-    def stops(self) -> bool:
+    def must_stop(self) -> bool:
         """Whether the task has to stop."""
         return self.cancel is not None or self.stopped is not None
 
@@ -151,19 +151,19 @@ class TurnStore(Protocol):
     another owner.
     """
 
-    async def journal(self) -> tuple[JournalEntry, ...]:
+    async def read_journal(self) -> tuple[JournalEntry, ...]:
         """All finished steps of the task, oldest first."""
 
-    async def ledger(self) -> Mapping[str, LedgerEntry]:
+    async def read_ledger(self) -> Mapping[str, LedgerEntry]:
         """The task's intended writes by key."""
 
-    async def approval(self) -> Approval | None:
+    async def read_approval(self) -> Approval | None:
         """The task's latest approval."""
 
-    async def session(self) -> SessionState:
+    async def read_session(self) -> SessionState:
         """What the session remembers; raises ``SessionUnavailable`` while it cannot be fetched from the archive."""
 
-    async def pulse(self) -> Pulse:
+    async def get_pulse(self) -> Pulse:
         """The newest known pulse. The caller asks for it before every call to a model or a tool. It is updated by each
         reply of the store and by the lease's heartbeat. Writes nothing.
 
@@ -171,7 +171,7 @@ class TurnStore(Protocol):
         """
 
     async def await_signal(self) -> None:
-        """Returns once ``pulse`` may have changed: a cancel, a stop of the tenant, or a hand-over of the lease.
+        """Returns once ``get_pulse`` may have changed: a cancel, a stop of the tenant, or a hand-over of the lease.
 
         The caller bounds the wait.
         """

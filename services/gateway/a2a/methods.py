@@ -187,12 +187,12 @@ class TaskJsonCache:
         self._kept = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST)
 
     def find(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes | None:
-        known = self._kept.use((record.tenant, answer_format, view))
+        known = self._kept.look_up((record.tenant, answer_format, view))
         return known[1] if known and known[0] is record else None
 
     def serialize(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes:
         written = write_json(answer_format.task(record, view)).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
         if len(written) <= _LARGEST and not has_contents:
-            self._kept.keep((record.tenant, answer_format, view), (record, written))
+            self._kept.put((record.tenant, answer_format, view), (record, written))
         return written

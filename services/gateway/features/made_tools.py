@@ -21,14 +21,14 @@ class MadeToolRepository(ScriptedStore):
 
     async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
         """All versions that were ever made, by name and version; removed ones have no code."""
-        rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).made))
+        rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).made))
         tools = [MadeTool.model_validate_json(row) for row in rows]
         return sorted(tools, key=lambda tool: (tool.name, tool.version))
 
     async def remove(self, tenant: str, tool: MadeTool) -> None:
         """Overwrite a version with its removed form. This cannot collide: executors never write an existing version."""
         field = keys.made_tool_field(tool.name, tool.version)
-        await self._scripts.command("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())
+        await self._scripts.execute("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())
 
 
 class MadeToolEndpoints:

@@ -33,7 +33,7 @@ class GetMailbox(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
-        folders: list[Json] = [{"folder": name, "emails": state.in_folder(name)} for name in state.folders]
+        folders: list[Json] = [{"folder": name, "emails": state.count_in_folder(name)} for name in state.folders]
         return {
             "user_email_address": state.user_email_address,
             "total_email_count": state.total_email_count,

@@ -27,7 +27,7 @@ class RedisTenantBudgets(TenantBudgets):
 
     async def read_day(self, tenant: str, now: datetime) -> BudgetDay | None:
         try:
-            record = await self._records.current(tenant)
+            record = await self._records.get_current_record(tenant)
         except ValueError as error:  # whoever cannot read a tenant's caps spends nothing
             log.error("tenant_record_unreadable", tenant=tenant, error=str(error))
             return None

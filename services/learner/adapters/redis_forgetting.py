@@ -14,7 +14,7 @@ from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, Know
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.domain.partition import partition_of
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.signatures import keys_for
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
@@ -36,10 +36,10 @@ class RedisForgetting(Forgetting):
         found = await self._scripts.run("claim_due", [keys.FORGETTING], [most, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
         for member in (keys.unpack(keys.ForgetMember, one) for one in cast("list[str]", found)):
-            row = await self._scripts.command("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
+            row = await self._scripts.execute("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
             request = ForgetRequest.read_row(row)
             if request is None:
-                await self._scripts.command("ZREM", keys.FORGETTING, keys.pack(member))
+                await self._scripts.execute("ZREM", keys.FORGETTING, keys.pack(member))
             else:
                 requests.append(request)
         return requests
@@ -58,7 +58,7 @@ class RedisForgetting(Forgetting):
         numbers = range(len(list(keys.all_partitions())))
         if request.scope is ForgetScope.SESSION:
             numbers = range(of := partition_of(request.tenant, request.subject), of + 1)
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for number in numbers:
                 pipe.xinfo_groups(keys.partition_keys(number).outcomes)
                 pipe.xrevrange(keys.partition_keys(number).outcomes, count=1)
@@ -75,27 +75,27 @@ class RedisForgetting(Forgetting):
         member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
         line = self._lines.pop(request.request_id, "")
         if seconds is None and await self._scripts.run("note_forgotten", [name], [line, request.request_id, row]):
-            await self._scripts.command("ZREM", keys.FORGETTING, member)
+            await self._scripts.execute("ZREM", keys.FORGETTING, member)
             await self._drop_oldest_requests(name)
             return True
         if seconds is not None:
-            await self._scripts.command("HSET", name, request.request_id, row)
+            await self._scripts.execute("HSET", name, request.request_id, row)
         await self._scripts.run("queue_due", [keys.FORGETTING], ["CH", int((seconds or 0) * 1000), member])
         return seconds is not None
 
     async def _drop_oldest_requests(self, name: str) -> None:
         """Deletes the oldest finished requests beyond ``REQUESTS_KEPT``."""
-        if cast(int, await self._scripts.command("HLEN", name)) <= REQUESTS_KEPT:
+        if cast(int, await self._scripts.execute("HLEN", name)) <= REQUESTS_KEPT:
             return
-        rows = cast("list[str]", await self._scripts.command("HVALS", name))
+        rows = cast("list[str]", await self._scripts.execute("HVALS", name))
         done = [one for row in rows if (one := ForgetRequest.read_row(row)) and one.state is ForgetState.DONE]
         done.sort(key=lambda request: request.asked_at, reverse=True)
         if gone := [request.request_id for request in done[REQUESTS_KEPT:]]:
-            await self._scripts.command("HDEL", name, *gone)
+            await self._scripts.execute("HDEL", name, *gone)
 
     async def _commands_for_tenant(self, tenant: str) -> Mapping[str, int]:
         names = keys.learned_keys(tenant)
-        async with answering(), self._redis.pipeline(transaction=True) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=True) as pipe:
             pipe.llen(names.cases)
             pipe.llen(names.knowledge)
             for name in (names.entities, names.accuracy, names.arms):
@@ -119,7 +119,7 @@ class RedisForgetting(Forgetting):
 
     async def _read_stored(self, tenant: str) -> StoredMemory:
         names = keys.learned_keys(tenant)
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")
             pipe.lrange(names.cases, 0, -1)
             pipe.lrange(names.knowledge, 0, -1)
@@ -140,7 +140,8 @@ class RedisForgetting(Forgetting):
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         own = keys.participation_key(tenant, session_id)
         names = keys_for("forget_conversation", session, partition, participation=own)
-        reply = await self._scripts.run("forget_conversation", names, [keys.pack(keys.Member(tenant, session_id))])
+        member = keys.pack(keys.SessionMember(tenant, session_id))
+        reply = await self._scripts.run("forget_conversation", names, [member])
         if reply == -1:
             return {"session_busy": 1}
         gone = reply == 1

@@ -13,7 +13,7 @@ from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, Known
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 from shared.infra import keys
 from shared.infra.learned_files import read_rows
-from shared.infra.lua import Argument, ScriptedStore, answering, store_unavailable
+from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls, store_unavailable
 from shared.ports.store import StoreUnavailable
 
 # What a server says of the data it has, not of itself: trying later alone does not help.
@@ -38,13 +38,13 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
         with raising_spoiled():
-            row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
+            row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return memory.FactTodo.read_row(row)
 
     async def facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
         with raising_spoiled():
-            async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.hget(names.memory, "version")
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
                 version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
@@ -66,7 +66,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def finish(self, done: Sequence[tuple[str, str]]) -> None:
         """Removes events that were searched for facts; one that was queued again meanwhile is postponed instead."""
         members = [keys.pack(keys.FactMember(*one)) for one in done]
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.FACT_FINDING, *members)
             for tenant, event_id in done:
                 pipe.hexists(keys.learned_keys(tenant).fact_todos, event_id)
@@ -81,7 +81,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         with suppress(memory.MemorySpoiled), raising_spoiled():
             await self._scripts.run("keep_facts", stored, [event_id, "", 0, 0, 0, "facts_given_up", 1])
         with suppress(memory.MemorySpoiled), raising_spoiled():
-            await self._scripts.command("HDEL", names.fact_todos, event_id)  # where it could not be counted
+            await self._scripts.execute("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack(keys.FactMember(tenant, event_id))
@@ -114,7 +114,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
     ) -> list[object]:
         names = keys.learned_keys(tenant)
         tried = [keys.accuracy_field(*one) for one in predictions]
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zmscore(names.remembered, list(event_ids))
             pipe.hget(names.memory, "version")
             for name, fields in ((names.entities, entities), (names.entity_links, entities), (names.accuracy, tried)):

@@ -14,7 +14,7 @@ from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFa
 from shared.domain.bandit import Arm
 from shared.infra import keys
 from shared.infra.learned_files import read_arms, read_rows
-from shared.infra.lua import Argument, ScriptedStore, Scripts, answering
+from shared.infra.lua import Argument, ScriptedStore, Scripts, bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
 LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key, what follows
@@ -64,18 +64,18 @@ class RedisCaseRepository(CaseRepository):
     async def lock(self, tenant: str) -> bool:
         """Takes or extends the loader's lock. If it expires, a merge may be done in vain: see ``keep``."""
         key = keys.learned_keys(tenant).seeding
-        taken, holder = await self._scripts.commands(
+        taken, holder = await self._scripts.execute_many(
             ("SET", key, self._owner, "NX", "PX", self._lease_ms), ("GET", key)
         )
         if not taken and holder == self._owner:
-            await self._scripts.command("PEXPIRE", key, self._lease_ms)
+            await self._scripts.execute("PEXPIRE", key, self._lease_ms)
         return holder == self._owner
 
     async def unlock(self, tenant: str) -> None:
         await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
 
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
-        found = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.learned_keys(tenant).seeded))
+        found = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.learned_keys(tenant).seeded))
         return {name: _read_version(told) for name, told in found.items()}
 
     async def keep(
@@ -84,7 +84,7 @@ class RedisCaseRepository(CaseRepository):
         names = keys.learned_keys(tenant)
         for _ in range(_TRIES):
             asked = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
-            known, rows = cast("tuple[str | None, list[str]]", await self._scripts.commands(*asked))
+            known, rows = cast("tuple[str | None, list[str]]", await self._scripts.execute_many(*asked))
             if known is not None and _read_version(known) == loaded.version:
                 return None
             log = merge(read_case_log(rows))
@@ -117,7 +117,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
     async def read_stored(self, tenant: str) -> files.StoredFile:
         """What is stored of a tenant. Version counters are read first, so that any later change is noticed."""
         names = keys.learned_keys(tenant)
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")
             pipe.hget(names.counts, "events")
             pipe.lrange(names.cases, 0, -1)
@@ -170,7 +170,7 @@ def _list_commands(names: keys.LearnedKeys, brought: files.FileChanges) -> Itera
 
 def _arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> Iterator[LearnedCommand]:
     for record in arms:
-        fields, trend = keys.arm_fields(*record.name), keys.arm_trend(*record.name)
+        fields, trend = keys.arm_fields(*record.name), keys.trend_field(*record.name)
         yield "HSET", names.arms, (fields.n, record.arm.n, fields.units, record.arm.units)
         if record.trend:
             yield "HSET", names.trends, (trend, record.trend)

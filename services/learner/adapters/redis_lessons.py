@@ -64,7 +64,7 @@ def _learn_call(batch: _LessonBatch, lessons: Sequence[Lesson]) -> tuple[list[st
 
 @lru_cache(maxsize=1_024)  # the same few, over and over
 def _arm_names(pull: StrategyUse) -> tuple[str, str, str]:
-    return (*keys.arm_fields(*pull), keys.arm_trend(*pull))
+    return (*keys.arm_fields(*pull), keys.trend_field(*pull))
 
 
 def _read_results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:

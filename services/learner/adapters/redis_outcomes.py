@@ -10,11 +10,11 @@ from redis.asyncio import Redis
 
 from services.learner.ports.outcomes import ClaimedOutcomes, Delivery, Outcomes, Roster, UnlearnedOutcome
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts, answering
+from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.stored_outcomes import read_stored
-from shared.infra.story import place_of
+from shared.infra.story import parse_stream_id
 
 BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside the learner's own
 AT_ONCE = 64  # events of one partition in one run
@@ -102,7 +102,7 @@ class RedisOutcomes(Outcomes):
                     self._lines[number],
                     *of_group,
                     " ".join(applied[number]),
-                    max(ids, key=place_of),
+                    max(ids, key=parse_stream_id),
                     len(ids),
                     int(number not in behind),
                     *letters[number],
@@ -124,7 +124,7 @@ class RedisOutcomes(Outcomes):
 
     async def leave_roster(self) -> None:
         """Removes this learner from the roster, so that others take over its partitions."""
-        await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
+        await self._scripts.execute("ZREM", keys.LEARNERS, self._owner)
 
     def _name_reader(self, number: int) -> str:
         return self._group.reader_of(self._partitions[number])
@@ -134,7 +134,7 @@ class RedisOutcomes(Outcomes):
             return await self._poll_for_new(partitions, seconds)
         numbers = {self._partitions[number].outcomes: number for number in sorted(partitions)}
         streams = {stream: self._newest.get(number, "0-0") for stream, number in numbers.items()}
-        async with answering(seconds + _ANSWER_SECONDS):
+        async with bounded_redis_calls(seconds + _ANSWER_SECONDS):
             found = await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
         return {numbers[stream] for stream, _ in found}
 
@@ -148,7 +148,7 @@ class RedisOutcomes(Outcomes):
         return ()
 
     async def _have_new_outcomes(self, wanted: Sequence[int]) -> Collection[int]:
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for number in wanted:
                 pipe.xrevrange(self._partitions[number].outcomes, count=1)
             rows = cast("list[list[tuple[str, object]]]", await pipe.execute())

@@ -130,7 +130,7 @@ class Learner:
                 span = spans.enter_context(
                     self._tracer.continue_trace(names.LEARN, SpanKind.CONSUMER, delivery.traceparent)
                 )
-                span.note({names.TRIES: delivery.tries})
+                span.annotate({names.TRIES: delivery.tries})
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         readable, passed, dead = _read_lessons(deliveries)

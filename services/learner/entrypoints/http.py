@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.loops import SeedingStatus
 from shared.domain import metric_names as names
-from shared.infra.metrics import Metrics, MetricsPage, Reading, metrics_route
+from shared.infra.metrics import GaugeReading, Metrics, MetricsPage, metrics_route
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0
@@ -60,15 +60,15 @@ async def _readiness_problem(ping: Callable[[], Awaitable[None]], learner: Learn
     return None
 
 
-class LearnerGauges(Reading):
+class LearnerGauges(GaugeReading):
     """Sets the learner's metrics at a scrape; counters grow by what its counts grew by since the last one."""
 
     def __init__(self, learner: Learner, memory: MemoryStatus) -> None:
         self._learner, self._memory = learner, memory
         self._told: dict[str, int] = {}
 
-    async def fill(self, metrics: Metrics) -> None:
-        metrics.put(names.LEARNER_PARTITIONS, len(self._learner.partitions))
+    async def set_gauges(self, metrics: Metrics) -> None:
+        metrics.set_gauge(names.LEARNER_PARTITIONS, len(self._learner.partitions))
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
             metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)

@@ -15,7 +15,7 @@ from services.policy.core.prepared import RequestTooLarge
 from shared.contracts.archive import read_archived
 from shared.contracts.base import first_fault
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
-from shared.contracts.policy_document import sorted_document, unknown_fields_of
+from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_of
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned_record, read_record, readable_policies
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -235,6 +235,6 @@ def _read_policy(file: Path, document: Json, number: int) -> Policy:
     if not isinstance(document, dict):
         raise UnreadableDocument(f"{file}: policy {number} is no object")
     try:
-        return Policy.model_validate({"id": file.stem, **sorted_document(document)})
+        return Policy.model_validate({"id": file.stem, **sort_rules_by_kind(document)})
     except ValidationError as error:
         raise UnreadableDocument(f"{file}: policy {number}: {first_fault(error)}") from None

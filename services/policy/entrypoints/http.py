@@ -19,7 +19,7 @@ from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, Reque
 from services.policy.core.prose import check_candidates
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
-from shared.contracts.policy_document import refused_field
+from shared.contracts.policy_document import first_unknown_field
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -117,7 +117,7 @@ def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     own = document.get("policies", [])
     policies = validate_document(_Policies, {"policies": own}).policies
     for place, policy in enumerate(own if isinstance(own, list) else ()):
-        if strange := refused_field(policy):
+        if strange := first_unknown_field(policy):
             raise RequestRejected(422, f"policies.{place}: nobody reads the field {strange}", f"policies.{place}")
     return policies
 

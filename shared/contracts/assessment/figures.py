@@ -71,11 +71,11 @@ def compare_assessments(before: Assessment, after: Assessment) -> Comparison:
     criteria = {line.criterion: line for line in (*first, *second)}
     return Comparison(
         dimensions={
-            name: _compare_points(_points_of_runs(first, name), _points_of_runs(second, name))
+            name: _compare_points(_run_totals(first, name), _run_totals(second, name))
             for name in dict.fromkeys(line.dimension for line in criteria.values())
         },
-        criteria={name: _compare_points(_find_points(first, name), _find_points(second, name)) for name in criteria},
-        overall=_compare_points(_points_of_runs(first), _points_of_runs(second)),
+        criteria={name: _compare_points(_run_points(first, name), _run_points(second, name)) for name in criteria},
+        overall=_compare_points(_run_totals(first), _run_totals(second)),
         names={name: line.name for name, line in criteria.items()},
     )
 
@@ -100,12 +100,12 @@ def _compare_points(before: Sequence[float], after: Sequence[float]) -> Criterio
     return CriterionChange(means[0], means[1], difference_interval(before, after))
 
 
-def _points_of_runs(listed: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
+def _run_totals(listed: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
     """The total points of each run, in one dimension or in all."""
     columns = [line.points for line in listed if dimension in ("", line.dimension)]
     return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
 
 
-def _find_points(listed: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
+def _run_points(listed: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
     """The points of a criterion in each run; empty if there is no such criterion."""
     return next((line.points for line in listed if line.criterion == criterion), ())

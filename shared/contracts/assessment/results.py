@@ -245,12 +245,12 @@ def card_of(assessment_id: str, owner: str, kept: Assessment) -> AssessmentCard:
         began=kept.began,
         runs=len(kept.runs),
         passed=kept.passed,
-        score=_mean([(one.scores.overall.score, one.scores.overall.max_score) for one in results]),
-        judged=_mean([(run.points.score, run.points.max_score) for run in kept.runs]),
+        score=_mean_score([(one.scores.overall.score, one.scores.overall.max_score) for one in results]),
+        judged=_mean_score([(run.points.score, run.points.max_score) for run in kept.runs]),
         unjudged=max(len(one.unjudged) for one in results),
-        dimensions={name: _mean([(one.score, one.max_score) for one in rows]) for name, rows in found.items()},
+        dimensions={name: _mean_score([(one.score, one.max_score) for one in rows]) for name, rows in found.items()},
     )
 
 
-def _mean(points: list[tuple[float, float]]) -> OverallScore:
+def _mean_score(points: list[tuple[float, float]]) -> OverallScore:
     return OverallScore(score=fmean(score for score, _ in points), max_score=fmean(most for _, most in points))

@@ -174,7 +174,7 @@ class EmailState(UesAnswer):
     unread_count: int = 0
     starred_count: int = 0
 
-    def in_folder(self, name: str) -> int:
+    def count_in_folder(self, name: str) -> int:
         """The number of mails in a folder."""
         held = self.folders.get(name, 0)
         return held if isinstance(held, int) else len(held)

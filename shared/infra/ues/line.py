@@ -188,11 +188,11 @@ def _read_message(body: JsonValue) -> str:
     if isinstance(detail, dict):
         detail = detail.get("message") or str(detail)
     if isinstance(detail, list):
-        detail = "; ".join(_error_part(part) for part in detail)
+        detail = "; ".join(_describe_error_part(part) for part in detail)
     return str(detail or body.get("message") or body.get("error") or "")[:_SAID]
 
 
-def _error_part(part: JsonValue) -> str:
+def _describe_error_part(part: JsonValue) -> str:
     if not isinstance(part, dict):
         return str(part)
     where = part.get("loc")

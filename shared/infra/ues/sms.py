@@ -50,23 +50,23 @@ class SmsEndpoints(WorldEndpoints):
 
     async def send(self, **message: Unpack[SentSms]) -> ActionDone:
         """Send a message from the user."""
-        return await self._act("send", **message)
+        return await self._post_action("send", **message)
 
     async def receive(self, **message: Unpack[ReceivedSms]) -> ActionDone:
         """Deliver a message to the user at once. A later one is created with ``EventsEndpoints.create``."""
-        return await self._act("receive", **message)
+        return await self._post_action("receive", **message)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("read", message_ids=message_ids)
+        return await self._post_action("read", message_ids=message_ids)
 
     async def unread(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("unread", message_ids=message_ids)
+        return await self._post_action("unread", message_ids=message_ids)
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("delete", message_ids=message_ids)
+        return await self._post_action("delete", message_ids=message_ids)
 
     async def react(self, message_id: str, phone_number: str, emoji: str) -> ActionDone:
-        return await self._act("react", message_id=message_id, phone_number=phone_number, emoji=emoji)
+        return await self._post_action("react", message_id=message_id, phone_number=phone_number, emoji=emoji)
 
-    async def _act(self, action: str, **body: Value | None) -> ActionDone:
+    async def _post_action(self, action: str, **body: Value | None) -> ActionDone:
         return await self._line.post(ActionDone, f"/sms/{action}", given_values(**body))

@@ -50,17 +50,17 @@ def test_a_chance_lies_between_nothing_and_all(counted: tuple[int, int]) -> None
 
 
 def test_points_are_read_as_they_are_kept() -> None:
-    assert estimates.read_points("1:9000:1700000000000 2:14000:1700000001000") == (
+    assert estimates.parse_trend("1:9000:1700000000000 2:14000:1700000001000") == (
         estimates.TrendTotal(1, 9000, 1_700_000_000_000),
         estimates.TrendTotal(2, 14_000, 1_700_000_001_000),
     )
-    assert estimates.read_points("") == ()
+    assert estimates.parse_trend("") == ()
 
 
 @each_row("spoiled", ["1:9000", "1:9000:5:6", "one:9000:5"])
 def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
     with pytest.raises(ValueError, match=r"values to unpack|invalid literal"):
-        estimates.read_points(spoiled)
+        estimates.parse_trend(spoiled)
 
 
 def test_a_moment_has_the_mean_of_all_and_of_those_since_the_last() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from shared.domain.quality import WEAK, Evidence, Formula, quality as scored
+from shared.domain.quality import WEAK, Evidence, Formula, score_quality as scored
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 

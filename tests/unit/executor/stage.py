@@ -131,7 +131,7 @@ class SaidPolicy(PolicyService):
         later = self.says_later is not None and len(self.asked) > 1
         return verdict.model_copy(update=self.says_later if later else self.says)
 
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         self.asked_for_reads.append(request)
         return Allowances(tools=self.allows, policy_hash="p")
 
@@ -157,7 +157,7 @@ class RealRules(RealPolicy):
     """With the service's rules about reads, too."""
 
     @override
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         return allowances(request, prepare(request.policies, ConditionCache()))
 
 

@@ -172,5 +172,7 @@ async def _play(stage: Stage, deaths: list[int], words: list[str], canceled: boo
         if said == "cancel":
             turn = cancel(f"turn-c{number}")
             continue
-        turn = word(stage, "done" if stage.claims.applied else said, turn_id=f"turn-r{number}", doubt=doubts[0].doubt)
+        turn = word(
+            stage, "done" if stage.claims.applied else said, turn_id=f"turn-r{number}", doubt=doubts[0].doubt_id
+        )
     return stage.turns.record

@@ -21,12 +21,12 @@ class ToldFiles(TaskFiles):
         self.files, self.reads = {file.name: file for file in files}, 0
 
     @override
-    async def read(self, tenant: str, file: SentFile) -> ReadFile:
+    async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
         self.reads += 1
         return self.files[file.shown_name]
 
     @override
-    async def content(self, tenant: str, name: str) -> bytes | None:
+    async def get_content(self, tenant: str, name: str) -> bytes | None:
         return image_of()
 
 

@@ -34,7 +34,7 @@ async def stage() -> AsyncIterator[MadeStage]:
 
 
 async def _last(stage: MadeStage) -> Progress:
-    found = latest_progress(await stage.turns.journal())
+    found = latest_progress(await stage.turns.read_journal())
     assert found is not None
     return found
 
@@ -63,10 +63,10 @@ async def test_a_formula_of_the_task_becomes_an_operation_whose_values_are_signe
     """With the code that gave them; a replay needs neither sandbox nor model."""
     await stage.ends(TaskState.COMPLETED)
     (value,), (tool,) = (await _last(stage)).dossier.values, stage.made.tools["acme"]
-    assert (value.value, value.made_by) == ("36.000000", tool.by)
+    assert (value.value, value.made_by) == ("36.000000", tool.ref)
     assert (await _last(stage)).dossier.made == (tool,)
     await assert_replayed(stage)
-    kept = {entry.key: entry.data_json for entry in await stage.turns.journal()}
+    kept = {entry.key: entry.data_json for entry in await stage.turns.read_journal()}
     results = [loads_object(data)["value"] for key, data in kept.items() if ":made:" in key]
     assert results == ["36.00"] * 2, "the call, and the audit that works it out again"
     assert any(FUNCTION.split("\\n")[0].partition("(")[0] in kept[key] for key in kept if key.endswith(":tools"))
@@ -141,7 +141,7 @@ async def test_a_kept_tool_is_used_again_and_nobody_is_asked_and_code_that_was_r
     again.made = stage.made
     await again.ends(TaskState.COMPLETED)
     assert not again.asked("MAKE TOOL")
-    assert (await _last(again)).dossier.values[0].made_by == tool.by
+    assert (await _last(again)).dossier.values[0].made_by == tool.ref
     removed.made.tools["acme"] = [tool.copy_as_removed(tool.made_at, "olga")]
     await removed.run()
     assert len(removed.made.tools["acme"]) == 1
@@ -184,7 +184,7 @@ async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_sig
     await stage.ends(TaskState.COMPLETED)
     (value,) = (await _last(stage)).dossier.values
     assert (value.operation, value.value) == ("net_margin", "36.000000")
-    assert value.made_by == stage.made.tools["acme"][0].by
+    assert value.made_by == stage.made.tools["acme"][0].ref
 
 
 @pytest.mark.promise("made.replayable")
@@ -209,7 +209,9 @@ async def test_after_an_approval_the_value_is_worked_out_again_from_fresh_facts(
     stage.made.tools.clear()
 
     await stage.ends(TaskState.COMPLETED, turn=decision("approve"))
-    again = [entry.key for entry in await stage.turns.journal() if ":again:" in entry.key and ":made:" in entry.key]
+    again = [
+        entry.key for entry in await stage.turns.read_journal() if ":again:" in entry.key and ":made:" in entry.key
+    ]
     assert len(again) == 1
     await assert_replayed(stage)
 
@@ -222,7 +224,7 @@ async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strateg
 
     await stage.ends(TaskState.COMPLETED)
     assert len(stage.asked("MAKE TOOL")) == 1
-    assert {value.made_by for value in (await _last(stage)).dossier.values} == {stage.made.tools["acme"][0].by}
+    assert {value.made_by for value in (await _last(stage)).dossier.values} == {stage.made.tools["acme"][0].ref}
     await assert_replayed(stage)
 
 

@@ -419,7 +419,7 @@ async def _say_what_came_of_doubts(stage: OrchestratedStage, record: TaskRecord)
         assert (record.state is TaskState.INPUT_REQUIRED) is bool(doubts)
         if not doubts:
             return record
-        record = await stage.run(word(stage, "done", turn_id=f"turn-r{number}", doubt=doubts[0].doubt))
+        record = await stage.run(word(stage, "done", turn_id=f"turn-r{number}", doubt=doubts[0].doubt_id))
     return record
 
 

@@ -161,7 +161,7 @@ async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> 
     told = next(str(request.messages) for request in play.model.requests if "Refused by policy rule" in str(request))
     assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
     assert "T3: once a session" in told
-    assert [call.tool for call in (await play.turns.session()).calls] == ["get_claim"]
+    assert [call.tool for call in (await play.turns.read_session()).calls] == ["get_claim"]
 
 
 ONCE = ToolRule(id="T3", kind="at_most", tool="get_*")

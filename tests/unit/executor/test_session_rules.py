@@ -109,11 +109,11 @@ async def test_a_write_in_doubt_counts_for_other_tasks_of_the_session() -> None:
     waiting = await first.run()
     second = _play(rule)
     second.turns.record = second.turns.record.model_copy(update={"task_id": "task-2"})
-    second.turns.remembered = await first.turns.session()
+    second.turns.remembered = await first.turns.read_session()
     refused = await second.run()
     assert (waiting.state, refused.state, second.claims.applied) == ("input-required", "failed", [])
     assert "ONCE: once only" in (refused.reason or "")
-    assert (await second.turns.session()).calls == (
+    assert (await second.turns.read_session()).calls == (
         SessionCall("approve_claim", "unknown", '{"claim_id":"C-1"}', open_task="task-1"),
     )
 
@@ -127,7 +127,7 @@ async def _next_task(first: Stage) -> TaskRecord:
     second.policy = RealPolicy()
     second.servers.add("approve_claim", first.claims.approve, ToolClass.CHANGE)
     second.turns.record = second.turns.record.model_copy(update={"task_id": "task-2"})
-    second.turns.remembered = await first.turns.session()
+    second.turns.remembered = await first.turns.read_session()
     return await second.run()
 
 
@@ -182,7 +182,7 @@ async def test_a_tasks_own_calls_are_told_once_however_many_turns_it_has() -> No
     await play.run(message(play.turns.record.request.text))
     binding = next(request for request in play.policy.asked if request.calls)
     assert [call.tool for call in binding.history] == ["get_claim"]
-    assert (await play.turns.session()).calls == (SessionCall("get_claim", "succeeded", '{"claim_id":"C-1"}'),)
+    assert (await play.turns.read_session()).calls == (SessionCall("get_claim", "succeeded", '{"claim_id":"C-1"}'),)
 
 
 @pytest.mark.promise("tools.only_after")
@@ -241,7 +241,7 @@ async def test_what_others_of_the_session_called_while_a_task_waited_counts_for_
     play = _then_reads(RECEIPT, policy.ToolRule(id="ONCE", kind="at_most", tool="get_receipt"), ask)
     waiting = await play.run()
     read = SessionCall("get_receipt", "succeeded", '{"claim_id":"C-2"}')
-    play.turns.remembered = (await play.turns.session())._replace(calls=(read,))
+    play.turns.remembered = (await play.turns.read_session())._replace(calls=(read,))
     await play.run(decision("approve"))
     assert (waiting.state, play.claims.applied) == (TaskState.INPUT_REQUIRED, ["C-1"])
     assert play.servers.called("get_receipt") == []

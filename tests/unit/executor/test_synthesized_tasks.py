@@ -66,7 +66,7 @@ async def test_of_two_designs_made_at_once_the_first_is_kept_and_both_tasks_walk
 
     class _Slow(MemoryLearned):
         @override
-        async def process(self, tenant: str, process_type: str) -> str | None:
+        async def get_process(self, tenant: str, process_type: str) -> str | None:
             return None
 
     stage.learned = other.learned = _Slow()

@@ -38,7 +38,7 @@ def swallows(stage: Stage, times: int = 1) -> list[JsonObject]:
 def word(
     stage: Stage, resolution: str, by: Principal = OPERATOR, turn_id: str = "turn-r", doubt: str | None = None
 ) -> Turn:
-    known = [entry.doubt for entry in stage.turns.writes.values()]
+    known = [entry.doubt_id for entry in stage.turns.writes.values()]
     return Turn(
         turn_id=turn_id,
         task_id="task-1",

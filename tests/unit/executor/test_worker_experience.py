@@ -10,7 +10,7 @@ from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.bandit import Arm
-from shared.domain.estimates import Trust, confidence, is_drifting, judge_trust
+from shared.domain.estimates import Trust, is_drifting, judge_trust, prediction_confidence
 from shared.domain.exact_json import Json
 from shared.domain.words import RuleAction, Strategy, TaskState
 from tests.doubles.scripted_talk import of_conversation, texts_in
@@ -181,7 +181,7 @@ def test_nothing_drifts_before_five_and_what_always_held_is_trusted(held: list[b
     assert is_drifting(held) is (len(held) >= 5 and sum(held[-5:]) < 2)
     assert (how is Trust.NONE) is (len(held) < 3)
     assert not (all(held) and len(held) >= 3) or how is Trust.TRUST
-    assert 0 <= confidence(len(held), sum(held)) <= 1
+    assert 0 <= prediction_confidence(len(held), sum(held)) <= 1
 
 
 @pytest.mark.promise("accuracy.drift", "accuracy.replayed")

@@ -204,7 +204,7 @@ async def test_a_write_in_doubt_of_a_turn_that_is_given_up_waits_for_an_operator
 async def test_such_a_doubt_waits_as_long_as_the_tenant_gives_and_an_operator_can_settle_it() -> None:
     stage = await killed_while_sending(applied=True, hours=3)
     end = await given_up(stage)
-    (entry,) = (await stage.turns.ledger()).values()
+    (entry,) = (await stage.turns.read_ledger()).values()
     assert entry.doubted_at is not None
     assert (entry.decide_by, end.timer is not None) == (entry.doubted_at + timedelta(hours=3), True)
     await stage.ends(TaskState.COMPLETED, ["C-1"], word(stage, "done"))

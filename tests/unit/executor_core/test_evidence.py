@@ -17,7 +17,7 @@ from services.executor.core.tools.record_tree import is_empty_result
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import Json
-from shared.domain.quality import WEAK, quality
+from shared.domain.quality import WEAK, score_quality
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, entry, fact, from_task, plan, value, verdict
@@ -42,7 +42,7 @@ def run(
 
 
 def score(one: ReflectedRun) -> float:
-    return quality(collect_evidence(one)).value
+    return score_quality(collect_evidence(one)).value
 
 
 @pytest.mark.promise("reflect.idle_runs")
@@ -156,7 +156,7 @@ def test_only_what_the_run_knows_can_be_asked_for_and_a_question_or_a_document_n
 
 def test_outputs_that_are_there_raise_the_score_and_a_summary_alone_does_not() -> None:
     full = run("Approved: 120.50 for Ada Lind.", _done(), entry(WriteStatus.VERIFIED), template=PAID)
-    assert quality(collect_evidence(full)).parts["outputs_there"] == 0.1
+    assert score_quality(collect_evidence(full)).parts["outputs_there"] == 0.1
     summed = ProcessTemplate(process_type="x", states=PATH, outputs=("summary",))
     assert collect_evidence(run("Approved.", _done(), template=summed)).outputs_there is None
 

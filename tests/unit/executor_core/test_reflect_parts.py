@@ -19,7 +19,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import MarkKind
-from shared.domain.quality import WEAK, quality
+from shared.domain.quality import WEAK, score_quality
 from shared.domain.redaction import NOTHING
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import MemoryTurns
@@ -60,7 +60,7 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
 
 
 def score(ended: RunEnd) -> float:
-    return quality(collect_evidence(reflected_run_of(ended, work().record))).value
+    return score_quality(collect_evidence(reflected_run_of(ended, work().record))).value
 
 
 @pytest.mark.promise("answers.footer", "answers.policy_is_said")

@@ -54,7 +54,7 @@ class Played:
         await self.tasks.publish(after, "turn_finished", turn_id=turn.turn_id, state=state.value)
 
     async def now(self, record: TaskRecord) -> TaskRecord:
-        found = await self.tasks.record(record.tenant, record.task_id)
+        found = await self.tasks.get_record(record.tenant, record.task_id)
         assert found is not None
         return found
 

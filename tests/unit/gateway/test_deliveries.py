@@ -26,7 +26,7 @@ from services.gateway.features.webhooks.secrets import derive_delivery_id, read_
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
-from shared.infra.archive_open import new_key
+from shared.infra.archive_open import generate_key
 from shared.infra.sealed import CannotDecrypt, SecretCipher
 from tests.each_row import each_row
 from tests.refusals import refusal_of
@@ -245,7 +245,7 @@ def test_what_is_no_secret_is_refused(text: str) -> None:
 
 def test_none_and_a_fernet_key_are_read() -> None:
     assert read_secrets("").masters == ()
-    assert len(read_secrets(new_key()).masters[0]) == 32
+    assert len(read_secrets(generate_key()).masters[0]) == 32
 
 
 def test_a_delivery_has_one_id() -> None:

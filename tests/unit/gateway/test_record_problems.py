@@ -31,16 +31,16 @@ async def _away(_: Sequence[Policy]) -> tuple[FieldProblem, ...]:
 
 
 class _NeverStored(TenantRecords):
-    async def put(self, tenant: str, version: TenantVersion) -> None:
+    async def add_version(self, tenant: str, version: TenantVersion) -> None:
         raise AssertionError("a bad record was stored")
 
-    async def latest(self, tenant: str) -> int:
+    async def latest_number(self, tenant: str) -> int:
         return 0
 
-    async def version(self, tenant: str, number: int) -> TenantVersion | None:
+    async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
         return None
 
-    async def history(self, tenant: str) -> Sequence[TenantVersion]:
+    async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         return ()
 
 

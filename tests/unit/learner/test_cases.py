@@ -9,7 +9,7 @@ from typing_extensions import override
 from services.learner.core.memory.fact_worker import ModelFacts, sections_of
 from services.learner.ports.memory import FactsUnavailable
 from shared.contracts.knowledge import CaseEntry
-from shared.domain.cases import CaseOutcome, judge_outcome, prune_log, relevant_cases
+from shared.domain.cases import CaseOutcome, judge_outcome, prune_cases, relevant_cases
 from shared.domain.keywords import keywords, stem
 from shared.domain.model_price import Price
 from shared.domain.words import TaskState
@@ -45,26 +45,26 @@ LOGS = some.lists(
     ],
 )
 def test_what_is_rotten_goes(rotten: CaseEntry, goes: bool) -> None:
-    assert prune_log([rotten, *GOOD], NOON) == (GOOD if goes else [rotten, *GOOD])
+    assert prune_cases([rotten, *GOOD], NOON) == (GOOD if goes else [rotten, *GOOD])
 
 
 @pytest.mark.promise("cases.pruned")
 def test_of_failures_alike_two_stay_and_a_log_that_would_lose_most_keeps_its_better_half() -> None:
     """Alike: at least half of all their keywords in common."""
     alike = [a_failure(1, "alpha beta gamma"), a_failure(2, "alpha beta gamma"), a_failure(3, "alpha beta gamma delta")]
-    assert prune_log([*alike, *GOOD], NOON) == GOOD
-    assert prune_log([*alike[:2], *GOOD], NOON) == [*alike[:2], *GOOD]
+    assert prune_cases([*alike, *GOOD], NOON) == GOOD
+    assert prune_cases([*alike[:2], *GOOD], NOON) == [*alike[:2], *GOOD]
     other = a_failure(3, "alpha delta epsilon zeta")
-    assert prune_log([*alike[:2], other, *GOOD], NOON) == [*alike[:2], other, *GOOD]
+    assert prune_cases([*alike[:2], other, *GOOD], NOON) == [*alike[:2], other, *GOOD]
     old = [a_case(number, f"w{number}", hours_old=100, quality=number / 10) for number in range(10)]
-    assert [case.quality for case in prune_log(old, NOON)] == [0.9, 0.8, 0.7, 0.6, 0.5]
-    assert len(prune_log(old[:2], NOON)) == 2
+    assert [case.quality for case in prune_cases(old, NOON)] == [0.9, 0.8, 0.7, 0.6, 0.5]
+    assert len(prune_cases(old[:2], NOON)) == 2
 
 
 @pytest.mark.promise("cases.pruned")
 @given(LOGS)
 def test_pruning_never_takes_more_than_70_percent_or_invents_anything(log: list[CaseEntry]) -> None:
-    left = prune_log(log, NOON)
+    left = prune_cases(log, NOON)
     assert len(left) >= len(log) * 0.3
     assert all(case in log for case in left)
 

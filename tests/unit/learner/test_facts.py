@@ -92,8 +92,8 @@ def test_facts_are_the_same_by_what_they_say(one: RawFact, other: RawFact, same:
 @pytest.mark.promise("knowledge.newer_holds")
 def test_of_facts_that_contradict_each_other_the_newer_holds_and_says_what_it_replaces() -> None:
     newer, older = taught([a_fact("net 30")], [a_fact("net 45", 2)])
-    assert (newer.value, newer.replaces, newer.holds) == ("net 45", older.text, True)
-    assert (older.holds, older.superseded_by) == (False, newer.text)
+    assert (newer.value, newer.replaces, newer.is_current) == ("net 45", older.text, True)
+    assert (older.is_current, older.superseded_by) == (False, newer.text)
     shown = select_facts([newer, older], "Pay Initech Ltd", (), "procurement")
     assert [fact.value for fact in shown] == ["net 45"]
 
@@ -101,9 +101,9 @@ def test_of_facts_that_contradict_each_other_the_newer_holds_and_says_what_it_re
 @pytest.mark.promise("knowledge.newer_holds")
 def test_what_comes_late_does_not_replace_what_was_said_after_it_and_what_is_true_again_holds_again() -> None:
     facts = taught([a_fact("net 45", 2)], [a_fact("net 30", 1)])
-    assert {fact.value: fact.holds for fact in facts} == {"net 45": True, "net 30": False}
+    assert {fact.value: fact.is_current for fact in facts} == {"net 45": True, "net 30": False}
     facts = taught([a_fact("net 30")], [a_fact("net 45", 2)], [a_fact("net 30", 3)])
-    assert {fact.value: fact.holds for fact in facts} == {"net 45": False, "net 30": True}
+    assert {fact.value: fact.is_current for fact in facts} == {"net 45": False, "net 30": True}
 
 
 @pytest.mark.promise("knowledge.capped")
@@ -111,7 +111,7 @@ def test_those_leave_first_that_hold_no_more_then_the_oldest() -> None:
     many = [a_fact(subject=f"Vendor {_letters(number)}", number=number) for number in range(FACTS_KEPT)]
     facts = taught([a_fact("net 45", 0)], many, [a_fact("net 60", FACTS_KEPT)])
     assert len(facts) == FACTS_KEPT
-    assert all(fact.holds for fact in facts)
+    assert all(fact.is_current for fact in facts)
     assert "net 60" in {fact.value for fact in facts}
 
 
@@ -138,7 +138,7 @@ _FACTS = st.lists(
 @given(_FACTS)
 def test_whatever_is_taught_nothing_is_known_twice_and_one_value_holds(facts: list[KnownFact]) -> None:
     known = taught(*[[fact] for fact in facts])
-    holding = [fact for fact in known if fact.holds]
+    holding = [fact for fact in known if fact.is_current]
     pairs = [(one, other) for place, one in enumerate(known) for other in known[place + 1 :]]
     assert not [pair for pair in pairs if is_same(*pair)]
     assert not [(one, other) for one in holding for other in holding if contradicts(one, other)]

@@ -15,7 +15,7 @@ from tests.each_row import each_row
 
 OPEN = outgoing.Reach(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
 LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7", "[fd00::7]:8443")
-LIST = outgoing.Reach(listed=outgoing.reach_entries(LISTED), setting="TOOLS_ALLOWED_HOSTS")
+LIST = outgoing.Reach(listed=outgoing.normalize_host_list(LISTED), setting="TOOLS_ALLOWED_HOSTS")
 
 
 def refused(url: str, reach: outgoing.Reach) -> outgoing.Refused:
@@ -149,7 +149,7 @@ def test_a_refusal_does_not_tell_what_a_name_leads_to() -> None:
 @each_row("entry", ["http://x.test", "a b", "10.0.0.1/8", "x.test:0", "x.test:99999", "127.1", "x.test/y"])
 def test_a_bad_entry_of_a_list_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match=entry.split("/")[0].split(" ")[0]):
-        outgoing.reach_entries([entry])
+        outgoing.normalize_host_list([entry])
 
 
 @pytest.mark.promise("ssrf.rules")

@@ -21,7 +21,7 @@ from shared.contracts.policy import (
     ToolRuleKind,
     Verdict,
 )
-from shared.contracts.policy_document import sorted_document
+from shared.contracts.policy_document import sort_rules_by_kind
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Level, RuleAction
 from tests.doubles.redis_tasks import a_record
@@ -157,7 +157,7 @@ def _as_request(shown: JsonObject) -> EvaluateRequest:
     if "policies" in shown:
         return EvaluateRequest.model_validate(shown)
     document: JsonObject = shown if "rules" in shown else {"rules": [shown]}
-    policy = Policy.model_validate({"id": "shown", **sorted_document(document)})
+    policy = Policy.model_validate({"id": "shown", **sort_rules_by_kind(document)})
     return EvaluateRequest(policies=(policy,), text="")
 
 

@@ -13,7 +13,7 @@ from services.policy.core.prepared import RequestTooLarge
 from services.policy.core.prose import check_candidates
 from services.policy.core.quotes import sentences
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, TextFinding, TextRule, ToolRule, Verdict
-from shared.contracts.policy_document import sorted_document
+from shared.contracts.policy_document import sort_rules_by_kind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.domain.exact_json import JsonObject
 from tests.each_row import each_row
@@ -218,14 +218,14 @@ def test_a_document_with_rules_of_every_kind_is_sorted_by_their_fields() -> None
         "default_action": "deny",
     }
 
-    policy = Policy.model_validate(sorted_document(document))
+    policy = Policy.model_validate(sort_rules_by_kind(document))
 
     assert [rule.id for rule in policy.rules] == ["c"]
     assert [rule.id for rule in policy.text_rules] == ["t"]
     assert [rule.id for rule in policy.tool_rules] == ["o"]
     assert policy.text_default == "deny"
-    assert sorted_document({"rules": 5}) == {"rules": 5}
-    assert sorted_document({"rules": ["odd"], "toolRules": 7})["rules"] == ["odd"]
+    assert sort_rules_by_kind({"rules": 5}) == {"rules": 5}
+    assert sort_rules_by_kind({"rules": ["odd"], "toolRules": 7})["rules"] == ["odd"]
 
 
 @pytest.mark.promise("policy.bounds")

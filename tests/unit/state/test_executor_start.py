@@ -3,9 +3,9 @@
 import pytest
 
 from services.executor.__main__ import main
-from services.executor.bootstrap import fallbacks
+from services.executor.bootstrap import fallback_models
 from services.executor.settings import ExecutorSettings
-from shared.infra.archive_open import new_key
+from shared.infra.archive_open import generate_key
 from shared.ports.models import Tier
 from tests.each_row import each_row
 from tests.refusals import Refusal, refusal_of, refusal_of_process
@@ -16,7 +16,7 @@ NEEDED = {
     "TENANT_FILE": "t.json",
     "ANTHROPIC_API_KEY": "k",
     "ARCHIVE_URL": "file:///archive",
-    "ARCHIVE_KEY": new_key(),
+    "ARCHIVE_KEY": generate_key(),
 }
 LACKING = [(name, f"{name} is not set") for name in NEEDED] + [("", "PORT cannot be used")]
 
@@ -95,4 +95,4 @@ def test_no_plan_of_writes_is_made_by_the_lower_tiers_model_for_want_of_its_own(
     """A ``FALLBACK_MODEL`` that is the lower tier's own serves that tier alone."""
     given = {name.lower(): value for name, value in NEEDED.items()}
     settings = ExecutorSettings.model_validate({**given, "haiku_model": "small", "fallback_model": fallback})
-    assert set(fallbacks(settings)) == tiers
+    assert set(fallback_models(settings)) == tiers

@@ -21,26 +21,26 @@ EVERYWHERE = list(range(PARTITIONS))
 
 def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls_due_then() -> None:
     plan, due = UpkeepPlan(sweep_seconds=5.0), UpkeepPlan(sweep_seconds=60.0)
-    assert list(plan.partitions(100.0)) == EVERYWHERE
-    plan.note_look(EVERYWHERE, {}, 100.0)
-    assert (list(plan.partitions(104.9)), list(plan.partitions(105.0))) == ([], EVERYWHERE)
-    due.note_look(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
-    assert (list(due.partitions(101.0)), list(due.partitions(101.5))) == ([], [3])
-    due.note_look([3], {}, 101.5)
-    assert (list(due.partitions(102.0)), list(due.partitions(130.0))) == ([], [9])
+    assert list(plan.due_partitions(100.0)) == EVERYWHERE
+    plan.record_look(EVERYWHERE, {}, 100.0)
+    assert (list(plan.due_partitions(104.9)), list(plan.due_partitions(105.0))) == ([], EVERYWHERE)
+    due.record_look(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
+    assert (list(due.due_partitions(101.0)), list(due.due_partitions(101.5))) == ([], [3])
+    due.record_look([3], {}, 101.5)
+    assert (list(due.due_partitions(102.0)), list(due.due_partitions(130.0))) == ([], [9])
 
 
 async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     """Its session's release, or its next try, comes after it."""
     plan = UpkeepPlan(sweep_seconds=60.0)
     clock = asyncio.get_running_loop().time()
-    plan.note_look(EVERYWHERE, {}, clock)
-    plan.note_turn_end("acme", "s1")
+    plan.record_look(EVERYWHERE, {}, clock)
+    plan.watch_partition_of("acme", "s1")
     own = partition_of("acme", "s1")
-    assert list(plan.partitions(clock + 1)) == [own]
-    plan.note_look([own], {}, clock + 1)
-    assert list(plan.partitions(clock + 5)) == [own]
-    assert list(plan.partitions(clock + 30)) == []
+    assert list(plan.due_partitions(clock + 1)) == [own]
+    plan.record_look([own], {}, clock + 1)
+    assert list(plan.due_partitions(clock + 5)) == [own]
+    assert list(plan.due_partitions(clock + 30)) == []
 
 
 class Archiving(Archiver):
@@ -78,7 +78,7 @@ async def _running(archiving: Archiving, news: ArchiveNews) -> AsyncIterator[Non
 async def test_the_partition_of_a_task_that_ended_here_is_looked_at_soon() -> None:
     archiving, news = Archiving(), ArchiveNews()
     async with _running(archiving, news):
-        news.note_turn_end("acme", "s1")
+        news.add_partition_of("acme", "s1")
         await archiving.saw(partition_of("acme", "s1"))
 
 
@@ -87,7 +87,7 @@ async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
     archiving, news = Archiving(StoreUnavailable("away")), ArchiveNews()
     async with _running(archiving, news):
         for session in ("s1", "s2"):
-            news.note_turn_end("acme", session)
+            news.add_partition_of("acme", session)
             await archiving.saw(partition_of("acme", session))
 
 
@@ -95,10 +95,10 @@ async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
 async def test_news_of_several_ends_come_together_and_once() -> None:
     news = ArchiveNews()
     for session in ("s1", "s2", "s1"):
-        news.note_turn_end("acme", session)
-    first = await news.next(5.0)
+        news.add_partition_of("acme", session)
+    first = await news.await_partitions(5.0)
     assert set(first) == {partition_of("acme", "s1"), partition_of("acme", "s2")}
-    assert len(await news.next(0.01)) == 64
+    assert len(await news.await_partitions(0.01)) == 64
 
 
 ONE = ("acme", "s1")

@@ -4,7 +4,7 @@ import pytest
 from a2a.types import Task, TaskState, TaskStatus
 from typing_extensions import override
 
-from services.executor.adapters.a2a_client import answer_of
+from services.executor.adapters.a2a_client import to_tool_answer
 from services.executor.adapters.oauth_tokens import USUAL_LIFE, read_lifetime
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import Connection
@@ -70,7 +70,7 @@ async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
 )
 def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun: bool) -> None:
     """A canceled task may have done a part of it, and one without a state may have done anything."""
-    answer = answer_of(Task(id="t1", status=TaskStatus(state=state)))
+    answer = to_tool_answer(Task(id="t1", status=TaskStatus(state=state)))
     assert (answer.is_error, answer.not_begun) == (True, not_begun)
 
 

@@ -25,10 +25,10 @@ async def test_what_runs_side_by_side_stands_within_the_span_that_began_it() -> 
     kept = KeptSpans()
 
     async def inner(name: str) -> None:
-        with kept.tracer.span(name):
+        with kept.tracer.open_span(name):
             await asyncio.sleep(0)
 
-    with kept.tracer.span("outer"):
+    with kept.tracer.open_span("outer"):
         async with asyncio.TaskGroup() as group:
             group.create_task(inner("one"))
             group.create_task(inner("two"))
@@ -62,7 +62,7 @@ def test_a_span_of_another_process_is_gone_on_from() -> None:
 )
 def test_what_is_no_traceparent_begins_a_trace(given: str | None) -> None:
     kept = KeptSpans()
-    with kept.tracer.span("open"), kept.tracer.continue_trace("here", SpanKind.SERVER, given):
+    with kept.tracer.open_span("open"), kept.tracer.continue_trace("here", SpanKind.SERVER, given):
         pass
     here = kept.named("here")
     assert here.parent_id == ""
@@ -94,7 +94,7 @@ def test_a_trace_that_its_caller_does_not_record_is_not_recorded_here_and_goes_o
 @pytest.mark.promise("trace.says_nothing")
 def test_an_error_is_told_by_its_type_and_never_by_its_words() -> None:
     kept = KeptSpans()
-    with pytest.raises(ValueError), kept.tracer.span("here"):  # noqa: PT011  # whichever words it has
+    with pytest.raises(ValueError), kept.tracer.open_span("here"):  # noqa: PT011  # whichever words it has
         raise ValueError("the customer's own words")
     here = kept.named("here")
     assert (here.failed, here.attributes["error.type"]) == (True, "ValueError")
@@ -103,7 +103,7 @@ def test_an_error_is_told_by_its_type_and_never_by_its_words() -> None:
 
 async def test_what_is_cancelled_has_not_failed() -> None:
     kept = KeptSpans()
-    with pytest.raises(asyncio.CancelledError), kept.tracer.span("here"):
+    with pytest.raises(asyncio.CancelledError), kept.tracer.open_span("here"):
         raise asyncio.CancelledError
     assert kept.named("here").failed is False
 
@@ -114,8 +114,8 @@ def test_names_and_attributes_hold_nothing_that_the_privacy_guard_marks() -> Non
     card, word = "4111 1111 1111 1111", "swordfish-9"
     hidden = HIDDEN.set({word: MarkKind.PASSWORD})
     try:
-        with kept.tracer.span(f"tool {card}") as span:
-            span.note({"purple.session": f"of {card}", "purple.list": (word,), "purple.count": 3})
+        with kept.tracer.open_span(f"tool {card}") as span:
+            span.annotate({"purple.session": f"of {card}", "purple.list": (word,), "purple.count": 3})
             span.rename(f"tool {word}")
     finally:
         HIDDEN.reset(hidden)
@@ -133,8 +133,8 @@ def test_a_line_that_is_logged_within_a_span_names_it() -> None:
         return ""
 
     log = structlog.wrap_logger(structlog.PrintLogger(StringIO()), [structlog.contextvars.merge_contextvars, noted])
-    with kept.tracer.span("outer"):
-        with kept.tracer.span("inner"):
+    with kept.tracer.open_span("outer"):
+        with kept.tracer.open_span("inner"):
             log.info("within")
         log.info("after")
     log.info("outside")

@@ -14,7 +14,7 @@ from shared.domain import span_names
 from shared.infra.service_settings import TracingSettings
 from shared.infra.starting import CannotStart, read_settings
 from shared.infra.traced_app import trace_requests
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 from shared.ports.tracing import NO_TRACER, SpanKind
 from tests.deployment.dockerfile import settings_of
 from tests.each_row import each_row
@@ -41,7 +41,7 @@ def test_without_a_collector_nothing_of_the_sdk_is_loaded() -> None:
 @pytest.mark.promise("trace.off_costs_nothing")
 def test_without_a_collector_there_is_one_span_and_the_application_is_itself() -> None:
     app = Starlette()
-    with NO_TRACER.span("a") as span, NO_TRACER.continue_trace("b", SpanKind.SERVER, None) as other:
+    with NO_TRACER.open_span("a") as span, NO_TRACER.continue_trace("b", SpanKind.SERVER, None) as other:
         assert span is other is NO_TRACER.current_span()
     assert trace_requests(app, NO_TRACER) is app
     assert NO_TRACER.traceparent() is None
@@ -87,7 +87,7 @@ def test_a_variable_that_cannot_be_used_stops_the_start_by_its_name(variable: st
 
 
 def test_an_error_of_the_process_passes_through() -> None:
-    with pytest.raises(RuntimeError, match="ours"), tracing(TracingSettings(), "gateway"):
+    with pytest.raises(RuntimeError, match="ours"), open_tracer(TracingSettings(), "gateway"):
         raise RuntimeError("ours")
 
 

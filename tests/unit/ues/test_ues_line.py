@@ -140,5 +140,5 @@ async def test_older_servers_are_read_too() -> None:
         return httpx.Response(200, json=mails if "email" in request.url.path else calendar)
 
     async with client(answer) as ues:
-        assert (await ues.email.get_state()).in_folder("drafts") == 3
+        assert (await ues.email.get_state()).count_in_folder("drafts") == 3
         assert (await ues.calendar.get_state()).events["1"].attendees[0].response == "accepted"

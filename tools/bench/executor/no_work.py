@@ -36,7 +36,7 @@ class NoWork(TurnRunner):
             await _step_by_step(store)
         metadata = {"waited_us": work.waited_us, "attempts": work.attempts}
         update = {"state": TaskState.COMPLETED, "metadata": metadata}
-        await store.finish(TurnEnd(record=work.record.model_copy(update=update), session=await store.session()))
+        await store.finish(TurnEnd(record=work.record.model_copy(update=update), session=await store.read_session()))
 
 
 class AnyTenant(Tenants):
@@ -48,8 +48,8 @@ class AnyTenant(Tenants):
 
 async def _step_by_step(store: TurnStore) -> None:
     """As the real worker does it: go on after the last stored step, and ask before each whether it may go on."""
-    for number in range(len(await store.journal()), STEPS_OF_A_TURN):
-        await store.pulse()
+    for number in range(len(await store.read_journal()), STEPS_OF_A_TURN):
+        await store.get_pulse()
         await asyncio.sleep(STEP_SECONDS)
         await store.append((JournalEntry(str(number), "note", "{}"),))
 

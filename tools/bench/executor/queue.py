@@ -95,7 +95,7 @@ class Client:
         """How long one task waited for its beginning."""
         record = await self.send("go")
         await self.await_event(record, "turn_finished")
-        ended = await self._store.record(TENANT, record.task_id)
+        ended = await self._store.get_record(TENANT, record.task_id)
         if ended is None:
             raise LookupError(record.task_id)
         return int(str(ended.metadata["waited_us"])) / 1000

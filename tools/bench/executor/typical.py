@@ -38,17 +38,17 @@ class TypicalWorker:
     """Reads, stores and ends as the real worker does, through the same store."""
 
     async def run(self, work: Work, store: TurnStore) -> None:
-        pulse = await store.pulse()
-        await store.journal()
-        await store.approval()
-        session = await store.session()
+        pulse = await store.get_pulse()
+        await store.read_journal()
+        await store.read_approval()
+        session = await store.read_session()
         at, plan = pulse.now, _plan(work.turn.task_id)
         started = work.record.model_copy(update={"state": TaskState.WORKING, "started_at": at, "updated_at": at})
         entries, events = _steps(at)
         await store.append(entries, [_event("phase", at), *events], started)  # what is left does not depend on when
         for call in plan.calls:
             await _write(store, plan, call, at)
-        writes = tuple((await store.ledger()).values())
+        writes = tuple((await store.read_ledger()).values())
         ended = RunEnd(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
         journal = Journal(store, (), at, 0.0)
         journal.enter_phase(Phase.REFLECT)

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
-from shared.infra.archive_folder import FolderArchive, task_name, tenant_name
+from shared.infra.archive_folder import FolderArchive, task_file_name, tenant_folder_name
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from tools.bench.executor.installation import BenchInstallation, installation
@@ -107,11 +107,11 @@ async def _wait(place: BenchInstallation, sessions: int) -> None:
 
 def _archive(folder: Path, tasks: int) -> FolderArchive:
     """Empty files stand for tasks: what is asked is how a folder of so many is read and written."""
-    place = folder / tenant_name("t")
+    place = folder / tenant_folder_name("t")
     place.mkdir(parents=True)
     for number in range(tasks):
-        (place / task_name(f"task-{number}")).touch()
-    (place / task_name("task-1")).write_bytes(_ENVELOPE)
+        (place / task_file_name(f"task-{number}")).touch()
+    (place / task_file_name("task-1")).write_bytes(_ENVELOPE)
     return FolderArchive(folder)
 
 

@@ -29,7 +29,7 @@ from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, to_exact
-from shared.domain.words import decider
+from shared.domain.words import who_decides
 
 _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on, and of any other
 _READS = 40
@@ -239,13 +239,14 @@ def write_approver_brief(approval: Approval) -> str:
     why = [f"- {reason}" for reason in approval.reasons]
     unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
     confirmed = approval.confirmation.given if approval.confirmation else ()  # each was given on the same calls
-    silence = f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
+    ladder = approval.ladder
+    silence = f"then it goes on to {who_decides(ladder[0].level)}." if ladder else "no answer means no."
     return "\n".join(
         [
             f"{_question_title(approval)} needed from {_describe_approvers(approval)} before these calls are made.",
             *(f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in confirmed),
             *(
-                f"Not decided by {decider(one.level)} before {_format_time(one.deadline)}."
+                f"Not decided by {who_decides(one.level)} before {_format_time(one.deadline)}."
                 for one in approval.escalations
             ),
             "Proposed calls:",
@@ -308,7 +309,7 @@ def _question_title(approval: Approval) -> str:
 
 
 def _describe_approvers(approval: Approval) -> str:
-    who = decider(approval.level)
+    who = who_decides(approval.level)
     if approval.needed == 1:
         return who
     given = [decision.by.id for decision in approval.decisions if decision.approve]

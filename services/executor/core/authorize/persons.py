@@ -14,7 +14,7 @@ from shared.contracts.approval import Approval, ConfirmationStep, GivenConfirmat
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.answer import is_json_list
-from shared.domain.words import FsmState, RuleAction, ToolClass, decider
+from shared.domain.words import FsmState, RuleAction, ToolClass, who_decides
 
 
 class Consent(StrEnum):
@@ -216,7 +216,7 @@ def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None
     if not needs_person(ctx, progress):
         return None
     level, count, steps = verdict.escalation_level, count_persons_needed(ctx, progress), progress.template.confirmations
-    who = decider(level)
+    who = who_decides(level)
     asked = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
     return f"{who}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(asked)}"

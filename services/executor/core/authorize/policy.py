@@ -166,7 +166,7 @@ async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.P
     if not has_tool_rules(ctx.policies):
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
-    written = [entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash != plan_hash]
+    written = [entry for entry in (await ctx.store.read_ledger()).values() if entry.plan_hash != plan_hash]
     return (
         *past_calls_of_session(ctx.session.calls, ctx.record.task_id),
         *past_calls_of_facts(dossier.facts),

@@ -65,7 +65,7 @@ class AnswerChecks:
             name, _, stand = head.partition("@")
             self._told.setdefault(name, []).append(stand)
             return problem
-        writes = tuple((await self._ctx.store.ledger()).values())
+        writes = tuple((await self._ctx.store.read_ledger()).values())
         self._untraced = self._find_untraced(reply.text, progress, writes)
         checks = (
             ("cut", self._check_form(reply, progress)),
@@ -92,7 +92,7 @@ class AnswerChecks:
 
     async def is_traced(self, key: str, text: str, progress: Progress) -> bool:
         """Whether each figure and identifier of the text has a source. Decided once, and journaled under ``key``."""
-        writes = tuple((await self._ctx.store.ledger()).values())
+        writes = tuple((await self._ctx.store.read_ledger()).values())
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def with_insight(progress: Progress) -> Progress:
 
 async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress in its final state, with a list of all writes and their statuses as the answer."""
-    written = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
+    written = sorted((await ctx.store.read_ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
     return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
 
@@ -56,9 +56,9 @@ async def complete_answer(
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
     said = append_rows_without_call(
-        await append_missing_notice(ctx, with_insight(progress)), ctx.task, ctx.toolbox.keys
+        await append_notice_remark(ctx, with_run_summary(progress)), ctx.task, ctx.toolbox.keys
     )
-    dossier, ledger = said.dossier, await ctx.store.ledger()
+    dossier, ledger = said.dossier, await ctx.store.read_ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")
     reasons = {one.call.call_id: one.why for one in calls_not_made(ctx, dossier)}

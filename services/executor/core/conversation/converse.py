@@ -440,7 +440,7 @@ class Conversation:
         """
         self._has_outcomes = False
         self._update_progress()
-        ledger = await self.ctx.store.ledger()
+        ledger = await self.ctx.store.read_ledger()
         if not self.may_answer_from_ledger or parts_not_done(self._parts, self._draft.plans, ledger):
             return False
         key = f"{self.key}:artifact"

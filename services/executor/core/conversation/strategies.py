@@ -233,7 +233,7 @@ def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
 
 async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
     dossier = progress.dossier
-    writes = tuple((await ctx.store.ledger()).values())
+    writes = tuple((await ctx.store.read_ledger()).values())
     parts: list[Json] = [part.as_json() for part in dossier.parts]
     most = max(_LEAST_OF_FACT, _MOST_OF_FACTS // max(1, len(dossier.facts)))
     sections: dict[str, Json] = {

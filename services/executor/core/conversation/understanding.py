@@ -220,11 +220,11 @@ async def _find_designed_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     """
     tenant, calls, by = ctx.record.tenant, 0, "synthesized before"
     try:
-        text = await ctx.ports.learned.process(tenant, kind)
+        text = await ctx.ports.learned.get_process(tenant, kind)
         if text is None:
             calls, by = 1, "synthesizer"
             fresh = await _design_process(ctx, kind)
-            text = await ctx.ports.learned.keep_process(tenant, kind, fresh.model_dump_json())
+            text = await ctx.ports.learned.store_process_if_new(tenant, kind, fresh.model_dump_json())
     except StoreUnavailable as error:
         return _fall_back_to_general(kind, error, calls, asks=True)
     except _NO_DESIGN as error:

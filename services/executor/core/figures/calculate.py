@@ -123,7 +123,7 @@ def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NO
             by=text_of_argument(given.get("by")),
             give=text_of_argument(given.get("give")),
             date_order=_DATE_ORDERS.get(text_of_argument(given.get("date_order")), ""),
-            made_by=made.tools[operation].by if operation in made.tools else None,
+            made_by=made.tools[operation].ref if operation in made.tools else None,
         )
         return evaluate_value(sources, asked, made)
     except (NoSuchPath, ValueError) as error:

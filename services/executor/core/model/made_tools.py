@@ -43,7 +43,7 @@ from services.executor.ports.sandbox import CodeFailed, NoSandbox, Sandbox, Sand
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.domain.exact_json import Json, digest, dumps, loads_object
-from shared.domain.marks import marked_values
+from shared.domain.marks import protected_values
 from shared.ports.models import ModelRequest, Tier
 from shared.ports.store import StoreUnavailable
 
@@ -78,7 +78,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
         except SandboxUnavailable as error:
             outcome = MadeToolOutcome(error=f"the sandbox cannot be had: {error}")
         return dumps(
-            {"tool": call.tool.by.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
+            {"tool": call.tool.ref.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
     made = loads_object(await ctx.journal.note_step(f"{key}:made:{asked}", step, asked))
@@ -150,7 +150,7 @@ class _ToolMaking:
 
     async def _read_kept_tools(self) -> tuple[MadeTool, ...]:
         try:
-            return await self._ctx.ports.made.all(self._ctx.record.tenant)
+            return await self._ctx.ports.made.list_versions(self._ctx.record.tenant)
         except StoreUnavailable as error:
             self._ctx.journal.add_event("note", problem=f"the tools made before are not known: {error}")
             return ()
@@ -195,7 +195,7 @@ class _ToolMaking:
         for case in cases:
             await self._prove_tool(tool, case)
         try:
-            return await self._ctx.ports.made.keep(self._ctx.record.tenant, tool)
+            return await self._ctx.ports.made.store_version(self._ctx.record.tenant, tool)
         except StoreUnavailable as error:
             raise NotMade(f"it could not be kept: {error}") from error
 
@@ -224,7 +224,7 @@ class _ToolMaking:
 
 def _describe_found(found: _FoundTools) -> list[JsonValue]:
     made: list[JsonValue] = [
-        {**tool.by.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in found.fresh else "before"}
+        {**tool.ref.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in found.fresh else "before"}
         for tool in found.tools
     ]
     missing: list[JsonValue] = [{"gap": gap.name, "why": gap.why} for gap in found.gaps]
@@ -343,7 +343,7 @@ def _generalize(gap: _GapDescription, task: str) -> CalculatorSpec:
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
     shared = find_case_details(task) & find_case_details(f"{purpose} {names}")
-    if marked_values(purpose) or any(len(one) > _LONGEST_FACTOR for one in shared):
+    if protected_values(purpose) or any(len(one) > _LONGEST_FACTOR for one in shared):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
-from shared.domain.marks import MarkKind, marked_values
+from shared.domain.marks import MarkKind, protected_values
 from shared.domain.redaction import literals_pattern
 from shared.ports.models import (
     Block,
@@ -49,7 +49,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
     known up to it, so that a history stays the same to the byte.
     """
     hidden = _MaskedValues()
-    hidden.add(marked_values(task))
+    hidden.add(protected_values(task))
     for found in _marks_of_tools(request.tools):
         hidden.add_marks(found)
     tools = _masked_tools(request.tools, hidden)
@@ -173,7 +173,7 @@ class _FoundMarks(NamedTuple):
 @lru_cache(maxsize=512)
 def _find_marks(text: str) -> _FoundMarks:
     """The marks of a text, cached because the same texts recur in each request."""
-    return _FoundMarks(marked_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
+    return _FoundMarks(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
 @cached_by_identity(8_192)

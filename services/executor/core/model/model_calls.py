@@ -188,7 +188,7 @@ async def ask(
     payment = Payment(ctx, key, _with_budget_hint(ctx, hidden.request, way), share, cheaper=cheaper, before=paid)
 
     async def call() -> str:
-        with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
+        with ctx.ports.tracer.open_span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
             try:
                 async with asyncio.timeout(min(left := ctx.journal.seconds_left, seconds)):
                     reply = restore_values(await _complete_unless_stopped(ctx, payment.affordable_request), hidden)
@@ -306,7 +306,7 @@ def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue
     usage = reply.usage
     doubt: dict[str, JsonValue] = {"usage_doubt": spent.doubt} if spent.doubt else {}
     return {
-        "input": usage.read,
+        "input": usage.all_input,
         "cached": usage.cache_read,
         "output": usage.output,
         "nanos": spent.amount.nanos,
@@ -319,12 +319,12 @@ def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) ->
     if not span.is_recording:
         return
     usage = reply.usage
-    span.note(
+    span.annotate(
         {
             names.OPERATION: names.CHAT_OPERATION,
             names.RESPONSE_MODEL: reply.model,
             names.FINISH_REASONS: (reply.stop_reason,),
-            names.INPUT_TOKENS: usage.read,
+            names.INPUT_TOKENS: usage.all_input,
             names.OUTPUT_TOKENS: usage.output,
             names.CACHE_READ_TOKENS: usage.cache_read,
             names.CACHE_WRITE_TOKENS: usage.cache_write,

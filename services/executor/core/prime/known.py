@@ -28,9 +28,9 @@ from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.bandit import Arm, Arms, Choice, choose_arm
-from shared.domain.cases import CaseOutcome, prune_log, relevant_cases
-from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
-from shared.domain.estimates import Trust, count_recent, judge_trust
+from shared.domain.cases import CaseOutcome, prune_cases, relevant_cases
+from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, excerpt_turns, is_long
+from shared.domain.estimates import Trust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.keywords import keywords
@@ -109,7 +109,7 @@ def _describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
 async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
     """Adds these tools to the tenant's statistics. A failure of the store becomes a note and fails no task."""
     try:
-        await learned.note_tools(tenant, names)
+        await learned.add_tool_names(tenant, names)
     except StoreUnavailable as error:
         journal.add_event("note", problem=f"the tools found were not counted: {error}")
 
@@ -147,7 +147,7 @@ def select_experience(experience: Experience, task: str, process_type: str, now:
     """
     words = keywords(task)
     return experience._replace(
-        cases=tuple(relevant_cases(prune_log(experience.cases, now), words)),
+        cases=tuple(relevant_cases(prune_cases(experience.cases, now), words)),
         knowledge=tuple(select_facts(experience.knowledge, task, words, process_type)),
         entities=tuple(select_entities(experience.entities, task, now)),
     )
@@ -251,7 +251,7 @@ def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
     about: JsonObject = {"kind": limit.kind.value, "about": limit.name}
     how = judge_trust(known.attempts, known.matches, known.window)
     if how is Trust.DRIFT:
-        held, of = count_recent(known.window)
+        held, of = count_recent_matches(known.window)
         warning = (
             f"limits of this kind held in only {held} of the last {of} tasks of this process: none is stated here; "
             "go by what the policy and the tools say now"
@@ -374,7 +374,7 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
         except HelperUnavailable as error:
             ctx.journal.add_event("note", problem=f"the older conversation was shortened without a model: {error}")
         if not summary:
-            summary, by = concatenate_turns(turns), "words"
+            summary, by = excerpt_turns(turns), "words"
         ctx.journal.add_event("note", memory="compressed", turns=len(older), summarized_by=by)
         return dumps({"summary": summary, "older": len(older), "by": by})
 

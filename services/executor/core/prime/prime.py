@@ -34,7 +34,7 @@ from services.executor.ports.sessions import Work
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnStore
 from shared.contracts.policy import EvaluateRequest, Policy
-from shared.contracts.policy_document import BadPolicyDocument, read_rules, rules_in_text
+from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import to_exact
@@ -78,7 +78,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
         discover_tools(ports.tools, tenant, work.record, journal),
         _preview_rules(ports, policies, request.text, journal),
     )
-    session = session_for_task(await store.session(), work.record)
+    session = session_for_task(await store.read_session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
     names = frozenset[str]().union(*(_names_of(tools) for _, tools in servers))
     await note_tools(ports.learned, tenant_id, names, journal)
@@ -189,7 +189,7 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
     if document is None or not document:
         return RequestPolicy()
     try:
-        found = rules_in_text(document) if isinstance(document, str) else to_exact(document)
+        found = parse_rules_in_text(document) if isinstance(document, str) else to_exact(document)
         if not isinstance(found, dict | list):
             return RequestPolicy(advice=str(document).strip())
         rules, described = read_rules(found, "request")

@@ -169,11 +169,11 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswe
     key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
 
     async def find() -> str:
-        kept = await ctx.ports.learned.translation(ctx.record.tenant, key)
+        kept = await ctx.ports.learned.get_translation(ctx.record.tenant, key)
         if kept is not None:
             return kept
         fresh = (await _translate(ctx, source, tools, key)).to_json()
-        await ctx.ports.learned.keep_translation(ctx.record.tenant, key, fresh)
+        await ctx.ports.learned.store_translation(ctx.record.tenant, key, fresh)
         return fresh
 
     return ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find))

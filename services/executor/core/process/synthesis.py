@@ -24,7 +24,7 @@ from services.executor.ports.learned import Learned
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import dumps, to_exact
-from shared.domain.marks import marked_values
+from shared.domain.marks import protected_values
 from shared.domain.words import FsmState, Level, RuleAction
 
 _ORDER = (
@@ -198,7 +198,7 @@ def _build_risk_rule(process_type: str, proposed: ProposedProcess) -> Rule:
 def _refuse_case_details(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts have details of the example task, or what the privacy guard marks."""
     said = " ".join(texts)
-    if marked_values(said) or find_case_details(example) & find_case_details(said):
+    if protected_values(said) or find_case_details(example) & find_case_details(said):
         raise BadTemplate("it speaks of the one task that it was made for")
 
 
@@ -223,14 +223,14 @@ async def import_processes(learned: Learned, request: FileRequest) -> FileReport
         found = read_definitions(request.content)
     except BadDefinitions as bad:
         return FileReport(**told, problems=bad.problems)
-    known = set(await learned.process_types(request.tenant))
+    known = set(await learned.list_process_types(request.tenant))
     taken, left_out = 0, 0
     for name, template in found.items():
         if name in known:
             continue
         if not request.dry_run:
-            await learned.keep_process(request.tenant, name, template.model_dump_json())
-            left_out += await learned.process(request.tenant, name) is None
+            await learned.store_process_if_new(request.tenant, name, template.model_dump_json())
+            left_out += await learned.get_process(request.tenant, name) is None
         taken += 1
     return FileReport(**told, taken=taken - left_out, known=len(known & found.keys()), left_out=left_out)
 

@@ -99,7 +99,7 @@ async def _ask_allowances(ctx: TurnContext) -> Allowances:
     earlier = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
     request = AllowanceRequest(policies=ctx.policies, tools=offered, history=earlier)
     try:
-        return await ctx.ports.policy.allowances(request)
+        return await ctx.ports.policy.get_allowances(request)
     except PolicyUnavailable as error:
         raise Failed(f"no rules for tools, so none was called: {error}", "policy_service") from error
 

@@ -60,15 +60,15 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
     """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``. ``reads``: the call may be repeated."""
     ask = ctx.ports.tools.read if reads else ctx.ports.tools.call
     connection = ctx.toolbox.connection_of(tool)
-    with ctx.ports.tracer.span(names.TOOL_OPERATION, SpanKind.CLIENT) as span:
+    with ctx.ports.tracer.open_span(names.TOOL_OPERATION, SpanKind.CLIENT) as span:
         _annotate_span(span, tool)
         try:
             answer = await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
         except (ToolUnreachable, ToolSilent) as error:
-            span.note({names.TOOL_OUTCOME: "unreachable" if isinstance(error, ToolUnreachable) else "silent"})
+            span.annotate({names.TOOL_OUTCOME: "unreachable" if isinstance(error, ToolUnreachable) else "silent"})
             raise
         if span.is_recording:
-            span.note({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
+            span.annotate({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.record_failure("tool_error")
         return answer._replace(content=parse_clause_record(answer.content)) if reads else answer
@@ -95,7 +95,7 @@ def _annotate_span(span: Span, tool: Tool) -> None:
         return
     span.rename(names.TOOL.format(tool=tool.name))
     conventional = {names.OPERATION: names.TOOL_OPERATION, names.TOOL_NAME: tool.name, names.TOOL_TYPE: "function"}
-    span.note({**conventional, names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id})
+    span.annotate({**conventional, names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id})
 
 
 _TOLD = 200  # characters of the arguments that those who watch are told

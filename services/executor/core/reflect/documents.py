@@ -25,7 +25,7 @@ from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
-from shared.domain.words import ToolClass, decider
+from shared.domain.words import ToolClass, who_decides
 
 
 class Section(Contract):
@@ -208,7 +208,7 @@ def _describe_status(verdict: Verdict) -> str:
     if verdict.blocked:
         return "Blocked by policy."
     if verdict.escalate or verdict.requires_approval:
-        return f"Needs the decision of {decider(verdict.escalation_level)}."
+        return f"Needs the decision of {who_decides(verdict.escalation_level)}."
     return "Passed." if verdict.passed else "Not passed."
 
 

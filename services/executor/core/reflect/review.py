@@ -48,7 +48,7 @@ from services.executor.core.tools.shorten import shorten_to_first_rows
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.quality import WEAK, Formula, quality
+from shared.domain.quality import WEAK, Formula, score_quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest
 
@@ -68,7 +68,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
     """What a better text must correct; None if the answer is good enough, or must not be changed."""
     if is_json_list(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
-    if quality(collect_evidence(run), formula).value >= WEAK:
+    if score_quality(collect_evidence(run), formula).value >= WEAK:
         return None
     missing = () if run.is_idle else answerable_outputs(run.unmentioned_outputs, run.known)
     faults = _find_faults(run)
@@ -103,7 +103,8 @@ def why_refuse(run: ReflectedRun, text: str) -> str | None:
     if after[0] < before[0] or after[1] < before[1]:
         return None
     # By the signals whatever the formula: no text is better for being longer.
-    return None if quality(collect_evidence(better)).value > quality(collect_evidence(run)).value else "it is no better"
+    old, new = (score_quality(collect_evidence(one)).value for one in (run, better))
+    return None if new > old else "it is no better"
 
 
 def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
@@ -163,7 +164,7 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
-    writes, escalated = tuple((await ctx.store.ledger()).values()), progress.state is FsmState.ESCALATE
+    writes, escalated = tuple((await ctx.store.read_ledger()).values()), progress.state is FsmState.ESCALATE
     run = ReflectedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)  # as it would end now
     text, notes = await _improve_answer(ctx, run)
     better = progress.update_dossier(answer=run.answer if text is None else text)

@@ -19,9 +19,9 @@ from services.executor.ports.sessions import Work
 from services.executor.ports.turns import QUESTION, SessionState, Timer, TurnEnd
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
-from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
+from shared.domain.conversation import KEPT, SpokenTurn, excerpt_turns
 from shared.domain.exact_json import loads, to_builtins, to_i_json
-from shared.domain.quality import Score, quality
+from shared.domain.quality import Score, score_quality
 from shared.domain.words import TaskState
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
@@ -41,7 +41,7 @@ def build_turn_end(
     """
     now, hidden = journal.now, journal.hidden
     run = reflected_run_of(ended, work.record)
-    scored = quality(collect_evidence(run), rules.formula)
+    scored = score_quality(collect_evidence(run), rules.formula)
     answer = compose_answer(work.record, ended, now, rules, scored)
     record = _build_record(work, ended, answer, build_metadata(ended, run, scored), journal)
     if ended.state.is_terminal and ended.final_progress.insight:  # what the strategy tells of its own course
@@ -191,7 +191,7 @@ def _limit_turns(session: SessionState) -> SessionState:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
     before = (SpokenTurn("summary", session.summary),) if session.summary else ()
-    return session._replace(summary=concatenate_turns((*before, *(SpokenTurn(*turn) for turn in older))), turns=recent)
+    return session._replace(summary=excerpt_turns((*before, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 
 
 def _remember_corrections(session: SessionState, ended: RunEnd) -> SessionState:

@@ -374,7 +374,7 @@ def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tup
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
         return estimate_cost(size, to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
-    share = -(-usage.read * size.fresh // size.whole) if size.whole else usage.read
+    share = -(-usage.all_input * size.fresh // size.whole) if size.whole else usage.all_input
     fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
     return CallCost(fresh + usage.output, price.cost_of(usage)), ""
 
@@ -383,10 +383,10 @@ def _describe_doubt(reply: ModelReply, size: Size, longest: int) -> str:
     usage = reply.usage
     if min(usage) < 0:
         return "the endpoint reports a negative usage"
-    if not usage.read or (reply.blocks and not usage.output):
+    if not usage.all_input or (reply.blocks and not usage.output):
         return "the endpoint reports no usage"
-    if usage.read > _ABSURD * max(size.whole, _LEAST):
-        return f"the endpoint reports {usage.read:,} tokens of input where about {size.whole:,} were sent"
+    if usage.all_input > _ABSURD * max(size.whole, _LEAST):
+        return f"the endpoint reports {usage.all_input:,} tokens of input where about {size.whole:,} were sent"
     if usage.output > _ABSURD * max(longest, _LEAST):
         return f"the endpoint reports {usage.output:,} tokens of output where at most {longest:,} were asked for"
     return ""

@@ -133,7 +133,7 @@ async def enter_state(
 
 
 def state_span(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
-    span = ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))
+    span = ctx.ports.tracer.open_span(names.STATE.format(state=progress.state.value))
     return ctx.journal.counts.time_span(progress.state, span)
 
 
@@ -187,7 +187,7 @@ async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: 
 async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
     """The pictures for the model. One that no longer exists is named, but has no data."""
     shown = [file for file in read if file.picture_id]
-    found = [await files.content(record.tenant, file.picture_id) for file in shown]
+    found = [await files.get_content(record.tenant, file.picture_id) for file in shown]
     return tuple(
         ImageBlock(file.picture_id, file.name, base64.b64encode(data or b"").decode(), file.picture_tokens)
         for file, data in zip(shown, found, strict=True)
@@ -230,7 +230,7 @@ def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str
 
 async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: int, file: SentFile) -> ReadFile:
     async def step() -> str:
-        read = await files.read(tenant, file)
+        read = await files.fetch_and_parse(tenant, file)
         journal.add_event("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
         return read.model_dump_json()
 

@@ -390,7 +390,7 @@ class Journal:
 
     async def check_may_go_on(self) -> None:
         """Raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver`` if this run must stop."""
-        self.check_pulse(await self._store.pulse())
+        self.check_pulse(await self._store.get_pulse())
 
     def check_pulse(self, pulse: Pulse) -> None:
         """Takes the store's time from the pulse. Raises if the run must stop or its working time is used up."""

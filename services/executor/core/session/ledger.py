@@ -24,7 +24,7 @@ def write_key(plan: WritePlan, call: PlannedCall) -> str:
 
 async def plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
     """The ledger entries of a plan, by call id."""
-    return {entry.call.call_id: entry for entry in (await store.ledger()).values() if entry.plan_hash == plan.hash}
+    return {entry.call.call_id: entry for entry in (await store.read_ledger()).values() if entry.plan_hash == plan.hash}
 
 
 async def list_entries(store: TurnStore, plans: Iterable[WritePlan]) -> list[LedgerEntry]:
@@ -40,7 +40,7 @@ async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
 
 def has_begun(entry: LedgerEntry) -> bool:
     """Whether a write may have changed something, or a person has decided on it."""
-    retried = entry.resolved is not None and entry.resolved.resolution is Resolution.RETRY
+    retried = entry.operator_decision is not None and entry.operator_decision.resolution is Resolution.RETRY
     return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and retried))
 
 
@@ -48,7 +48,7 @@ def took_effect(entry: LedgerEntry | None) -> bool:
     """Whether a write is verified, or an operator said that it was done."""
     if entry is None:
         return False
-    said = entry.resolved is not None and entry.resolved.resolution is Resolution.DONE
+    said = entry.operator_decision is not None and entry.operator_decision.resolution is Resolution.DONE
     return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and said)
 
 
@@ -66,18 +66,18 @@ class GivenUp(Escalated):
 
 def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
     """The writes that wait for an operator's decision, the oldest doubt first."""
-    found = [entry for entry in entries if entry.status in DOUBTS and entry.resolved is None]
+    found = [entry for entry in entries if entry.status in DOUBTS and entry.operator_decision is None]
     return tuple(sorted(found, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
 
 
 def doubts_deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
     """The timer for the earliest deadline among these doubts; None if none has one."""
-    return next((Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
+    return next((Timer(one.decide_by, f"{DOUBT_SUBJECT}{one.doubt_id}") for one in doubts if one.decide_by), None)
 
 
 def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     """The write for which an operator took the task over; None if there is none."""
-    words = ((entry, entry.resolved) for entry in entries if entry.status in DOUBTS)
+    words = ((entry, entry.operator_decision) for entry in entries if entry.status in DOUBTS)
     return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
 
 
@@ -103,7 +103,7 @@ def describe_write(entry: LedgerEntry) -> JsonObject:
 def describe_doubt(entry: LedgerEntry) -> JsonObject:
     """A write in doubt and what is known of it, for people and programs."""
     return {
-        "doubt": entry.doubt,
+        "doubt": entry.doubt_id,
         **describe_write(entry),
         "before": _limit_json(entry.before_json),
         "after": _limit_json(entry.proof_json),

@@ -65,7 +65,7 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
         return await _end_in_doubt(opened, "" if early.reason == IN_DOUBT else early.reason)
     answer = early.reason
     if isinstance(early, BudgetSpent):
-        early = end_of_budget(early, progress or NO_PROGRESS, await opened.store.ledger())
+        early = end_of_budget(early, progress or NO_PROGRESS, await opened.store.read_ledger())
         answer = _say_values(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
     elif isinstance(early, Canceled):
         answer = _say_left_out(early.reason, progress or NO_PROGRESS, writes)
@@ -129,7 +129,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
     """The end of a run that asks a person to approve its plan; raises ``Rejected`` in practice."""
     if is_practice(ctx.record):
         raise Rejected(NOBODY_APPROVES)
-    ctx.ports.tracer.current_span().event(names.APPROVAL_WAITS)
+    ctx.ports.tracer.current_span().add_event(names.APPROVAL_WAITS)
     plan, verdict = waits.progress.dossier.plan, waits.progress.dossier.verdict
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
@@ -154,7 +154,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
 
 async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd:
     """The end of a run that continues at a later time. No lease is held until then."""
-    ctx.ports.tracer.current_span().event(names.RESTS)
+    ctx.ports.tracer.current_span().add_event(names.RESTS)
     progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
     ctx.journal.add_event("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = await _list_writes(ctx.store)
@@ -223,4 +223,4 @@ def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str)
 
 
 async def _list_writes(store: TurnStore) -> tuple[LedgerEntry, ...]:
-    return tuple((await store.ledger()).values())
+    return tuple((await store.read_ledger()).values())

@@ -28,7 +28,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import dumps, loads_object
-from shared.domain.marks import marked_values
+from shared.domain.marks import protected_values
 from shared.domain.redaction import redact_json
 from shared.domain.words import DONE, UNDECIDED, Dialect, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
@@ -41,7 +41,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     """Ends a turn that is given up. Its task fails, or waits for an operator if a write is in doubt and time is left.
     The reason names every write that was made or may have been.
     """
-    entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
+    entries, now = tuple((await store.read_ledger()).values()), (await store.get_pulse()).now
     doubts = open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_still_wait(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"
@@ -79,7 +79,7 @@ async def _remember_calls(
     if not (made and names):
         return SessionState() if starts_assessment(record) else None
     try:
-        session = session_for_task(await store.session(), record)
+        session = session_for_task(await store.read_session(), record)
     except SessionUnavailable:  # put off until the archive is back
         raise
     except (StoreUnavailable, ValueError) as error:
@@ -93,7 +93,7 @@ async def _calls_made(
 ) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
     """The task's calls, and the names and name patterns of tools in rules."""
     try:
-        progress = latest_progress(await store.journal())
+        progress = latest_progress(await store.read_journal())
     except ValueError as error:
         log.warning("progress_not_read", task=record.task_id, error=repr(error))
         return past_calls_of_writes(entries), ("*",)
@@ -112,7 +112,7 @@ def _may_still_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -
 
 
 def _build_status(record: TaskRecord) -> TaskEvent:
-    told = redact_json({"state": record.state.value, "reason": record.reason}, marked_values(record.request.text))
+    told = redact_json({"state": record.state.value, "reason": record.reason}, protected_values(record.request.text))
     return TaskEvent(kind="status", at=record.updated_at, data=told)
 
 
@@ -150,8 +150,8 @@ def _begun_writes(ended: TaskRecord) -> Iterator[str]:
 async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from its stored record and ledger."""
     is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
-    writes = (await store.ledger()).values()
-    return outcome_of_record(record, writes, marked_values(record.request.text), is_applied=is_applied)
+    writes = (await store.read_ledger()).values()
+    return outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
 
 
 _NOBODY = Principal(id="unknown")
@@ -180,7 +180,7 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
     done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
     events = (_build_status(record), TaskEvent(kind="turn_finished", at=unread.now, data=done))
     dead = build_dead_letter(Work(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
-    outcome = outcome_of_record(record, (), marked_values(turn.text), is_applied=False)
+    outcome = outcome_of_record(record, (), protected_values(turn.text), is_applied=False)
     ended = _ended_record(unread.record, record, turn.turn_id)
     return UnreadTurnEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)
 

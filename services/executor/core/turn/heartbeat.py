@@ -119,7 +119,7 @@ class KeptLease(LeaseHeartbeat):
 
     @override
     @contextmanager
-    def releasing(self) -> Iterator[None]:
+    def allow_release(self) -> Iterator[None]:
         self._going = True
         try:
             yield

@@ -158,16 +158,16 @@ def note_start_on_span(span: Span, work: Work) -> None:
     of_task = {names.TENANT: record.tenant, names.SESSION: record.session_id, names.TASK: record.task_id}
     of_turn = {names.TURN_KIND: work.turn.kind.value, names.DIALECT: record.dialect.value}
     counts = {names.ATTEMPT: work.attempts, names.WAITED_MS: work.waited_us // 1000}
-    span.note({**of_task, **of_turn, **counts})
+    span.annotate({**of_task, **of_turn, **counts})
 
 
 def note_end_on_span(span: Span, ended: RunEnd) -> None:
     if not span.is_recording:
         return
-    span.note({names.TASK_STATE: ended.state.value})
+    span.annotate({names.TASK_STATE: ended.state.value})
     if ended.progress is not None:
-        span.note({names.PROCESS_TYPE: ended.progress.template.process_type})
-        span.note({names.STRATEGY: ended.progress.strategy.value})
+        span.annotate({names.PROCESS_TYPE: ended.progress.template.process_type})
+        span.annotate({names.STRATEGY: ended.progress.strategy.value})
 
 
 _PACKED = "z:"
@@ -209,9 +209,9 @@ class RecordedPolicy(PolicyService):
         return verdict
 
     @override
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         """The allowances. They are not recorded here, since the caller journals them."""
-        return await self._policy.allowances(request)
+        return await self._policy.get_allowances(request)
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
@@ -255,8 +255,8 @@ class RecordedTools(ToolServers):
         if self._calls_no_more and (before := self._recorded_tools(connection)):
             return before
         try:
-            with self._tracer.span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
-                span.note({names.CONNECTION: connection.id})
+            with self._tracer.open_span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
+                span.annotate({names.CONNECTION: connection.id})
                 tools = await self._servers.discover(connection, session_id)
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.record_input(name, _format_failure(error))

@@ -126,19 +126,19 @@ class ReplayStore(TurnStore):
         self.end: TurnEnd | None = None
 
     @override
-    async def journal(self) -> tuple[JournalEntry, ...]:
+    async def read_journal(self) -> tuple[JournalEntry, ...]:
         return self._cursor.journal_so_far()
 
     @override
-    async def ledger(self) -> Mapping[str, LedgerEntry]:
+    async def read_ledger(self) -> Mapping[str, LedgerEntry]:
         return self._cursor.ledger.shown
 
     @override
-    async def approval(self) -> Approval | None:
+    async def read_approval(self) -> Approval | None:
         return self._approval
 
     @override
-    async def session(self) -> SessionState:
+    async def read_session(self) -> SessionState:
         """The recorded session. PRIME reads it, after the turn's decisions on earlier writes were applied."""
         if any(enters_write_state(entry.key) for entry in self._cursor.attempt.before):
             self._cursor.ledger.reveal_planned()
@@ -146,7 +146,7 @@ class ReplayStore(TurnStore):
         return SessionState() if found is None else read_session(found)
 
     @override
-    async def pulse(self) -> Pulse:
+    async def get_pulse(self) -> Pulse:
         return Pulse(self._cursor.attempt.begun.began)
 
     @override
@@ -158,7 +158,7 @@ class ReplayStore(TurnStore):
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:
         self.record = record or self.record
-        return await self.pulse()
+        return await self.get_pulse()
 
     @override
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
@@ -166,12 +166,12 @@ class ReplayStore(TurnStore):
             raise self._cursor.absence_error(
                 f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not"
             )
-        return await self.pulse()
+        return await self.get_pulse()
 
     @override
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
         self._cursor.ledger.reveal(entry.key)
-        return await self.pulse()
+        return await self.get_pulse()
 
     @override
     async def finish(self, end: TurnEnd) -> None:
@@ -221,7 +221,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         return read_verdict(self._cursor.recorded_input(name, "the policy would be asked something else"))
 
     @override
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
+    async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         raise self._cursor.absence_error("allowances", "the policy would be asked about reads")
 
     @override
@@ -241,27 +241,27 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         return read_experience(found, recalled)
 
     @override
-    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+    async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
         return
 
     @override
-    async def translation(self, tenant: str, key: str) -> str | None:
+    async def get_translation(self, tenant: str, key: str) -> str | None:
         raise self._cursor.absence_error(key, "a translation would be looked up")
 
     @override
-    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+    async def store_translation(self, tenant: str, key: str, text: str) -> None:
         return
 
     @override
-    async def process_types(self, tenant: str) -> tuple[str, ...]:
+    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
         raise self._cursor.absence_error("processes", "synthesized processes would be looked up")
 
     @override
-    async def process(self, tenant: str, process_type: str) -> str | None:
+    async def get_process(self, tenant: str, process_type: str) -> str | None:
         raise self._cursor.absence_error(process_type, "a synthesized process would be looked up")
 
     @override
-    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         raise self._cursor.absence_error(process_type, "a process would be synthesized")
 
 

@@ -15,7 +15,7 @@ from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.marks import marked_values
+from shared.domain.marks import protected_values
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
 
@@ -154,7 +154,7 @@ class SessionRun:
                 await self._give_back(0.0, handed_over=True)
                 return
             try:
-                with self._heartbeat.releasing():
+                with self._heartbeat.allow_release():
                     work = await self._sessions.begin_next_turn(self._lease)
                     self._heartbeat.released = work is None
                 goes_on = work is not None and await self._run_turn(work)
@@ -221,7 +221,7 @@ class SessionRun:
         lease, said = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.leaves = True
         try:
-            with self._heartbeat.releasing():
+            with self._heartbeat.allow_release():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
                     await self._parts.wakes.wake_first(lease.tenant, lease.session_id)
@@ -231,6 +231,6 @@ class SessionRun:
 
 async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
     """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
-    journal = Journal(store, (), (await store.pulse()).now, 0.0)
-    journal.redact_values(marked_values(work.record.request.text))
+    journal = Journal(store, (), (await store.get_pulse()).now, 0.0)
+    journal.redact_values(protected_values(work.record.request.text))
     await settle_without_reading(store, journal, why)

@@ -41,13 +41,13 @@ async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) 
     if work.record.state.is_terminal:
         return True
     if _is_about_doubts(turn):
-        ledger = tuple((await store.ledger()).values())
+        ledger = tuple((await store.read_ledger()).values())
         return not (open_doubts(ledger) or _is_decision_stored(turn, ledger))
     if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
         return False
     if asked is not None and asked.status is ApprovalStatus.WAITING:
         return False
-    return not any(entry.status is WriteStatus.ASKED for entry in (await store.ledger()).values())
+    return not any(entry.status is WriteStatus.ASKED for entry in (await store.read_ledger()).values())
 
 
 async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
@@ -155,7 +155,7 @@ async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepte
     the ledger before it has any effect, so that a second attempt finds it. Raises ``StillInDoubt``, or ``GivenUp`` if
     an operator takes the task over or the time is up.
     """
-    ledger = tuple((await store.ledger()).values())
+    ledger = tuple((await store.read_ledger()).values())
     if left := find_taken_over(ledger):
         raise _task_given_up(left)
     doubts = open_doubts(ledger)
@@ -169,7 +169,7 @@ async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepte
     await _store_doubt_resolution(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
         raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
-    if remaining := open_doubts((await store.ledger()).values()):
+    if remaining := open_doubts((await store.read_ledger()).values()):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
 
@@ -200,7 +200,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
     except ValueError:
         raise StillInDoubt(f"the word does not count: it must be one of {', '.join(Resolution)}") from None
     return DoubtResolution(
-        doubt=spoken_of.doubt,
+        doubt=spoken_of.doubt_id,
         resolution=resolution,
         by=turn.principal,
         at=now,
@@ -226,7 +226,7 @@ def _describe_resolution(word: DoubtResolution) -> str:
 
 
 def _task_given_up(entry: LedgerEntry) -> GivenUp:
-    word = entry.resolved
+    word = entry.operator_decision
     return GivenUp(
         f"{_describe_resolution(word) if word else 'taken over'}. {entry.call.call_id} {entry.call.tool}: {entry.note}"
     )
@@ -234,7 +234,7 @@ def _task_given_up(entry: LedgerEntry) -> GivenUp:
 
 def _find_doubt(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
     name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_SUBJECT)
-    return next((entry for entry in doubts if entry.doubt == name), None)
+    return next((entry for entry in doubts if entry.doubt_id == name), None)
 
 
 def _is_past_deadline(entry: LedgerEntry, now: datetime) -> bool:

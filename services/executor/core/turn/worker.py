@@ -46,7 +46,7 @@ from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, T
 from shared.contracts.approval import Approval
 from shared.contracts.task import Turn, TurnKind
 from shared.domain import span_names as names
-from shared.domain.marks import marked_values
+from shared.domain.marks import protected_values
 from shared.domain.words import Phase, TaskState
 from shared.ports.store import StoreUnavailable
 
@@ -79,13 +79,13 @@ class Worker(TurnRunner):
             await self._run_counted(work, store, counts)
 
     async def _run_counted(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
-        entries, pulse, approval = await run_together(store.journal(), store.pulse(), store.approval())
+        entries, pulse, approval = await run_together(store.read_journal(), store.get_pulse(), store.read_approval())
         if await changes_nothing(work, store, approval):
-            end = unchanged_end(work, await store.session(), pulse.now)
+            end = unchanged_end(work, await store.read_session(), pulse.now)
             await store.finish(end)
             return counts.count_end(end, approval)
         opened = self._open_turn(work, store, entries, pulse.now, counts)
-        recording.note_turn(opened.journal, work.turn, await store.ledger() if entries else {}, self._limits)
+        recording.note_turn(opened.journal, work.turn, await store.read_ledger() if entries else {}, self._limits)
         try:
             ended = await self._run_phases(opened, approval)
             charges = _list_charges(work, entries, opened.journal.spending.uncounted)
@@ -113,7 +113,7 @@ class Worker(TurnRunner):
         worked = earlier.worked_ms / 1000 if earlier else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
         journal.counts = counts
-        journal.redact_values(marked_values(work.record.request.text))
+        journal.redact_values(protected_values(work.record.request.text))
         journal.progress = earlier
         return OpenedTurn(work, store, journal)
 
@@ -151,7 +151,7 @@ class Worker(TurnRunner):
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
         earlier = opened.journal.progress
         is_over = earlier is not None and is_end(earlier.state)
-        with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
+        with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
             ports = recording.record_inputs(self._ports, opened.journal, calls_no_more=is_over)
             primed = await prime(self._equipment._replace(ports=ports), opened)
             recording.note_session(opened.journal, primed.session)
@@ -159,7 +159,7 @@ class Worker(TurnRunner):
 
     async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | WaitsForTime:
         ctx.journal.enter_phase(Phase.EXECUTE)
-        with ctx.journal.counts.time_span(Phase.EXECUTE, self._ports.tracer.span(names.EXECUTE)):
+        with ctx.journal.counts.time_span(Phase.EXECUTE, self._ports.tracer.open_span(names.EXECUTE)):
             if (earlier := ctx.journal.progress) is None:
                 progress = first_progress(ctx)
                 ctx.journal.save_progress(progress)
@@ -172,7 +172,7 @@ class Worker(TurnRunner):
         match executed:
             case AnsweredTask(progress, not_done):
                 ctx.journal.enter_phase(Phase.REFLECT)
-                with ctx.journal.counts.time_span(Phase.REFLECT, self._ports.tracer.span(names.REFLECT)):
+                with ctx.journal.counts.time_span(Phase.REFLECT, self._ports.tracer.open_span(names.REFLECT)):
                     return await end_answered(ctx, await review_answer(ctx, progress), not_done)
             case WaitsForDecision():
                 return await end_with_question(ctx, executed)
@@ -190,16 +190,16 @@ class Worker(TurnRunner):
         work, store, journal = opened
         if ended.state.is_terminal:
             journal.enter_phase(Phase.REFLECT)
-        session = compress_session(session_for_task(await store.session(), work.record), journal, work.turn)
+        session = compress_session(session_for_task(await store.read_session(), work.record), journal, work.turn)
         decided = recorded_approval(journal, work.turn)
         asked = ended.approval or decided
-        written = {entry.plan_hash for entry in (await store.ledger()).values()} if asked_before else ()
+        written = {entry.plan_hash for entry in (await store.read_ledger()).values()} if asked_before else ()
         over = end_approval(asked_before, decided, asked, written)
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=asked, settled=over, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
         recording.note_end_on_span(self._ports.tracer.current_span(), ended)
-        with self._ports.tracer.span(names.STORE):
+        with self._ports.tracer.open_span(names.STORE):
             notices = tuple(find_approval_notices(asked_before, asked, over))
             await store.finish(end._replace(notices=notices, charges=charges))
         journal.counts.count_end(end, asked_before)
@@ -207,7 +207,7 @@ class Worker(TurnRunner):
     @override
     async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
         """Settles, by reading, the open writes of a turn that is given up. It may fail like the turn itself."""
-        entries, pulse = await run_together(store.journal(), store.pulse())
+        entries, pulse = await run_together(store.read_journal(), store.get_pulse())
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
         await settle_open_writes(await prime(self._equipment, opened))

@@ -84,7 +84,7 @@ async def apply_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
     note = f"{turn.principal.id} answered what the agent asks"
     await store_status(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
-    return (await ctx.store.ledger())[entry.key]  # a replay knows already what came of it
+    return (await ctx.store.read_ledger())[entry.key]  # a replay knows already what came of it
 
 
 async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
@@ -100,7 +100,7 @@ async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
     file_id = part.get(FILE_ID) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(file_id, str):
         return part
-    content = await ctx.ports.files.content(ctx.record.tenant, file_id)
+    content = await ctx.ports.files.get_content(ctx.record.tenant, file_id)
     if content is None:
         return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
     others = {name: value for name, value in part.items() if name != FILE_ID}

@@ -205,9 +205,9 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
     """Makes and settles the call, unless that was done before. Returns the failure if the call failed, else None."""
     ctx, call = write.ctx, write.call
     try:
-        with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
+        with ctx.ports.tracer.open_span(names.WRITE.format(tool=call.tool)) as span:
             entry = await make_and_settle(write)
-            span.note({names.WRITE_STATUS: entry.status.value})
+            span.annotate({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
         if call.on_failure == "compensate":
             return Failed(str(unprepared))

@@ -85,7 +85,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
     keeps its status. Raises ``WritesInDoubt`` for a write in doubt.
     """
     ctx = write.ctx
-    entry = (await ctx.store.ledger()).get(write_key(write.plan, write.call))
+    entry = (await ctx.store.read_ledger()).get(write_key(write.plan, write.call))
     while True:
         match entry:
             case None | LedgerEntry(status=WriteStatus.UNSENT | WriteStatus.RESEND):
@@ -310,7 +310,7 @@ async def settle_open_writes(ctx: TurnContext, *, ends: bool = True) -> None:
 
     If the task ``ends``, an agent that is at work or waits for an answer is told to stop.
     """
-    for entry in (await ctx.store.ledger()).values():
+    for entry in (await ctx.store.read_ledger()).values():
         if ends or not is_with_agent(entry):
             await _settle_sent_call(ctx, entry, may_resend=False)
 
@@ -360,7 +360,7 @@ class _PlannedChange(NamedTuple):
     @property
     def lets_plan_continue(self) -> bool:
         """Whether the change is proved, or an operator confirmed it or let the plan continue without it."""
-        word = self.entry.resolved if self.entry else None
+        word = self.entry.operator_decision if self.entry else None
         return took_effect(self.entry) or (word is not None and word.resolution is Resolution.SKIP)
 
     @property

@@ -265,7 +265,7 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
     None if it cannot be made or gets no answer.
     """
-    entries = (*(await ctx.store.ledger()).values(), entry)
+    entries = (*(await ctx.store.read_ledger()).values(), entry)
     return await _read_back(
         ctx, entry.call, {one.call.call_id: loads(one.result_json) for one in entries if one.result_json}
     )
@@ -384,7 +384,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
 
     The tenant's record is not read either: how long a doubt waits was stored when its call was sent.
     """
-    for entry in (await store.ledger()).values():
+    for entry in (await store.read_ledger()).values():
         status = _status_without_reading(entry)
         if status is not None:
             await wait_until_call_is_over(store, journal, entry)
@@ -394,7 +394,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
 
 def is_resent_by_key(entry: LedgerEntry | None) -> bool:
     """Whether the call may be repeated since the server honours the idempotency key, not since an operator said so."""
-    return entry is not None and entry.status is WriteStatus.RESEND and entry.resolved is None
+    return entry is not None and entry.status is WriteStatus.RESEND and entry.operator_decision is None
 
 
 def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | None:
@@ -404,7 +404,7 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
 
     Only what a read shows beyond what the operator saw counts.
     """
-    if entry.status is not WriteStatus.RESEND or entry.resolved is None:
+    if entry.status is not WriteStatus.RESEND or entry.operator_decision is None:
         return None
     shown = _read_at_decision(entry)
     if shown is None:
@@ -452,10 +452,10 @@ async def _store_entry(
 
 async def wait_until_call_is_over(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
     """Waits until the call's time has passed by the store's clock; the heartbeat keeps the lease alive meanwhile."""
-    journal.note_time(await store.pulse())
+    journal.note_time(await store.get_pulse())
     if entry.open_until is not None:
         await asyncio.sleep(max(0.0, (entry.open_until - journal.now).total_seconds()))
-    journal.note_time(await store.pulse())
+    journal.note_time(await store.get_pulse())
 
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:

@@ -25,7 +25,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
 from shared.domain.outgoing import Reach, why_refused
 from shared.domain.redaction import redact_json, redact_text
-from shared.domain.words import decider
+from shared.domain.words import who_decides
 from shared.ports.store import StoreUnavailable
 
 _TEXT = 600  # characters of a task's text or a call's arguments
@@ -164,7 +164,7 @@ def _cut_text(text: str) -> str:
 
 
 def _describe_decider(approval: Approval) -> str:
-    who = decider(approval.level)
+    who = who_decides(approval.level)
     return who if approval.needed == 1 else f"{who} ({approval.needed} different people)"
 
 

@@ -24,7 +24,7 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
 
     async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         asked = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
-        rows = cast("list[list[str]]", await self._scripts.commands(*asked))
+        rows = cast("list[list[str]]", await self._scripts.execute_many(*asked))
         found = await self._read_requests(
             keys.unpack(keys.WaitingApprovalMember, member) for row in rows for member in row
         )
@@ -34,7 +34,7 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
 
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
-        rows = cast("list[str | None]", await self._scripts.commands(*(("GET", name) for name in names)))
+        rows = cast("list[str | None]", await self._scripts.execute_many(*(("GET", name) for name in names)))
         tasks = [keys.unpack(keys.EndedMember, row) for row in rows if row is not None]
         asked = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._read_requests(asked)), None)
@@ -47,7 +47,7 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
         fields = [
             field for approval, names in wanted for field in ((names.approvals, approval), (names.record, "json"))
         ]
-        found = cast("list[str | None]", await self._scripts.commands(*(("HGET", *field) for field in fields)))
+        found = cast("list[str | None]", await self._scripts.execute_many(*(("HGET", *field) for field in fields)))
         rows = [_StoredApproval(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
         return [
             ApprovalRequest(Approval.model_validate_json(row.approval), read_record(row.record))
@@ -69,7 +69,7 @@ class RedisDueNotices(ScriptedStore, approvals.DueNotices):
     async def mark_done(self, due: approvals.DueNotice) -> None:
         member = keys.unpack(keys.NoticeMember, due.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
-        await self._scripts.command("ZREM", notices, due.name)
+        await self._scripts.execute("ZREM", notices, due.name)
 
 
 def _parse_due_notice(name: str) -> approvals.DueNotice:

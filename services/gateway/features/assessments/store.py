@@ -57,11 +57,11 @@ class AssessmentRepository(ScriptedStore):
     async def cards(self, caller: Caller) -> Sequence[AssessmentCard]:
         """The summaries of the assessments that the caller may see, the newest first."""
         names = keys.assessment_keys(caller.tenant)
-        order = await self._scripts.command("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
+        order = await self._scripts.execute("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
         times = _read_times(cast("Sequence[object]", order))
         if not times:
             return ()
-        rows = cast("Sequence[str | None]", await self._scripts.command("HMGET", names.cards, *times))
+        rows = cast("Sequence[str | None]", await self._scripts.execute("HMGET", names.cards, *times))
         found = (_read_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
         return tuple(card for card in found if card is not None and may_see(caller, card))
 
@@ -75,7 +75,7 @@ class AssessmentRepository(ScriptedStore):
     async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         names = keys.assessment_keys(tenant)
         asked = (("ZSCORE", names.order), ("HGET", names.cards), ("HGET", names.bodies))
-        score, card, body = await self._scripts.commands(*((*each, assessment_id) for each in asked))
+        score, card, body = await self._scripts.execute_many(*((*each, assessment_id) for each in asked))
         if score is None or card is None or body is None:
             return None
         read, assessment = _read_card(str(card), _parse_score_time(score)), _read_assessment(str(body))
@@ -86,7 +86,7 @@ class AssessmentRepository(ScriptedStore):
         await self.show(assessment_id, caller)
         order, cards, bodies = keys.assessment_keys(caller.tenant)
         words = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
-        await self._scripts.commands(*((*each, assessment_id) for each in words))
+        await self._scripts.execute_many(*((*each, assessment_id) for each in words))
 
 
 def _read_times(pairs: Sequence[object]) -> dict[str, datetime]:

@@ -11,7 +11,7 @@ from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, loads, objects_in
-from shared.domain.marks import MarkKind, marked_values
+from shared.domain.marks import MarkKind, protected_values
 from shared.domain.redaction import redact_json
 
 
@@ -20,14 +20,14 @@ def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
 
     What the privacy guard marks is masked; digests are of the unmasked values.
     """
-    hidden = marked_values(task.record.request.text)
+    hidden = protected_values(task.record.request.text)
     rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_order)]
     return [_mask_row(row, hidden) for row in rows]
 
 
 def rows_from_record(record: TaskRecord) -> list[JsonObject]:
     """A row with fewer fields for each write, from the task's record alone, if ledger and archive are gone."""
-    hidden = marked_values(record.request.text)
+    hidden = protected_values(record.request.text)
     rows = (_short_row(record, write) for write in objects_in(record.metadata.get("writes")))
     return [_mask_row(row, hidden) for row in rows]
 

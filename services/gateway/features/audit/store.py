@@ -56,7 +56,7 @@ class ArchivedTaskReader:
         now, known = asyncio.get_running_loop().time(), self._listed.get(tenant)
         if known is None or now >= known.until:
             known = _ArchiveListing(now + LISTED_SECONDS, await self._archive.list(tenant))
-        return self._listed.keep(tenant, known).names
+        return self._listed.put(tenant, known).names
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """The archived task, None if there is none. Raises ``ArchiveUnavailable`` if it cannot be parsed, too."""
@@ -115,7 +115,7 @@ class AuditExport(ScriptedStore):
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         """The task's events so far, with their ids; empty once they have left the store."""
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
-        rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
+        rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.execute("XRANGE", stream, "-", "+"))
         return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
 
     async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
@@ -172,7 +172,7 @@ class AuditExport(ScriptedStore):
         return await self._archive.find(tenant, task_id) if self._archive else None
 
     async def _find(self, tenant: str, task_id: str) -> StoredTask | None:
-        record = await self._tasks.record(tenant, task_id)
+        record = await self._tasks.get_record(tenant, task_id)
         return None if record is None else (await self._add_details([record]))[0]
 
     async def _add_details(self, records: Sequence[TaskRecord]) -> list[StoredTask]:
@@ -180,7 +180,7 @@ class AuditExport(ScriptedStore):
             return []
         of_tasks = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
         asked = (("HGETALL", name) for names in of_tasks for name in (names.ledger, names.approvals))
-        found = cast("list[dict[str, str]]", await self._scripts.commands(*asked))
+        found = cast("list[dict[str, str]]", await self._scripts.execute_many(*asked))
         return [
             StoredTask(record, _build_details(record, ledger, approvals))
             for record, ledger, approvals in zip(records, found[::2], found[1::2], strict=True)

@@ -60,7 +60,7 @@ class InboxCache:
 
     async def _read_snapshot(self, caller: Caller) -> _InboxSnapshot:
         key = _cache_key(caller)
-        snapshot = self._snapshots.use(key) or self._snapshots.keep(key, _InboxSnapshot())
+        snapshot = self._snapshots.look_up(key) or self._snapshots.put(key, _InboxSnapshot())
         async with snapshot.lock:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _FRESH:

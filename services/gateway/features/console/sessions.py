@@ -18,7 +18,7 @@ from services.gateway.features.identity.model import Caller, Identity
 from shared.domain.exact_json import Json
 from shared.domain.words import Level, Role
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, answering
+from shared.infra.lua import ScriptedStore, bounded_redis_calls
 
 
 def form_token(secret: str) -> str:
@@ -131,22 +131,22 @@ class ConsoleSessions(ScriptedStore):
         await self._find_caller(credential)
         secret = token_urlsafe(32)
         sealed = _session_cipher(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
-        await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
+        await self._scripts.execute("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
         return secret
 
     async def sign_out(self, secret: str) -> None:
-        await self._scripts.command("DEL", _cookie_key(secret))
+        await self._scripts.execute("DEL", _cookie_key(secret))
 
     async def is_throttled(self, address: str) -> bool:
         """Whether too many sign-ins from the address were refused lately; False for an unknown (empty) address."""
-        refused = await self._scripts.command("GET", keys.console_refused_key(address)) if address else None
+        refused = await self._scripts.execute("GET", keys.console_refused_key(address)) if address else None
         return int(str(refused or 0)) >= MOST_REFUSALS
 
     async def count_refusal(self, address: str) -> None:
         """Count a refused sign-in from the address, in a fixed window that begins with the first refusal."""
         if address:
             name = keys.console_refused_key(address)
-            async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.incr(name)
                 pipe.expire(name, keys.REFUSED_SECONDS, nx=True)
                 await pipe.execute()
@@ -159,7 +159,7 @@ class ConsoleSessions(ScriptedStore):
         )
 
     async def _find_credential(self, secret: str) -> SignInCredential | None:
-        sealed = await self._scripts.command("GET", _cookie_key(secret))
+        sealed = await self._scripts.execute("GET", _cookie_key(secret))
         if sealed is None:
             return None
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from services.gateway.features.console.views import approvals, assessments, health, memory, replay, tasks, words
-from shared.domain.estimates import count_recent
+from shared.domain.estimates import count_recent_matches
 
 VOCABULARY: Mapping[str, object] = {
     "change_badges": replay.CHANGE_BADGES,
@@ -27,7 +27,7 @@ VOCABULARY: Mapping[str, object] = {
     "process_title": tasks.process_title,
     "read_fields": approvals.result_rows,
     "read_question": approvals.describe_read_arguments,
-    "recent": count_recent,
+    "recent": count_recent_matches,
     "remark_on": tasks.remark_on_task,
     "run_ends": assessments.RUN_ENDS,
     "show_value": assessments.format_value,

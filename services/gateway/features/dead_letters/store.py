@@ -68,7 +68,7 @@ class DeadLetters(ScriptedStore):
 
     async def _read_before(self, places: Sequence[_LetterPlace], limit: int) -> list[list[Row]]:
         asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
-        return cast("list[list[Row]]", await self._scripts.commands(*asked))
+        return cast("list[list[Row]]", await self._scripts.execute_many(*asked))
 
     async def show(self, tenant: str, letter_id: str) -> DeadLetter:
         return (await self._find(tenant, letter_id))[1]
@@ -99,7 +99,7 @@ class DeadLetters(ScriptedStore):
         place = _parse_letter_id(letter_id)
         if place is None:
             raise _letter_not_found(letter_id)
-        rows = cast("list[Row]", await self._scripts.command("XRANGE", place.stream, place.entry_id, place.entry_id))
+        rows = cast("list[Row]", await self._scripts.execute("XRANGE", place.stream, place.entry_id, place.entry_id))
         for letter in _letters_of_tenant(place, rows, tenant):
             return place, letter
         raise _letter_not_found(letter_id)
@@ -113,7 +113,7 @@ class DeadLetters(ScriptedStore):
         return accepted.record.task_id
 
     async def _delete(self, place: _LetterPlace) -> bool:
-        return await self._scripts.command("XDEL", place.stream, place.entry_id) == 1
+        return await self._scripts.execute("XDEL", place.stream, place.entry_id) == 1
 
 
 def _letter_not_found(letter_id: str) -> NotFound:

@@ -89,7 +89,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         if work is None:
             place = _line_keys(member)
             words = (("ZREM", place.deliveries), ("HDEL", place.hash))
-            await self._scripts.commands(*((*each, claim.member) for each in words))
+            await self._scripts.execute_many(*((*each, claim.member) for each in words))
         return work
 
     async def store_result(
@@ -120,7 +120,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         return token
 
     async def _read_row(self, member: keys.WebhookMember | keys.PostMember) -> rows.DeliveryRow | None:
-        text = await self._scripts.command("HGET", _line_keys(member).hash, keys.pack(member))
+        text = await self._scripts.execute("HGET", _line_keys(member).hash, keys.pack(member))
         return None if text is None else rows.parse_row(str(text))
 
     async def _read_post(

@@ -72,34 +72,34 @@ class Keyring(ScriptedStore):
     """The API keys. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def find(self, key_id: str) -> ApiKey | None:
-        row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
+        row = await self._scripts.execute("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
         return parse_key(*cast("tuple[str | None, str | None, str | None]", row))
 
     async def keys_of(self, tenant: str) -> Sequence[ApiKey]:
-        ids = cast("list[str]", await self._scripts.command("SMEMBERS", keys.api_keys_of(tenant)))
+        ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.api_keys_of(tenant)))
         found = {key_id: await self.find(key_id) for key_id in ids}
         if gone := [key_id for key_id, key in found.items() if key is None]:
-            await self._scripts.command("SREM", keys.api_keys_of(tenant), *gone)
+            await self._scripts.execute("SREM", keys.api_keys_of(tenant), *gone)
         return [key for key in found.values() if key is not None]
 
     async def add(self, key: ApiKey) -> None:
         """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""
         name = keys.api_key(key.key_id)
-        await self._scripts.command("HSETNX", name, "limits", _format_limits(key))
-        await self._scripts.command("HSETNX", name, "json", key.model_dump_json())
-        await self._scripts.command("SADD", keys.api_keys_of(key.tenant), key.key_id)
+        await self._scripts.execute("HSETNX", name, "limits", _format_limits(key))
+        await self._scripts.execute("HSETNX", name, "json", key.model_dump_json())
+        await self._scripts.execute("SADD", keys.api_keys_of(key.tenant), key.key_id)
         if key.expires_at:
             await self._expire_at(name, key.expires_at)
 
     async def revoke(self, key: ApiKey, at: datetime) -> None:
         """Revoke a key as of ``at``; a repeat does not change the time."""
         name = keys.api_key(key.key_id)
-        await self._scripts.command("HSETNX", name, "revoked_at", at.isoformat())
+        await self._scripts.execute("HSETNX", name, "revoked_at", at.isoformat())
         await self._expire_at(name, at)
 
     async def _expire_at(self, name: str, end: datetime) -> None:
         leaves = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
-        await self._scripts.command("EXPIREAT", name, int(leaves.timestamp()))
+        await self._scripts.execute("EXPIREAT", name, int(leaves.timestamp()))
 
 
 def _format_limits(key: ApiKey) -> str:

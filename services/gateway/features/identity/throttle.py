@@ -44,11 +44,11 @@ class FailureThrottle:
         since, failures = self._failures.pop(address, (now, 0))
         if now - since >= self._failure_limit.window:
             since, failures = now, 0
-        self._failures.keep(address, (since, failures + 1))
+        self._failures.put(address, (since, failures + 1))
         return failures + 1 == self._failure_limit.failures
 
     def count_success(self, credential: int) -> None:
-        self._good.keep(credential, None)
+        self._good.put(credential, None)
 
 
 Network = IPv4Network | IPv6Network

@@ -9,10 +9,10 @@ from redis.asyncio import Redis
 
 from services.gateway.features.learning.service import LearningHistory, LearningStatistics, LearningTotals
 from shared.contracts.learning_files import FileReport, LearningFile
-from shared.domain.estimates import TrendPoint, read_points, trend_points
+from shared.domain.estimates import TrendPoint, parse_trend, trend_points
 from shared.domain.exact_json import Json, dumps
 from shared.infra import keys
-from shared.infra.learned_files import learned_files, read_arms
+from shared.infra.learned_files import read_arms, read_learned_files
 from shared.infra.lua import ScriptedStore
 from shared.infra.rpc import RpcQueue
 from shared.ports.store import StoreUnavailable
@@ -21,7 +21,7 @@ from shared.ports.store import StoreUnavailable
 class RedisStatistics(ScriptedStore, LearningStatistics):
     async def totals(self, tenant: str) -> LearningTotals:
         names = keys.learned_keys(tenant)
-        found = await self._scripts.commands(
+        found = await self._scripts.execute_many(
             ("LLEN", names.cases),
             ("HGETALL", names.counts),
             ("HGETALL", names.arms),
@@ -37,10 +37,10 @@ class RedisStatistics(ScriptedStore, LearningStatistics):
 
     async def history(self, tenant: str) -> LearningHistory:
         names = keys.learned_keys(tenant)
-        found = await self._scripts.commands(("HGETALL", names.trends), ("HGETALL", names.days))
+        found = await self._scripts.execute_many(("HGETALL", names.trends), ("HGETALL", names.days))
         trends, days = cast("list[dict[str, str]]", found)
         try:
-            drawn = {name: trend_points(read_points(text)) for name, text in trends.items()}
+            drawn = {name: trend_points(parse_trend(text)) for name, text in trends.items()}
             return LearningHistory(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _read_days(days))
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
@@ -49,7 +49,7 @@ class RedisStatistics(ScriptedStore, LearningStatistics):
 def _arm_trends(trends: Mapping[str, tuple[TrendPoint, ...]]) -> Mapping[str, Mapping[str, tuple[TrendPoint, ...]]]:
     arms: dict[str, dict[str, tuple[TrendPoint, ...]]] = defaultdict(dict)
     for field in sorted(trends):
-        if arm := keys.unpack_arm_trend(field):
+        if arm := keys.unpack_trend_field(field):
             process_type, strategy = arm
             arms[process_type][strategy] = trends[field]
     return arms
@@ -74,7 +74,7 @@ class LearningFiles:
 
     async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
         """The tenant's learning files with their present contents."""
-        return await learned_files(self._redis, tenant)
+        return await read_learned_files(self._redis, tenant)
 
     async def import_file(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
         """Have the learner or the executor import a file; returns its report, None if it does not answer in time."""

@@ -12,7 +12,7 @@ from services.gateway.edge.fields import choice_at, text_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
-from shared.domain.estimates import confidence, count_recent, judge_trust
+from shared.domain.estimates import count_recent_matches, judge_trust, prediction_confidence
 from shared.domain.exact_json import JsonObject
 
 
@@ -73,13 +73,13 @@ def _describe_entity(linked: LinkedEntity) -> JsonValue:
 
 
 def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
-    held, of = count_recent(row.window)
+    held, of = count_recent_matches(row.window)
     return {
         "process_type": process_type,
         "kind": kind,
         "attempts": row.attempts,
         "matches": row.matches,
-        "confidence": round(confidence(row.attempts, row.matches), 4),
+        "confidence": round(prediction_confidence(row.attempts, row.matches), 4),
         "recent_matches": held,
         "recent": of,
         "trust": judge_trust(row.attempts, row.matches, row.window).value,

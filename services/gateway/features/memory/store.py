@@ -19,14 +19,14 @@ class TenantMemories(ScriptedStore):
 
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, newest first."""
-        rows = await self._scripts.command("LRANGE", keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
+        rows = await self._scripts.execute("LRANGE", keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
         return tuple(read_rows(CaseEntry, enumerate(cast("list[str]", rows))).values())
 
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
         hashes = (names.entities, names.entity_links, names.accuracy, names.memory)
         asked = (("HGETALL", name) for name in hashes)
-        found = await self._scripts.commands(("LRANGE", names.knowledge, 0, FACTS_KEPT - 1), *asked)
+        found = await self._scripts.execute_many(("LRANGE", names.knowledge, 0, FACTS_KEPT - 1), *asked)
         facts, things, links, accuracy, finding = cast(
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
         )
@@ -45,9 +45,9 @@ class ForgetRequests(ScriptedStore):
         """Store the request and queue it for a learner. It may be repeated, which restores a lost queue entry."""
         name = keys.learned_keys(request.tenant).forgets
         row = request.model_copy(update={"asked_at": await self._read_clock()}).model_dump_json()
-        await self._scripts.command("HSETNX", name, request.request_id, row)
+        await self._scripts.execute("HSETNX", name, request.request_id, row)
         member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
-        await self._scripts.command("ZADD", keys.FORGETTING, "NX", 0, member)
+        await self._scripts.execute("ZADD", keys.FORGETTING, "NX", 0, member)
 
     async def _read_clock(self) -> datetime:
         """The time by the same server's clock that stamps outcomes, so that the two can be compared."""
@@ -55,12 +55,12 @@ class ForgetRequests(ScriptedStore):
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:
-        row = await self._scripts.command("HGET", keys.learned_keys(tenant).forgets, request_id)
+        row = await self._scripts.execute("HGET", keys.learned_keys(tenant).forgets, request_id)
         return ForgetRequest.read_row(row)
 
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         """The tenant's requests, newest first."""
-        rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).forgets))
+        rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).forgets))
         requests = read_rows(ForgetRequest, enumerate(rows)).values()
         return sorted(requests, key=lambda request: request.asked_at, reverse=True)
 

@@ -27,26 +27,26 @@ class RedisParticipations(Participations):
         if not await self._write_row(tenant, begun, json=stored.model_dump_json()):
             raise BegunByAnotherCaller
         pointer = participant_key(tenant, begun.caller)
-        await self._scripts.command("SET", pointer, begun.session_id, "EX", self._seconds)
+        await self._scripts.execute("SET", pointer, begun.session_id, "EX", self._seconds)
         return stored
 
     async def find(self, tenant: str, session_id: str) -> Participation | None:
         name = participation_key(tenant, session_id)
-        reply = await self._scripts.command("HMGET", name, "json", "turns")
+        reply = await self._scripts.execute("HMGET", name, "json", "turns")
         text, turns = cast("list[str | None]", reply)
         if text is None:
             return None
         return Participation.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
 
     async def latest(self, tenant: str, caller: str) -> Participation | None:
-        session_id = cast("str | None", await self._scripts.command("GET", participant_key(tenant, caller)))
+        session_id = cast("str | None", await self._scripts.execute("GET", participant_key(tenant, caller)))
         found = await self.find(tenant, session_id) if session_id else None
         return found if found and found.caller == caller else None
 
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
         if not await self._write_row(tenant, participation, turn_number=turn_number):
             return False
-        await self._scripts.command("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
+        await self._scripts.execute("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
         return True
 
     async def _write_row(self, tenant: str, kept: Participation, json: str = "", turn_number: int = 0) -> bool:

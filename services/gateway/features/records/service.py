@@ -74,13 +74,14 @@ class RecordService:
 
     async def show(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
-        found = await self._find_version(tenant, await self._records.latest(tenant) if number is None else number)
+        wanted = await self._records.latest_number(tenant) if number is None else number
+        found = await self._find_version(tenant, wanted)
         if found is None or found.withdrawn:
             raise NoRecord(tenant, number)
         return found
 
     async def history(self, tenant: str) -> Sequence[TenantVersion]:
-        return await self._records.history(tenant)
+        return await self._records.list_versions(tenant)
 
     async def put(self, tenant: str, change: RecordChange, caller: Caller) -> TenantVersion:
         """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``Unavailable``."""
@@ -97,7 +98,7 @@ class RecordService:
             restored=change.restored,
             document_json=dumps(document),
         )
-        await self._records.put(tenant, version)
+        await self._records.add_version(tenant, version)
         return version
 
     def _field_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
@@ -120,7 +121,7 @@ class RecordService:
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Store an earlier version as a new one; it is validated again, since rules may have become stricter."""
         before = await self.show(tenant, number)
-        base = await self._records.latest(tenant) if base is None else base
+        base = await self._records.latest_number(tenant) if base is None else base
         return await self.put(tenant, RecordChange(before.document, base, comment, number), caller)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
@@ -134,11 +135,11 @@ class RecordService:
             withdrawn=True,
             document_json="{}",
         )
-        await self._records.put(tenant, version)
+        await self._records.add_version(tenant, version)
         return version
 
     async def _find_version(self, tenant: str, number: int) -> TenantVersion | None:
-        return await self._records.version(tenant, number) if number else None
+        return await self._records.get_version(tenant, number) if number else None
 
 
 def _refused_addresses(record: TenantRecord, addresses: PermittedAddresses) -> Iterator[FieldProblem]:

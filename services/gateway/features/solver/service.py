@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import json_type_name, list_at, required_id_at, text_at
 from services.gateway.features.tasks.message import ClientMessage, read_policy_document
-from shared.contracts.policy_document import BadPolicyDocument, read_rules, rules_in_text
+from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, as_text, digest, dumps, loads
 from shared.domain.words import Dialect, TaskState
@@ -20,7 +20,7 @@ from shared.domain.words import Dialect, TaskState
 def check_policy_document(document: Json, path: str) -> None:
     """Raises ``InvalidField`` for a policy document with invalid rules, also in a text; prose is accepted."""
     try:
-        found = rules_in_text(document) if isinstance(document, str) else document
+        found = parse_rules_in_text(document) if isinstance(document, str) else document
         if found and isinstance(found, dict | list):
             read_rules(found, "request")
     except BadPolicyDocument as error:

@@ -56,7 +56,7 @@ class MessageRules(NamedTuple):
     async def _has_connection(self, tenant: str, url: str) -> bool:
         """Whether the tenant's record has a connection with that URL."""
         try:
-            record = await self.records.current(tenant) if self.records else None
+            record = await self.records.get_current_record(tenant) if self.records else None
         except BadRecord:  # written by another version of the gateway: the executor refuses it too
             return False
         connections = record.connections if record else ()

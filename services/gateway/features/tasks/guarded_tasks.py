@@ -73,17 +73,17 @@ class GuardedTasks(ports.Tasks):
     async def _signal_in_span(self, tenant: str, session_id: str, turn: Turn) -> bool:
         if not self._tracer.is_on:
             return await self._tasks.signal(tenant, session_id, turn)
-        with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
-            span.note({spans.TENANT: tenant, spans.SESSION: session_id, spans.TASK: turn.task_id})
-            span.note({spans.TURN_KIND: turn.kind.value})
+        with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:
+            span.annotate({spans.TENANT: tenant, spans.SESSION: session_id, spans.TASK: turn.task_id})
+            span.annotate({spans.TURN_KIND: turn.kind.value})
             here = {"traceparent": self._tracer.traceparent()}
             return await self._tasks.signal(tenant, session_id, turn.model_copy(update=here))
 
-    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
-        return await self._tasks.record(tenant, task_id, session_id)
+    async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
+        return await self._tasks.get_record(tenant, task_id, session_id)
 
-    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> ports.TaskSnapshot | None:
-        return await self._tasks.snapshot(tenant, task_id, session_id)
+    async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> ports.TaskSnapshot | None:
+        return await self._tasks.get_snapshot(tenant, task_id, session_id)
 
     def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
@@ -96,14 +96,14 @@ class GuardedTasks(ports.Tasks):
         """Accept a turn within a span of its own, so that the spans of its execution have a finished parent."""
         if not self._tracer.is_on:
             return await self._tasks.accept(record, turn, dedupe, prepare)
-        with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
+        with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             here = {"traceparent": self._tracer.traceparent()}
             record, turn = record.model_copy(update=here), turn.model_copy(update=here)
             accepted = await self._tasks.accept(record, turn, dedupe, prepare)
             task = accepted.record
-            span.note({spans.TENANT: task.tenant, spans.SESSION: task.session_id, spans.TASK: task.task_id})
-            span.note({spans.DIALECT: task.dialect.value, spans.TURN_KIND: turn.kind.value})
-            span.note({spans.FRESH: accepted.fresh})
+            span.annotate({spans.TENANT: task.tenant, spans.SESSION: task.session_id, spans.TASK: task.task_id})
+            span.annotate({spans.DIALECT: task.dialect.value, spans.TURN_KIND: turn.kind.value})
+            span.annotate({spans.FRESH: accepted.fresh})
             return accepted
 
     def _log_shedding(self, waiting: int) -> None:

@@ -173,14 +173,14 @@ class TaskService:
 
     async def snapshot(self, record: TaskRecord) -> TaskSnapshot:
         """Read a task again, with the first and last ids of its event stream."""
-        found = await self._tasks.snapshot(record.tenant, record.task_id, record.session_id)
+        found = await self._tasks.get_snapshot(record.tenant, record.task_id, record.session_id)
         if found is None:
             raise NoVisibleTask(record.task_id)
         return found
 
     async def refresh(self, record: TaskRecord) -> TaskRecord:
         """Read a task again."""
-        found = await self._tasks.record(record.tenant, record.task_id, record.session_id)
+        found = await self._tasks.get_record(record.tenant, record.task_id, record.session_id)
         if found is None:
             raise NoVisibleTask(record.task_id)
         return found

@@ -15,7 +15,7 @@ from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, thread_key
-from shared.infra.lua import Call, ScriptedStore, answering
+from shared.infra.lua import Call, ScriptedStore, bounded_redis_calls
 from shared.infra.reads import PackedReads, Reads
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.infra.stored_tasks import read_record
@@ -74,16 +74,16 @@ class RedisClientIds(ScriptedStore, ClientIds):
             self._known.pop((tenant, alias), None)
             return await self._find_uncached(key)
         if known.record is not None and stored == known.stored:
-            self._known.use((tenant, alias))
+            self._known.look_up((tenant, alias))
             return FoundTask(key, known.record, signalled, answered)
         record = read_record(stored)
         self._cache(record, stored)
         return FoundTask(key, record, signalled, answered)
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
-        noted = await self._scripts.command("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint))
+        noted = await self._scripts.execute("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint))
         task_id, signalled, answered = cast("list[str | None]", noted)
-        record = await self._tasks.record(key.tenant, task_id or key.alias)
+        record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
             self._cache(record, "")
         return FoundTask(key, record, signalled or "", answered or "")
@@ -93,7 +93,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
         place = f"{record.task_id}\n{record.session_id}"
         reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
         cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
-        self._known.keep((record.tenant, record.task_id), _KnownTask(record.session_id, place, reads, *cached))
+        self._known.put((record.tenant, record.task_id), _KnownTask(record.session_id, place, reads, *cached))
 
     async def note_task(self, key: MessageKey, task_id: str) -> None:
         await self._note(key, _TASK, task_id)
@@ -106,7 +106,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
 
     async def _note(self, key: MessageKey, field: str, value: str) -> None:
         name = thread_key(key.tenant, key.alias)
-        async with answering(), self._redis.pipeline(transaction=True) as pipe:
+        async with bounded_redis_calls(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(name, field, value)
             pipe.expire(name, THREAD_SECONDS)
             pipe.hlen(name)
@@ -116,9 +116,9 @@ class RedisClientIds(ScriptedStore, ClientIds):
 
     async def _evict_some(self, name: str, newest: str) -> None:
         """Delete some random entries: each matters only to a client that sends the very same message again."""
-        found = cast("list[str]", await self._scripts.command("HRANDFIELD", name, MOST // 4))
+        found = cast("list[str]", await self._scripts.execute("HRANDFIELD", name, MOST // 4))
         if some := [field for field in found if field not in (_TASK, newest)]:
-            await self._scripts.command("HDEL", name, *some)
+            await self._scripts.execute("HDEL", name, *some)
 
 
 class _ListRow(NamedTuple):
@@ -146,7 +146,7 @@ class RedisTaskLists(ScriptedStore, TaskLists):
 
     async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
         """Read the named records, as far as they still exist."""
-        found = await self._scripts.commands(*(("HGET", name, "json") for name in names)) if names else ()
+        found = await self._scripts.execute_many(*(("HGET", name, "json") for name in names)) if names else ()
         return tuple(read_record(stored) for stored in cast("Sequence[str | None]", found) if stored)
 
 
@@ -165,7 +165,7 @@ def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: Tas
 
 def _parse_list_reply(partition: int, tenant: str, reply: list[str]) -> Iterable[_ListRow]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
-        yield _ListRow(TaskListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
+        yield _ListRow(TaskListPlace(int(micros), member), keys.listed_record_key(partition, tenant, member))
 
 
 _SECONDS = 3.0
@@ -184,7 +184,7 @@ class RedisReadiness:
 
     async def _state_problem(self) -> str | None:
         try:
-            async with answering(_SECONDS):
+            async with bounded_redis_calls(_SECONDS):
                 await check_writable(self._state)
                 await check_durable(self._state, allow_volatile=self._allow_volatile)
         except VolatileRedis as error:
@@ -195,7 +195,7 @@ class RedisReadiness:
 
     async def _queue_problem(self) -> str | None:
         try:
-            async with answering(_SECONDS):
+            async with bounded_redis_calls(_SECONDS):
                 await self._queue.ping()
         except StoreUnavailable as error:
             return f"The queue (QUEUE_REDIS_URL) cannot be used: {error}"

@@ -17,7 +17,7 @@ class TenantStates(TenantStops):
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
         """Switch the making of tools at run time on or off; it holds from the next turn on."""
         key = keys.learned_keys(tenant).switches
-        await self._scripts.command("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
+        await self._scripts.execute("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
 
     async def state(self, tenant: str, now: datetime) -> TenantState:
         """The tenant's present state, with its days around ``now``."""
@@ -27,12 +27,12 @@ class TenantStates(TenantStops):
         waiting, running = (sum(column) for column in zip(*counts, strict=True))
         dates = [(now + timedelta(days=shift)).date().isoformat() for shift in (-1, 0, 1)]
         spent = tuple(day for day in await self.spending_of(tenant, dates) if any(day[1:]))
-        said = await self._scripts.command("HGET", keys.learned_keys(tenant).switches, keys.MADE_TOOLS_SWITCH)
+        said = await self._scripts.execute("HGET", keys.learned_keys(tenant).switches, keys.MADE_TOOLS_SWITCH)
         made_tools = None if said is None else said == "on"
-        return TenantState(await self.reason(tenant), waiting, running, spent, made_tools)
+        return TenantState(await self.get_reason(tenant), waiting, running, spent, made_tools)
 
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DailySpending]:
         """The spending on each of these dates, in the tenant's time zone, also on those without any."""
         asked = (("HMGET", keys.spend_key(tenant, day), *_FIELDS) for day in dates)
-        rows = cast("list[list[str | None]]", await self._scripts.commands(*asked))
+        rows = cast("list[list[str | None]]", await self._scripts.execute_many(*asked))
         return [DailySpending(day, *(int(number or 0) for number in row)) for day, row in zip(dates, rows, strict=True)]

@@ -39,17 +39,17 @@ class FailingDeliveries:
 
     async def list_newest(self, tenant: str) -> Sequence[FailingDelivery]:
         """The tenant's failing webhooks and notices, the newest failure first."""
-        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.failing_key(tenant)))
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.failing_key(tenant)))
         found = map(FailingDelivery.model_validate_json, rows.values())
         return sorted(found, key=lambda one: (str(one.at), one.subject), reverse=True)
 
     async def add(self, tenant: str, member: str, failing: FailingDelivery) -> None:
         """Add a failing webhook or notice to the tenant's list, unless the list is full."""
         key, row = keys.failing_key(tenant), failing.model_dump_json()
-        known = await self._scripts.command("HEXISTS", key, member)
-        if known or cast(int, await self._scripts.command("HLEN", key)) < _MOST:
-            await self._scripts.command("HSET", key, member, row)
-        await self._scripts.command("EXPIRE", key, keys.FAILING_SECONDS)
+        known = await self._scripts.execute("HEXISTS", key, member)
+        if known or cast(int, await self._scripts.execute("HLEN", key)) < _MOST:
+            await self._scripts.execute("HSET", key, member, row)
+        await self._scripts.execute("EXPIRE", key, keys.FAILING_SECONDS)
 
     async def remove(self, tenant: str, member: str) -> None:
-        await self._scripts.command("HDEL", keys.failing_key(tenant), member)
+        await self._scripts.execute("HDEL", keys.failing_key(tenant), member)

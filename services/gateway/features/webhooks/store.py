@@ -33,7 +33,7 @@ class RedisWebhooks(hooks.WebhookStore):
         await self._write_webhook(record, member, webhook, progress, most)
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
-        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task_keys(record).push))
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", _task_keys(record).push))
         found = [one for one in (self._parse_row(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
 
@@ -41,14 +41,14 @@ class RedisWebhooks(hooks.WebhookStore):
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _pack_member(record, config_id)
         words = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
-        await self._scripts.commands(*words)
+        await self._scripts.execute_many(*words)
         await self._failing.remove(record.tenant, member)
 
     async def failing_deliveries(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
         return await self._failing.list_newest(tenant)
 
     async def _find_registered(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
-        text = await self._scripts.command("HGET", _task_keys(record).push, member)
+        text = await self._scripts.execute("HGET", _task_keys(record).push, member)
         return None if text is None else self._parse_row(str(text))
 
     async def _write_webhook(

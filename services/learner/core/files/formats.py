@@ -21,7 +21,7 @@ from shared.contracts.base import first_fault
 from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT, WINDOW_KEPT, read_points
+from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT, WINDOW_KEPT, parse_trend
 from shared.domain.exact_json import digest
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redact_text
@@ -117,7 +117,7 @@ def read_arms(content: JsonValue) -> list[ArmRecord]:
 def checked_trend(text: str) -> str:
     """Returns the text if it is a valid stored trend. Raises ``BadEntry``."""
     try:
-        points = read_points(text)
+        points = parse_trend(text)
     except ValueError as error:
         raise BadEntry("trend: its points are not n:units:at") from error
     if len(points) > POINTS_KEPT:

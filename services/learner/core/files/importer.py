@@ -82,7 +82,7 @@ def merge_file_statistics(stored: StoredFile, new: formats.Statistics) -> FileDe
 
 def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
     """Whether the fact is stored and its stored form is no older. A superseded fact counts as known."""
-    return not fact.holds or any(is_same(one, fact) and one.at >= fact.at for one in known)
+    return not fact.is_current or any(is_same(one, fact) and one.at >= fact.at for one in known)
 
 
 def _has_newer_counts(stored: StoredFile, record: EntityRecord) -> bool:

@@ -107,7 +107,8 @@ def _render_sections(sections: JsonObject) -> str:
 
 def _add_reply(cost: memory.FactCost, reply: ModelReply, price: Price) -> memory.FactCost:
     usage, nanos = reply.usage, cost.nanos + price.cost_of(reply.usage)
-    return memory.FactCost(cost.calls + 1, cost.input_tokens + usage.read, cost.output_tokens + usage.output, nanos)
+    sent = cost.input_tokens + usage.all_input
+    return memory.FactCost(cost.calls + 1, sent, cost.output_tokens + usage.output, nanos)
 
 
 CLAIM_SECONDS = 120.0

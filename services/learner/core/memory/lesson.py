@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from services.learner.ports.outcomes import Delivery, Lesson, StrategyUse
 from shared.contracts.base import first_fault
-from shared.contracts.digest import NO_PULL, Digest, digest_of, fault_of
+from shared.contracts.digest import NO_PULL, Digest, digest_of, why_not_learnable
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
 
@@ -29,7 +29,7 @@ def parse_outcome(event: str) -> TaskOutcome:
         outcome = TaskOutcome.model_validate_json(event)
     except ValidationError as error:
         raise UnreadableOutcome(first_fault(error, "the event")) from None
-    if fault := fault_of(outcome):
+    if fault := why_not_learnable(outcome):
         raise UnreadableOutcome(fault)
     return outcome
 
