@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.records.binding import BoundFields, bind_fields, call_view
+from services.executor.core.records.binding import BoundFields, bind_fields, build_call_view
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.policy.core.conditions import ConditionCache
@@ -24,7 +24,7 @@ _CALL: JsonObject = {"claim_id": "C-1"}
 def _bound(
     *facts: Fact, tool: str = "approve_claim", call: JsonObject = _CALL, asked: tuple[str, ...] = ()
 ) -> BoundFields:
-    return bind_fields(call_view(tool, call, facts), asked)
+    return bind_fields(build_call_view(tool, call, facts), asked)
 
 
 def test_the_argument_goes_before_the_record_and_that_before_those_it_leads_to() -> None:
@@ -106,7 +106,7 @@ def test_a_record_of_another_kind_by_the_words_before_the_last_is_not_the_called
     readers = RecordKeys(readers=frozenset({"get_rent_invoice", "get_repair_invoice"}))
 
     def bound(tool: str, *facts: Fact, call: JsonObject | None = None) -> BoundFields:
-        return bind_fields(call_view(tool, call or {"invoice_id": 901}, facts, readers), ("disputed",))
+        return bind_fields(build_call_view(tool, call or {"invoice_id": 901}, facts, readers), ("disputed",))
 
     within: list[JsonObject] = [
         {"rows": [{"invoice_id": 901}]},
@@ -129,7 +129,7 @@ def test_a_record_of_another_kind_with_the_same_id_is_not_the_called_one_where_t
     readers = RecordKeys(readers=frozenset({"get_deposit", "get_lease"}))
 
     def bound(keys: RecordKeys, *facts: Fact) -> BoundFields:
-        return bind_fields(call_view("return_deposit", {"deposit_id": "L-1"}, facts, keys), ("frozen",))
+        return bind_fields(build_call_view("return_deposit", {"deposit_id": "L-1"}, facts, keys), ("frozen",))
 
     assert "frozen" not in bound(readers, lease).fields
     assert bound(readers, lease, shown).fields["frozen"] is True

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.records.binding import BoundFields, bind_fields, call_view
+from services.executor.core.records.binding import BoundFields, bind_fields, build_call_view
 from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Figure, ProcessTemplate
@@ -39,7 +39,7 @@ def _bound(
     field: str = "held",
 ) -> BoundFields:
     """The field of a call, by default of one that is given the asset A-1."""
-    return bind_fields(call_view(tool, given or {"asset_tag": "A-1"}, facts, keys), [field])
+    return bind_fields(build_call_view(tool, given or {"asset_tag": "A-1"}, facts, keys), [field])
 
 
 @each_row(

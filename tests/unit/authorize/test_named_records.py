@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.records.binding import bind_fields, call_view
+from services.executor.core.records.binding import bind_fields, build_call_view
 from services.executor.core.records.wanted_reads import missing_reads, records_not_found
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
@@ -274,7 +274,7 @@ def test_a_record_is_called_by_its_own_number_and_not_by_that_of_another(
     called: JsonObject, fact: Fact, is_it: bool
 ) -> None:
     tool = "suspend_employee" if "employee" in called else "pay_supplier" if "supplier_id" in called else "retire_asset"
-    assert (bind_fields(call_view(tool, called, (fact,)), ["worth"]).fields.get("worth") == 5) is is_it
+    assert (bind_fields(build_call_view(tool, called, (fact,)), ["worth"]).fields.get("worth") == 5) is is_it
 
 
 @pytest.mark.promise("policy.binding")
@@ -282,10 +282,10 @@ def test_an_article_that_is_known_by_its_sku_is_not_its_supplier() -> None:
     """It names its supplier, and the call names the article by the argument by which it was read."""
     supplier = read("get_supplier", {"supplier_id": "73", "hold": True}, supplier_id="73")
     for facts in ((*_ORDERED, supplier), (supplier, *_ORDERED)):
-        assert bind_fields(call_view("place_order", {"order_id": "O-1"}, facts), ["hold"]).fields["hold"] is True
+        assert bind_fields(build_call_view("place_order", {"order_id": "O-1"}, facts), ["hold"]).fields["hold"] is True
     for sku in ("A-7", "GLV-M"):
         article = read("get_item", {**_ARTICLE, "sku": sku}, sku=sku)
-        moved = call_view("move_stock", {"sku": sku, "to_site": "HL"}, (article,))
+        moved = build_call_view("move_stock", {"sku": sku, "to_site": "HL"}, (article,))
         assert bind_fields(moved, ["hold"]).fields["hold"] is False
 
 

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.records.binding import bind_fields, call_view
+from services.executor.core.records.binding import bind_fields, build_call_view
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.tools.record_tree import NO_KEYS
@@ -236,7 +236,7 @@ def test_what_is_seen_is_the_arguments_or_of_a_record_that_the_call_leads_to(
     ]
     given_call = cast(JsonObject, _call_by_tags(call)) if tagged else call
 
-    found = bind_fields(call_view("approve_claim", given_call, facts, _TAGS if tagged else NO_KEYS), _FIELDS)
+    found = bind_fields(build_call_view("approve_claim", given_call, facts, _TAGS if tagged else NO_KEYS), _FIELDS)
     strange = {name: world.of[str(found.fields[name])] for name in _FIELDS if name in found.fields}
     assert all(one in may for one in strange.values()), (strange, may)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.reflect.quality import ReflectedRun
-from services.executor.core.reflect.review import find_improvement, why_refuse
+from services.executor.core.reflect.review import find_improvement, why_not_replace_answer
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import Dossier, Progress
@@ -202,7 +202,7 @@ def _run(
 def test_a_claim_of_proof_and_what_hides_a_failure_are_refused_while_a_figure_that_nobody_found_may_go(
     answer: str, improved: str, statuses: list[WriteStatus], why: str | None
 ) -> None:
-    assert why_refuse(_run(answer, {"id": "C-1", "amount": 17}, *statuses), improved) == why
+    assert why_not_replace_answer(_run(answer, {"id": "C-1", "amount": 17}, *statuses), improved) == why
 
 
 @pytest.mark.promise("reflect.idle_runs")

@@ -9,8 +9,8 @@ from services.executor.core.reflect.documents import (
     SOURCES,
     DocumentMaterial,
     asked_documents,
-    asking_words,
     build_document,
+    document_request_phrases,
     document_templates,
     mark_unverified,
 )
@@ -308,7 +308,7 @@ def test_an_amount_stands_in_a_document_as_it_was_read_and_what_stands_in_a_cell
 )
 def test_documents_are_asked_for_in_words(task: str, kinds: tuple[str, ...]) -> None:
     assert asked_documents(task) == kinds
-    assert bool(asking_words(task)) is bool(kinds)
+    assert bool(document_request_phrases(task)) is bool(kinds)
 
 
 @pytest.mark.promise("documents.unverified")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.process.rules import find_concern
+from services.executor.core.process.rules import find_two_person_concern
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.tools.record_tree import NO_KEYS
@@ -125,12 +125,12 @@ def test_whole_words_count_in_what_the_plan_touches(
     arguments: JsonObject, shown: JsonObject, found: str | None
 ) -> None:
     """However they are written, in the arguments and in the records that the calls name, not in those of others."""
-    assert find_concern(_planned(arguments, {"id": "INC-1", **shown}), NO_KEYS) == found
+    assert find_two_person_concern(_planned(arguments, {"id": "INC-1", **shown}), NO_KEYS) == found
 
 
 def test_what_a_failed_read_says_is_no_fact() -> None:
     assert (
-        find_concern(_planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False), NO_KEYS)
+        find_two_person_concern(_planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False), NO_KEYS)
         is None
     )
 

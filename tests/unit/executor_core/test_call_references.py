@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.plan.assembly import order_calls, with_compensations
+from services.executor.core.plan.assembly import build_ordered_plan, with_compensations
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.records.references import literal_scalars, referenced_calls, resolve_references, result_at
 from services.executor.core.session.values import PartOfTask
@@ -41,7 +41,7 @@ def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
     first = filed({"memo": "taxi"})
     second = filed({"_call": {"from": sources}}, first)
     assert second.call.arguments == arguments
-    assert order_calls([first.call, second.call], "task-1", 1).calls == (first.call, second.call)
+    assert build_ordered_plan([first.call, second.call], "task-1", 1).calls == (first.call, second.call)
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
@@ -68,7 +68,7 @@ def test_a_change_has_taken_back_only_what_carries_out_its_own_part() -> None:
     first = filed({"_call": {"part": 1}}, parts=TWO)
     same = filed({"_call": {"part": 1}}, first, parts=TWO)
     other = filed({"_call": {"part": 2}}, first, same, parts=TWO)
-    plan = order_calls([one.call for one in (first, same, other)], "task-1", 1)
+    plan = build_ordered_plan([one.call for one in (first, same, other)], "task-1", 1)
     known = tools(FILE, tool("drop_claim", ToolClass.CHANGE))
     assert [call.on_failure for call in with_compensations(plan, known).calls] == ["stop", "compensate", "stop"]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.conversation.understanding import CannotUnderstand, read_understanding
-from services.executor.core.plan.assembly import order_calls
+from services.executor.core.plan.assembly import build_ordered_plan
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import read_outcome
@@ -49,7 +49,7 @@ def proposed(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> tuple[Proposal,
 
 
 def frozen(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> WritePlan:
-    return order_calls([one.call for one in proposed(*calls, parts=parts)], "task-1", 1)
+    return build_ordered_plan([one.call for one in proposed(*calls, parts=parts)], "task-1", 1)
 
 
 def unsourced(given: JsonObject) -> tuple[str, ...]:

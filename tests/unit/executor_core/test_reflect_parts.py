@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.reflect.client_answer import final_answer, without_footer
+from services.executor.core.reflect.client_answer import answer_with_writes, without_footer
 from services.executor.core.reflect.quality import collect_evidence
-from services.executor.core.reflect.turn_end import build_turn_end, reflected_run_of, unchanged_end
+from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end, reflected_run_of
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.machine import GENERAL
@@ -65,18 +65,21 @@ def score(ended: RunEnd) -> float:
 
 @pytest.mark.promise("answers.footer", "answers.policy_is_said")
 def test_prose_says_what_the_rules_said_and_the_footer_is_one_line_under_everything_that_can_be_taken_off() -> None:
-    plain = final_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict())
-    footed = final_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict(), FOOTER)
+    plain = answer_with_writes("All is well.", [entry(WriteStatus.VERIFIED)], verdict())
+    footed = answer_with_writes("All is well.", [entry(WriteStatus.VERIFIED)], verdict(), FOOTER)
     assert footed == f"{plain}\n\n{FOOTER}"
     assert without_footer(footed) == plain == without_footer(plain)
-    assert final_answer("Done.", (), verdict()) == "Done."
-    assert final_answer("Done.", (), verdict(triggered_rules=[RULE])) == "Done.\n\nPolicy: passed. R1: over the limit"
+    assert answer_with_writes("Done.", (), verdict()) == "Done."
+    assert (
+        answer_with_writes("Done.", (), verdict(triggered_rules=[RULE]))
+        == "Done.\n\nPolicy: passed. R1: over the limit"
+    )
 
 
 @pytest.mark.promise("I4.unverified_is_said")
 @each_row("status", list(WriteStatus))
 def test_prose_says_of_every_write_what_it_came_to(status: WriteStatus) -> None:
-    text = final_answer("All is well.", [entry(status)])
+    text = answer_with_writes("All is well.", [entry(status)])
 
     assert text.startswith('All is well.\n\nWrites:\n- approve_claim {"claim_id":"C-1"}: ')
     assert (": verified (" in text) == (status is WriteStatus.VERIFIED)
@@ -128,7 +131,7 @@ def test_the_history_holds_what_was_said_no_timer_speaks_and_a_turn_that_came_to
     assert turns(said) == (("user", "Pay it"), ("agent", "Its a is 17."))
     assert [line.role for line in timed.record.history] == ["agent"]
     assert turns(timed) == ()
-    late = unchanged_end(work(), SessionState(), NOON)
+    late = build_unchanged_end(work(), SessionState(), NOON)
     assert late.record == work().record.model_copy(update={"turns_done": late.record.turns_done})
     assert (late.outcome, late.events) == (None, ())
 

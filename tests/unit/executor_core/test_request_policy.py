@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.prime.prime import RequestPolicy, read_policy
+from services.executor.core.prime.prime import RequestPolicy, parse_request_policy
 from services.executor.core.states.machine import Failed
 from tests.each_row import each_row
 
@@ -19,7 +19,7 @@ DOCUMENT: dict[str, JsonValue] = {"id": "mine", "rules": [RULE], "context": {"li
 @each_row("document", [DOCUMENT, json.dumps(DOCUMENT), f"\n {json.dumps(DOCUMENT)} "])
 def test_an_object_and_its_text_are_the_same_rules(document: str | dict[str, JsonValue]) -> None:
     """Under the request's own name, and with figures that stay figures: 1.0 is no yes."""
-    rules = read_policy(document).rules
+    rules = parse_request_policy(document).rules
 
     assert rules is not None
     assert (rules.id, [rule.id for rule in rules.rules]) == ("request", ["r1"])
@@ -30,7 +30,7 @@ def test_an_object_and_its_text_are_the_same_rules(document: str | dict[str, Jso
 @pytest.mark.promise("policy.request_document")
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() and not text.strip().startswith(("{", "[", "```"))))
 def test_any_other_text_is_advice(text: str) -> None:
-    assert read_policy(text) == RequestPolicy(advice=text.strip())
+    assert parse_request_policy(text) == RequestPolicy(advice=text.strip())
 
 
 @pytest.mark.promise("policy.request_document")
@@ -42,7 +42,7 @@ def test_any_other_text_is_advice(text: str) -> None:
 )  # fmt: skip
 def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonValue]) -> None:
     with pytest.raises(Failed, match=r"metadata\.policy_doc"):
-        read_policy(document)
+        parse_request_policy(document)
 
 
 @pytest.mark.promise("policy.unknown_shape")
@@ -61,7 +61,7 @@ def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonVal
 )
 def test_rules_of_an_unknown_shape_are_refused_with_the_field(document: str | dict[str, JsonValue], field: str) -> None:
     with pytest.raises(Failed, match=r"metadata\.policy_doc cannot be read as rules") as refused:
-        read_policy(document)
+        parse_request_policy(document)
     assert field in str(refused.value)
 
 
@@ -73,10 +73,10 @@ def test_rules_of_an_unknown_shape_are_refused_with_the_field(document: str | di
     {"rules": [{"id": "d", "type": "deny", "keywords": ["damn"]}], "default_action": "allow"},
 )
 def test_rules_in_a_fence_or_with_a_description_are_read(document: str | dict[str, JsonValue]) -> None:
-    assert read_policy(document).rules is not None
+    assert parse_request_policy(document).rules is not None
 
 
 @pytest.mark.promise("policy.unknown_shape")
 @each_row("text", ["The rules: never pay twice.", "Rules:\n- Never pay twice.\n- Be kind."])
 def test_prose_that_speaks_of_rules_is_prose(text: str) -> None:
-    assert read_policy(text).advice == text
+    assert parse_request_policy(text).advice == text

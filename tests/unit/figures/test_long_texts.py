@@ -6,7 +6,7 @@ A reader that looks at the whole text for each of its pieces takes minutes here,
 from datetime import UTC, date, datetime
 
 from services.executor.core.figures.mentions import find_amounts, find_mentions
-from services.executor.core.prime.prime import named_tools
+from services.executor.core.prime.prime import find_named_tools
 from services.executor.core.records.asked_fields import asked_fields
 from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
@@ -37,7 +37,7 @@ def test_amounts_beside_words_in_a_long_text_are_found() -> None:
 
 def test_tools_that_a_long_text_names_are_found() -> None:
     connection = Connection(id="office", url="http://office.test")
-    assert named_tools(repeated("call no_such "), connection, ())[0].name == "no_such"
+    assert find_named_tools(repeated("call no_such "), connection, ())[0].name == "no_such"
 
 
 def test_an_answer_with_a_long_gap_is_split() -> None:

@@ -44,12 +44,12 @@ def collect_approval_grounds(progress: Progress, verdict: Verdict, task: str, ke
     sources = tuple(source for call in calls for source in _list_argument_sources(call))
     found = compute_figures(progress.template, dossier.facts, task, keys)
     return Grounds(
-        rules=tuple(map(_build_rule, verdict.triggered_rules)),
+        rules=tuple(map(_build_rule_ground, verdict.triggered_rules)),
         policy_hash=verdict.policy_hash,
         policy_versions=progress.policy_versions,
         arguments=sources,
-        reads=tuple(_describe_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
-        figures=tuple(map(_build_figure, dossier.values)),
+        reads=tuple(_build_read_ground(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
+        figures=tuple(map(_build_figure_ground, dossier.values)),
         not_known=(
             *describe_unknown_inputs(progress.template, dossier, found, keys),
             *filter(None, (describe_unanswered_concern(progress, keys),)),
@@ -57,7 +57,7 @@ def collect_approval_grounds(progress: Progress, verdict: Verdict, task: str, ke
     )
 
 
-def _build_rule(rule: TriggeredRule) -> RuleGround:
+def _build_rule_ground(rule: TriggeredRule) -> RuleGround:
     return RuleGround(
         rule_id=rule.rule_id,
         policy_id=rule.policy_id,
@@ -89,7 +89,7 @@ def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
     return {"source": named.source, "ref": named.ref.replace(" ", ".", 1)} if named else {"source": "words"}
 
 
-def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadGround:
+def _build_read_ground(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadGround:
     from_results = (one for one in sources if one.source == "result")
     within = (f"{fact.ref}.", f"{fact.ref}[")
     arguments = [one for one in from_results if one.ref == fact.ref or one.ref.startswith(within)]
@@ -111,7 +111,7 @@ def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequen
     )
 
 
-def _build_figure(value: NamedValue) -> FigureGround:
+def _build_figure_ground(value: NamedValue) -> FigureGround:
     operands = tuple(
         f"{one.ref}.{one.path}".rstrip(".")
         if one.source == "result"
@@ -342,7 +342,7 @@ def _format_call(call: PlannedCall) -> str:
     return f"{call.tool}({arguments}){key}"
 
 
-def end_approval(
+def finalize_approval(
     asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
     """The approval ``asked`` with its final status; None if it was not waiting, or still is the present one (``now``).

@@ -4,7 +4,7 @@ follow.
 
 from enum import StrEnum
 
-from services.executor.core.process.rules import describe_unanswered_concern, find_concern
+from services.executor.core.process.rules import describe_unanswered_concern, find_two_person_concern
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import is_trusted_place
@@ -54,7 +54,7 @@ def count_persons_needed(ctx: TurnContext, progress: Progress) -> int:
     """How many different people have to approve the plan."""
     verdict = progress.dossier.verdict
     approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)
-    return max(approvers, 2) if find_concern(progress, ctx.toolbox.keys) else approvers
+    return max(approvers, 2) if find_two_person_concern(progress, ctx.toolbox.keys) else approvers
 
 
 def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ..
 
 
 def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    if found := find_concern(progress, ctx.toolbox.keys):
+    if found := find_two_person_concern(progress, ctx.toolbox.keys):
         return (f"the process asks for two different people, because of {found}",)
     left = describe_unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
     return (left,) if left else ()

@@ -127,7 +127,7 @@ def build_verdict_request(
         *ctx.policies,
         *build_process_policy(template, dossier, found, strict=ctx.tenant.strict_processes, keys=ctx.toolbox.keys),
     )
-    around = _CallSurroundings(
+    around = _VerdictInputs(
         facts=dossier.facts,
         values=dossier.values,
         figures=figures_for_rules(template, dossier.values, found),
@@ -183,7 +183,7 @@ def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
     return tuple(contracts.Confirmation(tool=one.tool, level=level, call_id=one.call_id) for one in plan.every_call)
 
 
-class _CallSurroundings(NamedTuple):
+class _VerdictInputs(NamedTuple):
     """What all calls of a plan are judged with.
 
     ``asked``: the fields that rules need; ``constants``: the names that policies define in their own context; ``left``:
@@ -204,7 +204,7 @@ class _CallSurroundings(NamedTuple):
     keys: RecordKeys
 
 
-class _CallFacts(NamedTuple):
+class _KnownCallFields(NamedTuple):
     """The fields known of one call, by the names that rules use.
 
     ``own``: from the executor itself; ``bound``: from the call's arguments and the records around it; ``calculated``:
@@ -236,12 +236,12 @@ class _CallFacts(NamedTuple):
         return found
 
 
-def _build_call_context(call: PlannedCall, surroundings: _CallSurroundings) -> contracts.CallContext:
+def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> contracts.CallContext:
     """The call as the policy service sees it: its fields, those that are unknown, and what records say otherwise."""
-    view = binding.call_view(call.tool, call.arguments, surroundings.facts, surroundings.keys)
+    view = binding.build_call_view(call.tool, call.arguments, surroundings.facts, surroundings.keys)
     bound = binding.bind_fields(view, surroundings.asked)
     values = calculated.values_as_fields(surroundings.values, view, surroundings.constants)
-    known = _CallFacts(_executor_fields(call, surroundings, view), bound.fields, values)
+    known = _KnownCallFields(_executor_fields(call, surroundings, view), bound.fields, values)
     asked = fields_asked_of(call.tool, surroundings.policies)
     scenes = _list_row_fields(call, surroundings) if asked else []
     differing = [name for name in _find_fields_differing_by_row(call, scenes, bound.recorded) if name in asked]
@@ -277,7 +277,7 @@ class _RowFields(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def _list_row_fields(call: PlannedCall, surroundings: _CallSurroundings) -> list[_RowFields]:
+def _list_row_fields(call: PlannedCall, surroundings: _VerdictInputs) -> list[_RowFields]:
     """The fields of each row of a call that takes several things. Empty for a call without rows, and for one with more
     rows than are judged one by one.
     """
@@ -288,7 +288,7 @@ def _list_row_fields(call: PlannedCall, surroundings: _CallSurroundings) -> list
     scenes: list[_RowFields] = []
     for row in rows if len(rows) <= surroundings.most_rows else []:
         bound = binding.bind_fields(
-            binding.call_view(call.tool, row.naming, surroundings.facts, surroundings.keys), surroundings.asked
+            binding.build_call_view(call.tool, row.naming, surroundings.facts, surroundings.keys), surroundings.asked
         )
         own = {name: value for name, value in row.fields if not isinstance(value, UnknownValue)}
         scenes.append(_RowFields({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
@@ -315,7 +315,7 @@ def _find_fields_differing_by_row(
 
 def _build_row_contexts(
     call: PlannedCall,
-    surroundings: _CallSurroundings,
+    surroundings: _VerdictInputs,
     view: binding.CallView,
     unknown: Sequence[str],
     row_fields: Sequence[_RowFields],
@@ -332,29 +332,29 @@ def _build_row_contexts(
     rows: list[JsonObject] = []
     if surroundings.trusts_requests:  # else what a row says, or an edit, is the request's word alone
         rows += [{name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown]
-        if words := calculated.values_from_words(surroundings.values, view, surroundings.constants):
+        if words := calculated.values_not_of_call(surroundings.values, view, surroundings.constants):
             rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
         for name in unknown:
             known = [value for value in view.present_and_edited_values(name) if not isinstance(value, UnknownValue)]
             if known and len(known) == len(view.present_and_edited_values(name)):
                 rows = [{**row, name: value} for row in rows or [{}] for value in known]
     if by_record := view.fields_by_linked_record(unknown):
-        rows = [_with_fields(row, fields, known_fields) for row in rows or [{}] for fields in by_record]
+        rows = [_add_fields_to_row(row, fields, known_fields) for row in rows or [{}] for fields in by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= surroundings.most_rows else ()
 
 
-def _with_fields(row: JsonObject, fields: Mapping[str, FieldValue], known: Mapping[str, Json]) -> JsonObject:
+def _add_fields_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known: Mapping[str, Json]) -> JsonObject:
     """The row with these fields; a ``kind.field`` is added to what is known of that kind."""
     heads = {name.partition(".")[0] for name in fields if "." in name}
     added: JsonObject = {**row, **{head: known[head] for head in heads - row.keys() if head in known}}
     for name, value in fields.items():
         if not isinstance(value, UnknownValue):
-            binding.put_field(added, name, value)
+            binding.set_field(added, name, value)
     return added
 
 
-def _executor_fields(call: PlannedCall, surroundings: _CallSurroundings, view: binding.CallView) -> JsonObject:
+def _executor_fields(call: PlannedCall, surroundings: _VerdictInputs, view: binding.CallView) -> JsonObject:
     """The fields that the executor itself knows of a call; no argument of the same name replaces them."""
     of_call = calculated.figures_of_call(surroundings.figures, surroundings.values, view)
     figures = apply_joint_remainders(call.arguments, of_call, surroundings.left)
@@ -384,7 +384,7 @@ def unproven_arguments(
         for name, value in given.items()
         if shown.get(name) != _normalize_figure(value)
         and _normalize_figure(value) not in computed
-        and not view.has_read_named_record(name, value)
+        and not view.names_read_record(name, value)
     )
 
 

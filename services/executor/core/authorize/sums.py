@@ -20,7 +20,7 @@ from services.executor.core.figures.arguments import (
 from services.executor.core.figures.identifiers import form_of_identifier, identifier_key
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records import seen_records
-from services.executor.core.records.binding import CallView, put_field
+from services.executor.core.records.binding import CallView, set_field
 from services.executor.core.records.call_rows import ArgumentRows, CallRows, rows_of_call
 from services.executor.core.records.field_values import (
     Fields,
@@ -172,13 +172,13 @@ class CallSums:
                 continue
             every = [*own, *(share for one in others for share in self._summands_of_call(one, name, view))]
             added = [[one.figure for one in every if one.may_concern_same_record(share)] for share in own]
-            total = max(map(_sum_of_one_sign, added), key=abs)
+            total = max(map(_sum_without_offset, added), key=abs)
             if any(len(figures) > 1 for figures in added) or (
                 "." not in name and name not in in_rows and total != read_figure(bound.get(name))
             ):
                 if "." in name:
                     sums.setdefault(name.partition(".")[0], bound.get(name.partition(".")[0]))
-                put_field(sums, name, total)
+                set_field(sums, name, total)
         return sums
 
     def _summands_of_call(self, call: PlannedCall, name: str, view: CallView) -> Sequence[_Summand]:
@@ -230,11 +230,11 @@ class CallSums:
         if rows and not self._is_additive(call, name):  # the greatest, for itself
             return [max(rows, key=lambda share: abs(share.figure))]
         if named and len(rows) > _MOST_ROWS:
-            rows = _merge_by_names(rows)
+            rows = _merge_same_records(rows)
         if rows and (not named or len(rows) > _MOST_RECORDS):
             return [
                 _Summand(
-                    _sum_of_one_sign([one.figure for one in rows]), self._find_call_records(call, given.naming), call
+                    _sum_without_offset([one.figure for one in rows]), self._find_call_records(call, given.naming), call
                 )
             ]
         return rows
@@ -304,7 +304,7 @@ class CallSums:
                     [one for one in told if one.nodes or not seen_records.are_same_kind(one.reference.noun, about)],
                     [],
                 )
-            parties, ids = self._find_parties(call, naming)
+            parties, ids = self._find_parties_and_ids(call, naming)
             every = _RecordNames(_collect_names(told).names, _collect_names(others).sure)
             if row_key:
                 names = every.names | {("", identifier_key(row_key))}
@@ -330,7 +330,7 @@ class CallSums:
                 if told.is_surely_identifier or self._may_name_record(one, about):
                     yield told
 
-    def _find_parties(
+    def _find_parties_and_ids(
         self, call: PlannedCall, naming: JsonObject
     ) -> tuple[Mapping[str, _Values], Mapping[str, _Values]]:
         """The parties and the ids among a call's arguments, without dates and words of a closed list."""
@@ -370,19 +370,19 @@ class CallSums:
         return frozenset(map(seen_records.name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
 
 
-def _merge_by_names(rows: Iterable[_Summand]) -> list[_Summand]:
+def _merge_same_records(rows: Iterable[_Summand]) -> list[_Summand]:
     """The summands, with those that name exactly the same records merged into one."""
     found: dict[_Names, list[_Summand]] = {}
     for row in rows:
         found.setdefault((row.alone or row.records).all.names, []).append(row)
-    return [some[0]._replace(figure=_sum_of_one_sign([one.figure for one in some])) for some in found.values()]
+    return [some[0]._replace(figure=_sum_without_offset([one.figure for one in some])) for some in found.values()]
 
 
 def _sum_summands(summands: Iterable[_Summand]) -> Decimal:
-    return abs(_sum_of_one_sign([share.figure for share in summands]))
+    return abs(_sum_without_offset([share.figure for share in summands]))
 
 
-def _sum_of_one_sign(figures: Sequence[Decimal]) -> Decimal:
+def _sum_without_offset(figures: Sequence[Decimal]) -> Decimal:
     """The sum of the positive or of the negative figures, whichever is greater: credits do not offset charges."""
     above, below = (sum((one for one in figures if (one > 0) is is_above), Decimal()) for is_above in (True, False))
     return above if above >= -below else below

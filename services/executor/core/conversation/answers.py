@@ -6,8 +6,8 @@ from functools import cache
 from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.sources import SourceFinder, known_sources
-from services.executor.core.prime.prose import unenforced_sentence
-from services.executor.core.reflect.quality import collect_sources, says_failure, says_found_value, untraced_tokens
+from services.executor.core.prime.prose import read_unenforced_sentence
+from services.executor.core.reflect.quality import collect_sources, mentions_failure, says_found_value, untraced_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.left_out import append_remarks
@@ -68,7 +68,7 @@ class AnswerChecks:
         writes = tuple((await self._ctx.store.read_ledger()).values())
         self._untraced = self._find_untraced(reply.text, progress, writes)
         checks = (
-            ("cut", self._check_form(reply, progress)),
+            ("cut", self._find_format_problem(reply, progress)),
             (
                 "unread",
                 self._ask_to_read(reply, progress) if lacking is not None else _UNCALLED * bool(reply.text.strip()),
@@ -101,10 +101,10 @@ class AnswerChecks:
         strange = untraced_tokens(text, known)
         if not strange:
             return ()
-        others = " ".join(self._source_finder(progress).untraced_figures(text))
+        others = " ".join(self._make_source_finder(progress).untraced_figures(text))
         return tuple(token for token in strange if token in others)
 
-    def _source_finder(self, progress: Progress) -> SourceFinder:
+    def _make_source_finder(self, progress: Progress) -> SourceFinder:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, missing: Sequence[str], *, was_refused: bool) -> Progress:
@@ -120,14 +120,14 @@ class AnswerChecks:
         text = (parse_list_answer(text) if progress.dossier.answer_format == "list" else None) or text
         if is_json_list(text.strip()):  # what stands around a list stays, too: without it nobody said that list
             return progress.update_dossier(answer=text)
-        finder = cache(lambda: self._source_finder(progress))  # few answers have an address
+        finder = cache(lambda: self._make_source_finder(progress))  # few answers have an address
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ends = f" ... {_ENDS_EARLY}" if is_cut else ""
         text = f"{text.rstrip()}{ends}{self._build_caveat(progress, text, missing)}"
         text += f"\n\n{NOTHING_WRITTEN}" if was_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
-    def _check_form(self, reply: ModelReply, progress: Progress) -> str:
+    def _find_format_problem(self, reply: ModelReply, progress: Progress) -> str:
         if reply.is_cut:
             return "The answer was cut off: answer more briefly."
         if not reply.text.strip():
@@ -184,7 +184,7 @@ class AnswerChecks:
                 f"Your answer has nothing of what was found. Answer each part to find out ({numbers}), and "
                 "`leave_part` each one that has no answer; if it answers them all, give it again as it is."
             )
-        if says_failure(text):
+        if mentions_failure(text):
             return (
                 f"Your answer says that something was not found. Of the parts to find out ({numbers}), `leave_part` "
                 "each one that it leaves unanswered; if it leaves none so, give it again as it is."
@@ -197,9 +197,9 @@ class AnswerChecks:
         if self._told.get("unread") and not progress.dossier.facts:
             said.append("Nothing was read for this answer.")
         left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
-        said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _tells_reason(text, part.unmet)]
+        said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _contains_reason(text, part.unmet)]
         said += [f"Not taken up: {sentence}" for sentence in missing]
-        said += filter(None, [unenforced_sentence(self._ctx)])
+        said += filter(None, [read_unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
 
 
@@ -220,7 +220,7 @@ def _progress_fingerprint(progress: Progress, untraced: Sequence[str]) -> str:
     return "/".join((*map(str, counts), *untraced))
 
 
-def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
+def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     """Why no part to find out can have an answer; empty if one may have.
 
     One may have if there is a text, and something that it can come from: a successful read, a read that found nothing,
@@ -237,7 +237,7 @@ def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in read))}"
 
 
-def _tells_reason(text: str, because: str) -> bool:
+def _contains_reason(text: str, because: str) -> bool:
     """Whether the answer contains the reason why a part was left, or at least the reason's last clause, which says what
     was found.
 

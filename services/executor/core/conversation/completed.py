@@ -18,7 +18,7 @@ from shared.domain.words import UNDECIDED, ToolClass, WriteStatus
 _NOTHING = "Nothing was written."
 
 
-def with_insight(progress: Progress) -> Progress:
+def with_run_summary(progress: Progress) -> Progress:
     """The progress with a summary of the run (tools, parts, calls), which becomes an event and a part of the
     outcome.
     """
@@ -66,7 +66,7 @@ async def complete_answer(
     lists = ((part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed)
     left += [(part, f"no call names {', '.join(ids)}") for part, ids in lists]
     if not ledger and any(part.is_to_do for part, _ in left):
-        _raise_if_text_forbids(progress)
+        _refuse_forbidden_text(progress)
     not_done = [f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left]
     is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
     if is_read_as_list and parse_list_answer(dossier.answer or "") is None:
@@ -74,7 +74,7 @@ async def complete_answer(
     return AnsweredTask(said, "; ".join(not_done))
 
 
-def _raise_if_text_forbids(progress: Progress) -> None:
+def _refuse_forbidden_text(progress: Progress) -> None:
     """Raises ``Rejected`` if rules about the task's text forbid it, because then no plan of the task may pass."""
     found = progress.notes.get("text_policy")
     violations = found.get("violations") if isinstance(found, dict) else None

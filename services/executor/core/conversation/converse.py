@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
-from services.executor.core.conversation.course import TaskCourse
+from services.executor.core.conversation.answers import AnswerChecks, why_not_answerable
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools, is_conditional
+from services.executor.core.conversation.progress_tracker import ProgressTracker
 from services.executor.core.conversation.strategies import MARK, SingleDraft, choose_drafting, with_orchestrator
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     find_still_unaddressed,
-    sections_of_kind,
-    whole_task,
+    sections_of_process,
+    whole_task_as_part,
     with_process,
 )
 from services.executor.core.figures.calculate import CALCULATE
@@ -31,7 +31,7 @@ from services.executor.core.plan.named_reads import NamedReads, listed_ids_witho
 from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
-from services.executor.core.reads.reader import TaskReader, gather_read_rules
+from services.executor.core.reads.reader import TaskReader, fetch_read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, state_span
@@ -85,7 +85,7 @@ class Conversation:
         mind, prefix = (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx), f"talk:{MARK}")
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
-        self._course = TaskCourse(progress, self._talk)
+        self._tracker = ProgressTracker(progress, self._talk)
         self._pending = PendingResults(self._talk)
         self._draft = PlanDraft(ctx.limits.plans)
         self._proposed = False  # whether the model has called a tool that writes
@@ -98,12 +98,12 @@ class Conversation:
 
     @property
     def progress(self) -> Progress:
-        return self._course.progress
+        return self._tracker.progress
 
     @property
-    def key(self) -> str:
+    def reply_key(self) -> str:
         """The journal key of the reply that is asked for, or was received last."""
-        return self._talk.key
+        return self._talk.reply_key
 
     @property
     def reads_made(self) -> tuple[PastCall, ...]:
@@ -156,7 +156,7 @@ class Conversation:
         """Adds the outcomes of the closed plan's calls, by call id, as the results of the model's calls. ``progress``:
         after the plan.
         """
-        self._course.progress = progress
+        self._tracker.progress = progress
         closed, self._closed = self._closed, None
         if closed is None:
             raise Failed("no plan was closed")
@@ -166,12 +166,12 @@ class Conversation:
         self._has_outcomes = True
         self._written += await answers_as_facts(self.ctx, (closed.plan,))
         told = self._draft.record_outcomes(closed, outcomes, self._parts)
-        self._pending.close_with_outcomes([answer_with_outcome(one, outcome) for one, outcome in told])
+        self._pending.send_with_outcomes([answer_with_outcome(one, outcome) for one, outcome in told])
         self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
     async def _handle_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
         """Adds the reply and carries out its calls; None if the model must be asked again."""
-        self._count_calls(1)
+        self._count_model_calls(1)
         self._talk.add_reply(reply)
         if reply.tool_uses:
             return await self._dispatch_calls(reply)
@@ -209,27 +209,28 @@ class Conversation:
         # the answer to what was written, too
         return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
 
-    def _count_calls(self, calls: int) -> None:
+    def _count_model_calls(self, calls: int) -> None:
         """Counts model calls: those of the reply and the extra ones that the strategy made."""
-        self._course.count_calls(calls + self._drafting.take_extra_calls(), is_counted=self._course.was_reply_stored)
+        extra, is_counted = self._drafting.pop_extra_calls(), self._tracker.was_reply_stored
+        self._tracker.count_model_calls(calls + extra, is_counted=is_counted)
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carries out the calls of one reply; returns the plan if they close it, else None."""
-        uses = self._complete_calls(reply)
-        is_first = self._settles_parts(uses)
+        uses = self._uncut_calls(reply)
+        is_first = self._should_fix_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
         self._pending.start({**understood, **dispatch.results})
         self._talk.so_far += dispatch.shown
         if any(use.name == CALCULATE.name for use in uses):
-            await self._course.reach_state(self.ctx, FsmState.COMPUTE)
+            await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
         if is_first and self._local_thinks and dispatch.proposed.use_ids:
             self._ask_larger_model(dispatch.proposed)
             return None
-        return await self._propose(dispatch.proposed, is_cut=reply.is_cut)
+        return await self._add_to_draft(dispatch.proposed, is_cut=reply.is_cut)
 
-    def _complete_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
+    def _uncut_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
         """The complete calls of a reply: of one that was cut off, without the last. It has none if it was cut off
         before ``understand``.
         """
@@ -238,7 +239,7 @@ class Conversation:
         whole = reply.tool_uses[:-1]
         return whole if self._is_understood or any(use.name == UNDERSTAND for use in whole) else ()
 
-    def _settles_parts(self, uses: Sequence[ToolUse]) -> bool:
+    def _should_fix_parts(self, uses: Sequence[ToolUse]) -> bool:
         """Whether these calls fix the task's parts: they are the first that include ``understand`` or a call of a
         server's tool.
         """
@@ -249,33 +250,33 @@ class Conversation:
     async def _read_and_calculate(self, uses: Sequence[ToolUse]) -> ReplyDispatch:
         """Carries out the reply's reads, then its local tools, and collects the writes that it proposes."""
         if any(self.ctx.toolbox.is_read_tool(unwrap_use_tool(use).name) for use in uses):
-            await self._course.reach_state(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
+            await self._tracker.enter_state_once(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
-        dispatch = ReplyDispatch(self.ctx, self._reader, self.key, uses)
+        dispatch = ReplyDispatch(self.ctx, self._reader, self.reply_key, uses)
         with state_span(self.ctx, self.progress):
-            await dispatch.read_all(self._known_by_now)
+            await dispatch.read_all(self._known_sources)
             for use in sorted(dispatch.others, key=lambda one: not self._local.is_local_tool(one.name)):
-                result = await self._local.call(dispatch.local_key(use), use, self._reader.facts)
-                dispatch.add_result(use, result)
-            await self._find_proposals(dispatch)
+                result = await self._local.call(dispatch.local_step_key(use), use, self._reader.facts)
+                dispatch.add_local_result(use, result)
+            await self._check_proposals(dispatch)
         self._proposed |= bool(dispatch.proposed.use_ids)
         return dispatch
 
-    async def _find_proposals(self, dispatch: ReplyDispatch) -> None:
+    async def _check_proposals(self, dispatch: ReplyDispatch) -> None:
         """Checks the writes that the reply proposes. If an argument has no source, reads the records that the calls
         name and checks again.
         """
-        key = f"{self.key}:sought"
+        key = f"{self.reply_key}:sought"
         if dispatch.was_heard:
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
-                await self._read_named(key, ())  # what was read for them then is known again
+                await self._read_named_records(key, ())  # what was read for them then is known again
         elif dispatch.writes:
             setting = self._draft.build_proposal_context(
-                self._parts_by_now, self._reader.corrections, self._talk.replies
+                self._marked_parts, self._reader.corrections, self._talk.replies
             )
-            sourceless = dispatch.propose_all(self._draft.held, setting, self._known_by_now)
-            if sourceless and await self._read_named(key, sourceless):
-                dispatch.propose_all(self._draft.held, setting, self._known_by_now)
+            sourceless = dispatch.check_writes(self._draft.held, setting, self._known_sources)
+            if sourceless and await self._read_named_records(key, sourceless):
+                dispatch.check_writes(self._draft.held, setting, self._known_sources)
             dispatch.journal_proposals()
 
     def _ask_larger_model(self, proposed: ReplyProposals) -> None:
@@ -283,9 +284,9 @@ class Conversation:
         proposed.
         """
         self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
-        self._answer_calls()
+        self._send_results()
 
-    async def _propose(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
+    async def _add_to_draft(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
         """Adds the reply's proposals to the draft; closes and returns the plan if every part has its calls, or nothing
         new was proposed.
 
@@ -302,47 +303,47 @@ class Conversation:
         if self._draft.held and is_whole and not is_cut:
             return await self._close_plan()
         self._pending.add_results(answer_held_proposal(one, one) for one in fresh)
-        self._answer_calls()
+        self._send_results()
         return None
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
         """Tells the model the errors, so that it proposes all waiting writes again. Raises ``Failed`` after three
         corrections.
         """
-        answers = self._draft.discard_with_errors(errors)
+        answers = self._draft.discard_proposals(errors)
         self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
-        self._pending.close_with_outcomes(answers)
+        self._pending.send_with_outcomes(answers)
 
-    async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
+    async def _read_named_records(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that these calls name and nobody has read; returns whether there were any."""
         named = NamedReads(self.ctx, self._reader, key, calls)
         if named.has_unmade_reads:
-            await self._course.enter_state(self.ctx, FsmState.ASSESS)
+            await self._tracker.enter_state(self.ctx, FsmState.ASSESS)
         return await named.make_reads()
 
-    def _answer_calls(self) -> None:
+    def _send_results(self) -> None:
         """Sends the results back to the model, with the strategy's text and any new figures of the process."""
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
         news = figures if figures != self._talk.figures else ""
         self._talk.figures = figures
         said = (news, self._drafting.text_after_results(self._talk.replies))
-        self._pending.close("\n\n".join(filter(None, said)))
+        self._pending.send_all("\n\n".join(filter(None, said)))
 
     async def _close_plan(self) -> PlanClosed | None:
         """Freezes the waiting proposals as a plan; None if the model has to correct something first."""
-        if early := self._draft.mark_early_notices(self._parts):
+        if early := self._draft.send_back_early_notices(self._parts):
             self._return_errors(early)
             return None
         number = self._draft.next_plan_number
         calls = [one.call for one in self._draft.held]
         for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
             before = len(self._reader.facts)
-            await self._read_named(f"{self.key}:named{'+' * round_}", calls)
+            await self._read_named_records(f"{self.reply_key}:named{'+' * round_}", calls)
             if len(self._reader.facts) == before:
                 break
-        closing = PlanClosing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
+        closing = PlanClosing(self.ctx, self._reader, self.reply_key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
-        self._count_calls(closed.model_calls)
+        self._count_model_calls(closed.model_calls)
         if isinstance(closed, PlanSentBack):
             self._notice_asked |= closed.asks_for_notice
             self._update_progress()
@@ -351,16 +352,16 @@ class Conversation:
         self._local.values = [*without_values(self._local.values, closed.stale)]
         self._update_progress()
         self._closed = closed
-        await self._course.begin_plan(self.ctx, closed)
+        await self._tracker.begin_plan(self.ctx, closed)
         return PlanClosed(self.progress, closed.plan)
 
     @property
-    def _parts_by_now(self) -> tuple[PartOfTask, ...]:
+    def _marked_parts(self) -> tuple[PartOfTask, ...]:
         """The task's parts, marked where the model has left them because a condition does not hold."""
         return mark_unmet_parts(self._parts, self._local.unmet, self._local.unexcused)
 
     @property
-    def _known_by_now(self) -> KnownSources:
+    def _known_sources(self) -> KnownSources:
         return known_sources(self.ctx, (*self._reader.facts, *self._written), self._local.all_values)
 
     def _update_progress(self) -> None:
@@ -373,10 +374,10 @@ class Conversation:
         learned = counted.update_dossier(
             facts=self._reader.facts,
             values=tuple(self._local.values),
-            parts=mark_unanswered(self._parts_by_now, self._local.unanswered),
+            parts=mark_unanswered(self._marked_parts, self._local.unanswered),
             made=self._local.used_made_tools,
         )
-        self._course.progress = with_process_figures(self.ctx, learned)
+        self._tracker.progress = with_process_figures(self.ctx, learned)
 
     async def _understand_task(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
         """Fixes the task's parts, process and strategy from the first reply with calls, before any other call of it is
@@ -384,14 +385,14 @@ class Conversation:
         """
         self._is_understood = True
         use = next((use for use in uses if use.name == UNDERSTAND), None)
-        result = await self._local.call(self.key, use, ()) if use else None
-        said = self._local.understanding or whole_task(self.ctx.task)
+        result = await self._local.call(self.reply_key, use, ()) if use else None
+        said = self._local.understanding or whole_task_as_part(self.ctx.task)
         if not said.parts:
-            said = said._replace(parts=whole_task(self.ctx.task).parts)
-        self.ctx = await self._course.settle_parts(self.ctx, said)
+            said = said._replace(parts=whole_task_as_part(self.ctx.task).parts)
+        self.ctx = await self._tracker.set_parts_and_process(self.ctx, said)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = choose_drafting(self.ctx, self.progress)
-        await self._make_tools()
+        await self._make_missing_calculators()
         self._talk.tools = self._offered_tools()
         self._talk.understood = {"parts": [part.as_json() for part in said.parts]}
         if use is None or result is None:
@@ -399,24 +400,24 @@ class Conversation:
         if not result.is_error:
             process = describe_process(self.progress.template)
             known = self.ctx.journal.decide_once(
-                f"{self.key}:known", lambda: dumps(sections_of_kind(self.ctx, self.progress))
+                f"{self.reply_key}:known", lambda: dumps(sections_of_process(self.ctx, self.progress))
             )
             self._talk.understood = {**loads_object(result.content), "process": process, **loads_object(known)}
             result = result._replace(content=dumps(self._talk.understood))
         return {use.id: result}
 
-    async def _make_tools(self) -> None:
+    async def _make_missing_calculators(self) -> None:
         """Makes the calculators that the task needs and lacks, if the tenant has made tools switched on."""
         if self.ctx.tenant.made_tools:
-            progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
-            self._course.progress = self.progress if self._course.was_reply_stored else progress
+            progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.reply_key}:tools")
+            self._tracker.progress = self.progress if self._tracker.was_reply_stored else progress
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools offered to the model. Writes are offered only once the parts are known and include
         something to do.
         """
         acts = self._is_understood and self._is_to_act
-        local, is_remote = self._local.definitions(), not self._local_thinks
+        local, is_remote = self._local.list_definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
     async def _try_to_answer(self, reply: ModelReply) -> bool:
@@ -425,12 +426,12 @@ class Conversation:
         lacking = self._draft.parts_without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed_ids_by_part.keys()
         if problem := await self._answers.find_problem(
-            self.key, reply, self.progress, lacking, self.unnamed_ids_by_part
+            self.reply_key, reply, self.progress, lacking, self.unnamed_ids_by_part
         ):
             self._talk.add_message(problem)
             return False
         if not self._is_understood:
-            self.ctx = await self._course.settle_parts(self.ctx, whole_task(self.ctx.task))
+            self.ctx = await self._tracker.set_parts_and_process(self.ctx, whole_task_as_part(self.ctx.task))
         await self._store_answer(reply.text)
         return True
 
@@ -443,24 +444,24 @@ class Conversation:
         ledger = await self.ctx.store.read_ledger()
         if not self.may_answer_from_ledger or parts_not_done(self._parts, self._draft.plans, ledger):
             return False
-        key = f"{self.key}:artifact"
+        key = f"{self.reply_key}:artifact"
         with state_span(self.ctx, self.progress):
             text = await self._drafting.write_artifact(self.ctx, key, self.progress)
-        self._course.count_calls(self._drafting.take_extra_calls(), is_counted=self._course.has_ended)
+        self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=self._tracker.has_ended)
         if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
             return False
         await self._store_answer(text)
         return True
 
     async def _store_answer(self, text: str) -> None:
-        why = why_unanswered(text, self.ctx, self.progress.dossier)
+        why = why_not_answerable(text, self.ctx, self.progress.dossier)
         reasons = {part.number: why for part in open_questions(self._parts)} if why else {}
-        self._course.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
-        await self._course.enter_state(self.ctx, self.progress.path[-1])
+        self._tracker.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
+        await self._tracker.enter_state(self.ctx, self.progress.path[-1])
         with state_span(self.ctx, self.progress):
             missing = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier)
             refused = self._proposed and not self._is_to_act
-            self._course.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
+            self._tracker.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
 
 
 def passed_over_reads_key(name: str) -> str:
@@ -468,7 +469,7 @@ def passed_over_reads_key(name: str) -> str:
     return f"passed-over:{name}:reads"
 
 
-def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
+def _list_passed_over_reads(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
     """The reads of orchestrators that became unavailable. Each note includes the earlier ones."""
     stored = ctx.journal.get(passed_over_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
     return _CALLS.validate_json(stored) if stored is not None else ()
@@ -476,6 +477,6 @@ def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ..
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
     general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
-    rules, called = await gather_read_rules(ctx), _list_past_calls(ctx, progress)
+    rules, called = await fetch_read_rules(ctx), _list_passed_over_reads(ctx, progress)
     reader = TaskReader(general, known_corrections(ctx, progress), rules, progress.dossier.facts, called)
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

@@ -58,7 +58,7 @@ class ReplyDispatch:
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
         self.others: list[ToolUse] = []  # that no server has: local tools, if there is such a tool at all
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
-        self._sort_calls([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
+        self._group_calls_by_kind([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.has_current_result(use, tool)]
 
     async def read_all(self, known: KnownSources) -> None:
@@ -75,19 +75,19 @@ class ReplyDispatch:
         by_ref = dict(zip((refs[place] for place in sorted(firsts.values())), made, strict=True))
         for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
             found = by_ref[ref] if firsts[ref] == place else await self._make_read(place, ref, refused_reads)
-            self.results[use.id], data = _format_read(use, found)
+            self.results[use.id], data = _format_read_result(use, found)
             self.shown.append(data)
 
-    def local_key(self, use: ToolUse) -> str:
+    def local_step_key(self, use: ToolUse) -> str:
         return f"{self._key}:local:{self._places[use.id]}"
 
-    def add_result(self, use: ToolUse, result: ToolResult) -> None:
+    def add_local_result(self, use: ToolUse, result: ToolResult) -> None:
         """Adds the result of a local tool."""
         self.results[use.id] = result
         if use.name != UNDERSTAND:
             self.shown.append(_call_as_data(use, result))
 
-    def propose_all(
+    def check_writes(
         self, before: Sequence[Proposal], setting: ProposalContext, known: KnownSources
     ) -> Sequence[PlannedCall]:
         """Checks all writes of the reply; if one is wrong, none is accepted. Returns the checked calls if an argument
@@ -108,7 +108,7 @@ class ReplyDispatch:
                     seen = ", ".join(dict.fromkeys(self._new_reads))
                     raise InvalidProposal(f"propose it once you have seen what {seen} gives")
                 made = build_proposal(use, tool, (*before, *proposals), setting)
-                sourced = finder.find_sources(made.call, tool, self._build_part_of_call(made.call, setting, called))
+                sourced = finder.find_sources(made.call, tool, self._build_part_context(made.call, setting, called))
                 tried.append(made.call)
                 lacks_source |= sourced.lacks_source
                 if sourced.problems:
@@ -126,7 +126,7 @@ class ReplyDispatch:
         self.proposed = ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
         return tried if lacks_source else ()
 
-    def _build_part_of_call(
+    def _build_part_context(
         self, call: PlannedCall, setting: ProposalContext, called: Sequence[tuple[str, JsonObject]]
     ) -> PartContext:
         quote = next((part.quote for part in setting.parts if part.number == call.part), "")
@@ -142,12 +142,12 @@ class ReplyDispatch:
     def _proposals_journal_key(self) -> str:
         return f"{self._key}:proposed"
 
-    def _sort_calls(self, uses: Sequence[ToolUse]) -> None:
+    def _group_calls_by_kind(self, uses: Sequence[ToolUse]) -> None:
         for use in uses:
             tool = self._ctx.toolbox.tools.get(use.name)
             if tool is not None and tool.tool_class not in WRITES:
                 self._reads.append((use, tool))
-            elif self._ctx.journal.get_from_earlier_attempt(self._read_key(use)) is not None:
+            elif self._ctx.journal.get_from_earlier_attempt(self._read_step_key(use)) is not None:
                 self._reads.append((use, None))
             elif tool is not None:
                 self.writes.append((use, tool))
@@ -167,7 +167,7 @@ class ReplyDispatch:
             if finder and finder.is_address_of_free_text(address)
         }
 
-    def _read_key(self, use: ToolUse) -> str:
+    def _read_step_key(self, use: ToolUse) -> str:
         return f"{self._key}:tool:{self._places[use.id]}"
 
     async def _make_read(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
@@ -177,7 +177,7 @@ class ReplyDispatch:
         use, tool = self._reads[place]
         if tool is None:
             return self._reader.find_fact(ref) or f"Not called: {use.name} is not there any more."
-        key, most = self._read_key(use), self._ctx.limits.tool_calls
+        key, most = self._read_step_key(use), self._ctx.limits.tool_calls
         try:
             if place >= most:
                 raise CallRefused(f"Not called: one reply makes {most} reads at most.")
@@ -189,7 +189,7 @@ class ReplyDispatch:
             return str(why)
 
 
-def _format_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
+def _format_read_result(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
     """A read as the tool result for the model, and as data for a message history that starts again."""
     asked: dict[str, Json] = {"tool": use.name, "arguments": use.input}
     if isinstance(made, str):

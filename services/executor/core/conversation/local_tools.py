@@ -14,9 +14,9 @@ from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     CannotUnderstand,
     Understanding,
+    define_understand_tool,
     read_understanding,
     unaddressed_sentences,
-    understand_tool,
 )
 from services.executor.core.figures.calculate import (
     CALCULATE,
@@ -29,7 +29,7 @@ from services.executor.core.figures.calculate import (
 from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
-from services.executor.core.model.made_tools import compute_with_tools
+from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext, files_to_look_at
@@ -97,9 +97,9 @@ class LocalTools:
     def is_local_tool(self, name: str) -> bool:
         return name in _METHODS
 
-    def definitions(self) -> tuple[ToolDefinition, ...]:
+    def list_definitions(self) -> tuple[ToolDefinition, ...]:
         """The definitions of the local tools, which every task has."""
-        understand = understand_tool(tuple(self.ctx.processes))
+        understand = define_understand_tool(tuple(self.ctx.processes))
         return (understand, _calculate_tool(self.made), LOOK, LEAVE_PART, WHAT_WOULD_POLICY_SAY)
 
     @property
@@ -137,18 +137,18 @@ class LocalTools:
     async def _calculate(self, call: _LocalCall) -> Json:
         asked = {name: value for name, value in call.given.items() if name != _PART}
         known = known_figures(self.ctx, tuple(call.facts), self.all_values)
-        value = await compute_with_tools(self.ctx, call.key, self.made, lambda: calculate(asked, known, self.made))
+        value = await compute_with_made_tools(self.ctx, call.key, self.made, lambda: calculate(asked, known, self.made))
         self.values = [one for one in self.values if one.name != value.name] + [value]
-        return {**describe_value(value), **self._note_condition(value, call)}
+        return {**describe_value(value), **self._update_part_by_condition(value, call)}
 
-    async def _look(self, call: _LocalCall) -> Json:
+    async def _look_at_rows(self, call: _LocalCall) -> Json:
         return look_at_rows(call.given, (*call.facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
 
     async def _leave_part(self, call: _LocalCall) -> Json:
         """Marks a part as left, because a result shows that its condition does not hold, or because its question has no
         answer.
         """
-        part, because = self._find_part(call), str(call.given.get("because", "")).strip()[:_LONGEST_REASON]
+        part, because = self._find_named_part(call), str(call.given.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
             raise ValueError("name a part of the task")
         if because and not part.is_to_do and self.ctx.record.request.practice is None:
@@ -187,7 +187,7 @@ class LocalTools:
     async def _find_tools(self, call: _LocalCall) -> Json:
         return find_tools(str(call.given.get("words", "")), self.ctx.toolbox)
 
-    def _find_part(self, call: _LocalCall) -> PartOfTask | None:
+    def _find_named_part(self, call: _LocalCall) -> PartOfTask | None:
         """The part of the task that the call names; None if it names none."""
         return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART)), None)
 
@@ -204,11 +204,11 @@ class LocalTools:
         self.unexcused.add(part.number)
         return {"note": _NO_CONDITION}
 
-    def _note_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
+    def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
         """If the calculated value is the condition of a part and is false, marks that part as left. Returns a note for
         the model.
         """
-        part = self._find_part(call)
+        part = self._find_named_part(call)
         if part and value.value == "false":
             return self._mark_part_left(part, _condition_in_words(value, call.facts, self.all_values))
         if part and value.value == "true":
@@ -219,7 +219,7 @@ class LocalTools:
 _METHODS: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
     UNDERSTAND: LocalTools._understand,
     CALCULATE.name: LocalTools._calculate,
-    LOOK.name: LocalTools._look,
+    LOOK.name: LocalTools._look_at_rows,
     LEAVE_PART.name: LocalTools._leave_part,
     WHAT_WOULD_POLICY_SAY.name: LocalTools._ask_policy,
     FIND_TOOLS.name: LocalTools._find_tools,
@@ -262,7 +262,7 @@ def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[
     if operand.source != "result":
         return operand.literal
     name = " ".join(words_of(operand.path.rpartition(".")[2].partition("[")[0]))
-    return f"{name} {_value_text(operand, facts)}".strip() or operand.ref
+    return f"{name} {_single_value_text(operand, facts)}".strip() or operand.ref
 
 
 def _figure_in_words(value: NamedValue) -> str:
@@ -272,7 +272,7 @@ def _figure_in_words(value: NamedValue) -> str:
     return " ".join(filter(None, (value.value, value.unit, value.currency)))
 
 
-def _value_text(operand: Operand, facts: Sequence[Fact]) -> str:
+def _single_value_text(operand: Operand, facts: Sequence[Fact]) -> str:
     """The single short value at the operand's path as text; else empty."""
     fact = next((one for one in facts if one.ref == operand.ref), None)
     try:

@@ -60,7 +60,7 @@ def find_difference(first: str, second: str) -> str:
     """
     if is_json_list(first) or is_json_list(second):
         return "" if first == second else "the lists are not the same"
-    if differing := _find_marks(first) ^ _find_marks(second):
+    if differing := _normalized_figures(first) ^ _normalized_figures(second):
         return f"figures or identifiers differ: {', '.join(sorted(differing))}"
     if _has_negation(first) != _has_negation(second):
         return "one denies what the other does not"
@@ -74,7 +74,7 @@ def _split_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def _find_marks(text: str) -> frozenset[str]:
+def _normalized_figures(text: str) -> frozenset[str]:
     """The amounts, dates and identifiers of a text in a normal form. Two drafts that agree have the same ones."""
     return frozenset(normalize_token(token) for token in number_bearing_tokens(text))
 
@@ -108,7 +108,7 @@ class SingleDraft:
     async def next_reply(self, talk: Talk, share: BudgetShare, tier: Tier) -> ModelReply:
         return await talk.ask(share, tier)
 
-    def take_extra_calls(self) -> int:
+    def pop_extra_calls(self) -> int:
         calls, self.extra_calls = self.extra_calls, 0
         return calls
 
@@ -175,32 +175,32 @@ class TwoDrafts(SingleDraft):
     async def next_reply(self, talk: Talk, share: BudgetShare, tier: Tier) -> ModelReply:
         first = await talk.ask(share, tier)
         if self._is_spent or not self._is_decisive(first, talk):
-            self._is_spent |= self._is_local(first) or not first.tool_uses
+            self._is_spent |= self._calls_only_local_tools(first) or not first.tool_uses
             return first
         self._is_spent = True
         if not await self._can_afford_drafts(talk, share):
             return first
         second = await self._ask_for_draft(
-            talk, "doubting", talk.request(self._ctx.prompts.moa_doubting, "high"), share
+            talk, "doubting", talk.build_request(self._ctx.prompts.moa_doubting, "high"), share
         )
         if second is None or _do_drafts_agree(first, second, self._ctx):
             return first
         drafts = render({"drafts": [_draft_as_data(first), _draft_as_data(second)]})
         merged = await self._ask_for_draft(
-            talk, "merged", talk.request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share
+            talk, "merged", talk.build_request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share
         )
         return merged or first
 
     def _is_decisive(self, reply: ModelReply, talk: Talk) -> bool:
         """Whether the reply gives every part its calls, or is the answer. A text while proposals wait is not."""
-        proposals = _find_proposals(reply, self._ctx)
+        proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
             return not (reply.tool_uses or talk.waits)
         said = [use.input.get(CALL) for use in proposals]
         planned = {one.get("part") for one in said if isinstance(one, dict)}
         return len(self.open_parts) < 2 or {*self.open_parts} <= planned
 
-    def _is_local(self, reply: ModelReply) -> bool:
+    def _calls_only_local_tools(self, reply: ModelReply) -> bool:
         """Whether the reply calls local tools only."""
         return bool(reply.tool_uses) and not any(
             unwrap_use_tool(use).name in self._ctx.toolbox.tools for use in reply.tool_uses
@@ -212,16 +212,16 @@ class TwoDrafts(SingleDraft):
         """
 
         async def decide() -> str:
-            draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
+            draft = talk.build_request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
             return "both" if can_afford_all(self._ctx, (draft, draft), share) else "one"
 
-        return await self._ctx.journal.note_step(f"{talk.key}:drafts", decide) == "both"
+        return await self._ctx.journal.note_step(f"{talk.reply_key}:drafts", decide) == "both"
 
     async def _ask_for_draft(
         self, talk: Talk, name: str, request: ModelRequest, share: BudgetShare
     ) -> ModelReply | None:
-        key = f"{talk.key}:draft:{name}"
-        return await self._ask_separately(self._ctx, key, f"{key}:model", request, share, talk.request())
+        key = f"{talk.reply_key}:draft:{name}"
+        return await self._ask_separately(self._ctx, key, f"{key}:model", request, share, talk.build_request())
 
 
 def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
@@ -264,7 +264,7 @@ def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) ->
     return not find_difference(first.text, second.text)
 
 
-def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
+def _list_write_uses(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     tools = ctx.toolbox.tools
     return [
         use
@@ -276,7 +276,7 @@ def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
 def _list_calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
     return [
         dumps([use.name, {name: value for name, value in use.input.items() if name != CALL}])
-        for use in _find_proposals(reply, ctx)
+        for use in _list_write_uses(reply, ctx)
     ]
 
 
@@ -341,9 +341,9 @@ class OrchestratorModel(Model):
         if len(request.messages) == 1 or now in lost:
             return _build_opening(name, request)
         last = request.messages[-1]
-        names = {use.id: use.name for use in _list_uses(request)}
+        names = {use.id: use.name for use in _list_tool_uses(request)}
         results = [block for block in last.blocks if isinstance(block, ToolResult)]
-        told = tuple(OrchestratorResult(names[result.tool_use_id], _read_result(result)) for result in results)
+        told = tuple(OrchestratorResult(names[result.tool_use_id], _result_as_json(result)) for result in results)
         text = "\n\n".join(block.text for block in last.blocks if isinstance(block, TextBlock) and block.text)
         return OrchestratorMessage(name, "Tool results:" if told else text, results=told)
 
@@ -363,12 +363,12 @@ def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
 
 def _results_so_far(request: ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
-    came = {block.tool_use_id: _read_result(block) for block in blocks if isinstance(block, ToolResult)}
-    uses = [use for use in _list_uses(request) if use.id in came]
+    came = {block.tool_use_id: _result_as_json(block) for block in blocks if isinstance(block, ToolResult)}
+    uses = [use for use in _list_tool_uses(request) if use.id in came]
     return [{"tool": use.name, "arguments": use.input, "result": came[use.id]} for use in uses]
 
 
-def _list_uses(request: ModelRequest) -> list[ToolUse]:
+def _list_tool_uses(request: ModelRequest) -> list[ToolUse]:
     return [block for message in request.messages for block in message.blocks if isinstance(block, ToolUse)]
 
 
@@ -376,7 +376,7 @@ def _list_texts(message: Message) -> list[str]:
     return [block.text for block in message.blocks if isinstance(block, TextBlock)]
 
 
-def _read_result(result: ToolResult) -> Json:
+def _result_as_json(result: ToolResult) -> Json:
     try:
         content = loads(result.content)
     except ValueError:
@@ -385,7 +385,7 @@ def _read_result(result: ToolResult) -> Json:
 
 
 def _build_reply(request: ModelRequest, message: OrchestratorMessage, said: OrchestratorReply) -> ModelReply:
-    began = len(_list_uses(request))
+    began = len(_list_tool_uses(request))
     uses = [ToolUse(f"b{began + place}", call.name, call.params) for place, call in enumerate(said.calls)]
     blocks = (*((TextBlock(said.text),) if said.text else ()), *uses)
     sent = len(message.message) + sum(len(dumps(told.result)) for told in message.results)

@@ -92,7 +92,7 @@ class _UnderstandArguments(BaseModel):
 
 
 @lru_cache(maxsize=256)
-def understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
+def define_understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
     """The definition of the tool ``understand``; ``processes`` are the names of the known kinds of task."""
     return ToolDefinition(
         UNDERSTAND,
@@ -127,7 +127,7 @@ def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding
     return Understanding(parts, said.process, said.answer_form, problems)
 
 
-def whole_task(task: str) -> Understanding:
+def whole_task_as_part(task: str) -> Understanding:
     """The default understanding if the model gives none: the whole task as one part to be done."""
     return Understanding((PartOfTask(number=1, quote=task, kind=DO),), "general", "prose")
 
@@ -204,16 +204,16 @@ class _FoundProcess(Contract):
     template: ProcessTemplate | None = None
 
 
-async def _find_process(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
+async def _choose_named_process(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
     """The process that the model named. For a task that only asks, no process is designed."""
     if name in ctx.processes or name in ("", GENERAL.process_type):
         return _FoundProcess(process_type=name or GENERAL.process_type, by="model")
     if not acts:
         return _FoundProcess(process_type=GENERAL.process_type, by="model", problem=f"a question, said to be of {name}")
-    return await _find_designed_process(ctx, name)
+    return await _get_or_design_process(ctx, name)
 
 
-async def _find_designed_process(ctx: TurnContext, kind: str) -> _FoundProcess:
+async def _get_or_design_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     """The stored design of the process, or one designed now. If there is neither, ``general`` and the reason.
 
     If a stored design cannot be used and might ask for an approval, ``general`` asks a person, too.
@@ -258,7 +258,7 @@ async def choose_process(ctx: TurnContext, progress: Progress, said: Understandi
     acts = bool(parts_to_do(said.parts))
 
     async def find_process() -> str:
-        return (await _find_process(ctx, process_name(said.process), acts=acts)).model_dump_json()
+        return (await _choose_named_process(ctx, process_name(said.process), acts=acts)).model_dump_json()
 
     found = _FoundProcess.model_validate_json(await ctx.journal.note_step(_STEP, find_process))
     classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
@@ -296,7 +296,7 @@ def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
     return replace(ctx, template=progress.template)
 
 
-def sections_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
+def sections_of_process(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     """The prompt sections of what was learned of tasks of this process, without those that the first message had; may
     be empty.
     """

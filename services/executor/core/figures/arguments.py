@@ -237,7 +237,7 @@ class FieldNature(StrEnum):
     PROSE = "prose"
 
 
-class FieldRecord(NamedTuple):
+class EnclosingRecord(NamedTuple):
     """The innermost object around a value that has an identifier: its path and the identifier."""
 
     path: str
@@ -254,14 +254,14 @@ class ReadField(NamedTuple):
     fact_id: str
     parent: str
     name: str
-    record: FieldRecord | None
+    record: EnclosingRecord | None
     value: Json
     is_free: bool = False
     is_whole: bool = True
 
     @property
     def path(self) -> str:
-        return _join_names(self.parent, self.name)
+        return _join_path(self.parent, self.name)
 
     @property
     def field_name(self) -> str:
@@ -307,30 +307,30 @@ def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:
 
 
 def _walk_fields(step: ReadField, depth: int, about: ToolWords) -> Iterator[ReadField]:
-    step = _parse_text(step)
+    step = _parse_nested_json(step)
     if not isinstance(step.value, dict | list):
         if step.value is not None and not isinstance(step.value, bool):
             yield step
         return
     inner = [*_child_fields(step, about)] if depth else []
-    yield from (one for one in inner if _is_leaf(one.value))
+    yield from (one for one in inner if _is_plain_scalar(one.value))
     if isinstance(step.value, dict):
         yield from _fields_of_id_keys(step, step.value)
     for one in inner:
-        if not _is_leaf(one.value):
+        if not _is_plain_scalar(one.value):
             yield from _walk_fields(one, depth - 1, about)
 
 
-def _is_leaf(value: Json) -> bool:
+def _is_plain_scalar(value: Json) -> bool:
     """Whether a value is certainly a number or a text, and not JSON in a string."""
     if isinstance(value, str):
         return value.lstrip()[:1] not in _OPENING
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def _parse_text(step: ReadField) -> ReadField:
+def _parse_nested_json(step: ReadField) -> ReadField:
     text = step.value
-    if not isinstance(text, str) or _is_leaf(text):
+    if not isinstance(text, str) or _is_plain_scalar(text):
         return step
     try:
         value = loads(text)
@@ -354,15 +354,15 @@ def _fields_of_id_keys(step: ReadField, value: JsonObject) -> Iterator[ReadField
     """Yields the keys that are identifiers of records: ``{"EXP-1006": {...}}``."""
     for key, inner in value.items():
         if isinstance(inner, dict) and _looks_like_code(key):
-            record = FieldRecord(_join_names(step.path, key), key)
+            record = EnclosingRecord(_join_path(step.path, key), key)
             yield ReadField(step.fact_id, step.path, key, record, key, step.is_free)
 
 
-def _join_names(parent: str, name: str) -> str:
+def _join_path(parent: str, name: str) -> str:
     return f"{parent}.{name}" if parent and name and not name.startswith("[") else f"{parent}{name}"
 
 
-def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -> FieldRecord | None:
+def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -> EnclosingRecord | None:
     """The object as a record, if a field or its key identifies it; else None.
 
     A field ``id`` counts first, then the key of a table, then the id of what the tool reads, then an id that may be
@@ -371,10 +371,10 @@ def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -
     ids = [key for key, value in item.items() if _names_own_record(key) and type(value) in (str, int)]
     own = next((key for key in ids if key.lower() in _OWN_ID), "")
     if not own and _is_table_key(name):
-        return FieldRecord(path, name)
+        return EnclosingRecord(path, name)
     own = own or max(ids, key=lambda key: _rate_identifier(key, about), default="")
     best = str(item[own]) if own else name if _looks_like_code(name) else ""
-    return FieldRecord(path, best) if best else None
+    return EnclosingRecord(path, best) if best else None
 
 
 def _rate_identifier(key: str, about: ToolWords) -> int:

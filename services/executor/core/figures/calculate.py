@@ -16,9 +16,9 @@ from services.executor.core.figures.columns import (
     OVERDUE,
     SIGNS,
     Cell,
+    as_words,
     find_field_around,
     parse_condition,
-    plain_name,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.evaluate import evaluate_value
@@ -27,11 +27,11 @@ from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     KnownFigures,
     OperandFinder,
-    open_single_list,
     read_field_of_rows,
     read_operand_texts,
     select_cells,
     select_rows_by_condition,
+    unwrap_list,
 )
 from services.executor.core.figures.operations import (
     FREE_LIMITS,
@@ -207,7 +207,7 @@ def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand],
 
 def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandFinder) -> bool:
     listed = [one for one in operands if one.source == "result"]
-    found = [open_single_list(select_cells(sources.find_result(one.ref), one.path)) for one in listed]
+    found = [unwrap_list(select_cells(sources.find_result(one.ref), one.path)) for one in listed]
     cells = [cell for selection in found for cell in selection.cells[:50]]
     return any(find_field_around(cell, name) for cell in cells)
 
@@ -215,11 +215,11 @@ def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandFinder
 def _choose_unused_name(wanted: str, operation: str, known: KnownFigures) -> str:
     """A name for the new value that no value or result has yet, and that cannot be taken for a reference or a day."""
     name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
-    taken = {plain_name(value.name) for value in known.values} | {plain_name(fact.ref) for fact in known.facts}
+    taken = {as_words(value.name) for value in known.values} | {as_words(fact.ref) for fact in known.facts}
     if re.fullmatch(r"r?\d+(?:_.*)?|today|tomorrow|yesterday|now", name, re.I):
         name = f"value_{name}"
     numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
-    return name if plain_name(name) not in taken else next(one for one in numbered if plain_name(one) not in taken)
+    return name if as_words(name) not in taken else next(one for one in numbered if as_words(one) not in taken)
 
 
 def text_of_argument(given: Json) -> str:
@@ -255,7 +255,7 @@ LOOK = define_local_tool(
 def look_at_rows(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
     """The rows that the model asks for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
     try:
-        fact, cells = _find_rows(given, facts)
+        fact, cells = _find_fact_and_rows(given, facts)
         kept = _filter_rows(cells, given.get("where"), today)
     except (NoSuchPath, ValueError) as error:
         raise CannotCalculate(str(error)) from error
@@ -270,23 +270,23 @@ def look_at_rows(given: JsonObject, facts: Sequence[Fact], today: date = date.mi
     return {**counted, **_show_rows(kept, _read_field_names(given.get("fields")), skip, first), **said}
 
 
-def _find_rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
+def _find_fact_and_rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
     ref = text_of_argument(given.get("ref")).strip("[]")
     fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
     if fact is None:
         raise CannotCalculate(f"no result has the reference {ref!r}; there are {', '.join(f.ref for f in facts)}")
     path = text_of_argument(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
     selection = select_cells(fact.result, path)
-    selection = selection if path else open_single_list(selection)
+    selection = selection if path else unwrap_list(selection)
     if selection.is_list:
-        return fact, _wrap_rows(selection.cells)
+        return fact, _cells_as_rows(selection.cells)
     cell = selection.cells[0]
     if isinstance(cell.value, str):
         return fact, [Cell({"line": at, "text": text}) for at, text in enumerate(_split_lines(cell.value), 1)]
     return fact, [cell]
 
 
-def _wrap_rows(cells: Sequence[Cell]) -> list[Cell]:
+def _cells_as_rows(cells: Sequence[Cell]) -> list[Cell]:
     """The cells as rows: a value that is no object becomes an object with the field ``value``."""
     return [cell if isinstance(cell.value, dict) else cell._replace(value={"value": cell.value}) for cell in cells]
 

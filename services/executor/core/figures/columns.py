@@ -49,8 +49,8 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
     """The name and value of a record's field, ``due date`` or ``dueDate`` alike; None if it has none."""
     if name in record:
         return name, record[name]
-    wanted = plain_name(name)
-    return next(((key, value) for key, value in record.items() if plain_name(key) == wanted), None)
+    wanted = as_words(name)
+    return next(((key, value) for key, value in record.items() if as_words(key) == wanted), None)
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
@@ -66,7 +66,7 @@ def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
 def find_currency_name(cell: Cell) -> str:
     """The currency that the cell's own record names, else the nearest record around it; empty if none does."""
     for record in reversed(cell.records):
-        value = record.get("currency") or next((record[key] for key in record if plain_name(key) in _CURRENCY), None)
+        value = record.get("currency") or next((record[key] for key in record if as_words(key) in _CURRENCY), None)
         if isinstance(value, str) and value:
             return value.strip().upper()
     return ""
@@ -74,7 +74,7 @@ def find_currency_name(cell: Cell) -> str:
 
 def unwrap_money(cell: Cell) -> Cell:
     """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
-    if not isinstance(cell.value, dict) or not any(plain_name(key) in _CURRENCY for key in cell.value):
+    if not isinstance(cell.value, dict) or not any(as_words(key) in _CURRENCY for key in cell.value):
         return cell
     for name in _AMOUNT:
         found = find_field(cell.value, name)
@@ -85,12 +85,12 @@ def unwrap_money(cell: Cell) -> Cell:
 
 def rank_naming_field(field: str) -> int | None:
     """How well a field identifies its record; lower is better: ``id``, ``order_id``, ``name``. None if it does not."""
-    words = plain_name(field).split(" ")
+    words = as_words(field).split(" ")
     return 2 * _NAMING.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING else None
 
 
 @lru_cache(maxsize=4096)
-def plain_name(name: str) -> str:
+def as_words(name: str) -> str:
     return " ".join(words_of(name)) or name.casefold()
 
 
@@ -145,7 +145,7 @@ def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
     return [column for column in columns if not column.cells or not all(is_currency(one.value) for one in column.cells)]
 
 
-def take_single_cell(column: ListColumn, operation: str) -> Cell:
+def require_single_cell(column: ListColumn, operation: str) -> Cell:
     """The only cell of a column; raises ``CannotCalculate`` if there are several or none."""
     if len(column.cells) == 1:
         return unwrap_money(column.cells[0])
@@ -165,7 +165,7 @@ def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
     if amount is None:
         dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(cell.value) else ""
         raise CannotCalculate(f"{operation} needs figures, and {_describe_cell(cell)} is none{dates}")
-    return amount._replace(unit=amount.unit or cell.unit or find_field_unit(cell.field))
+    return amount._replace(unit=amount.unit or cell.unit or unit_in_field_name(cell.field))
 
 
 def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
@@ -205,7 +205,7 @@ def drop_empty_cells(column: ListColumn) -> ListColumn:
     return column._replace(cells=present, missing=column.missing + len(cells) - len(present))
 
 
-def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
+def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
     """The one currency of all amounts; empty if none is named. Raises ``CannotCalculate`` if they differ, except where
     exchange rates are multiplied.
     """
@@ -221,7 +221,7 @@ def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
     return currency or ""
 
 
-def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
+def require_one_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
     """The one unit of the amounts; amounts without a unit are taken to have it, unless it is cents. Raises
     ``CannotCalculate`` if two units differ.
     """
@@ -235,23 +235,23 @@ def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
 
 
 def is_rate_cell(cell: Cell) -> bool:
-    return any(word in _RATES for word in plain_name(cell.field).split())
+    return any(word in _RATES for word in as_words(cell.field).split())
 
 
-def find_field_unit(field: str) -> str:
+def unit_in_field_name(field: str) -> str:
     """The unit in a field's name: ``amount_cents``, ``duration_minutes``; empty if there is none."""
-    words = reversed(plain_name(field).split())
+    words = reversed(as_words(field).split())
     return next(("cents" if word in _CENTS else _TIMES[word] for word in words if word in _CENTS | _TIMES.keys()), "")
 
 
 def _currency_hints(cell: Cell) -> list[str]:
     own = [cell.value] if isinstance(cell.value, str) else []
-    named = cell.currency or ("" if _is_plain_count(cell.field) else find_currency_name(cell))
+    named = cell.currency or ("" if _names_a_count(cell.field) else find_currency_name(cell))
     return [hint for hint in (*own, named) if hint]
 
 
-def _is_plain_count(field: str) -> bool:
-    words = set(plain_name(field).split())
+def _names_a_count(field: str) -> bool:
+    words = set(as_words(field).split())
     return bool(words & _NO_MONEY) and not words & {"amount", "price", "cost", "total", "fee"}
 
 
@@ -282,7 +282,7 @@ _OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amoun
 
 def is_paid(record: Mapping[str, Json]) -> bool:
     """Whether a record says that nothing is owed: by a flag, a payment date, a status, or a balance of 0."""
-    return any(_is_sign_of_payment(plain_name(name), value) for name, value in record.items())
+    return any(_is_sign_of_payment(as_words(name), value) for name, value in record.items())
 
 
 def _is_sign_of_payment(name: str, value: Json) -> bool:

@@ -48,10 +48,10 @@ _WORKDAYS = 5
 
 
 def _list_single_days(written: Sequence[tuple[int, int, int]]) -> list[Period]:
-    return [Period(day, day) for parts in written if (day := _make_date(*parts)) is not None]
+    return [Period(day, day) for parts in written if (day := _date_or_none(*parts)) is not None]
 
 
-def _make_date(year: int, month: int, day: int) -> date | None:
+def _date_or_none(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)
     except ValueError:  # a day that no month has
@@ -73,7 +73,7 @@ def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Perio
 
 
 def _list_months(written: Sequence[tuple[int, int]]) -> list[Period]:
-    starts = (_make_date(year, month, 1) for year, month in written if year < MAXYEAR)
+    starts = (_date_or_none(year, month, 1) for year, month in written if year < MAXYEAR)
     return [_build_period(start, relativedelta(months=1)) for start in starts if start is not None]
 
 
@@ -355,7 +355,7 @@ def find_dates(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], today: date, *, relative: bool = True
 ) -> list[DateMention]:
     """The dates of a text in order; without ``relative`` only those that name a day or a month."""
-    numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_numeric(match, today)) is not None]
+    numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_date_in_digits(match, today)) is not None]
     words = _build_words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
     found = sorted([*numeric, *_match_date_patterns(words, signs, today)])
@@ -368,7 +368,7 @@ def find_dates(
     return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
 
 
-def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
+def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | None:
     """The date of a match in digits. Of the groups ``a`` and ``b`` either may be the day."""
     periods: Sequence[Period]
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:

@@ -16,7 +16,7 @@ from services.executor.core.figures.columns import (
     drop_empty_cells,
     equality_key,
     find_field_around,
-    take_single_cell,
+    require_single_cell,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.numbers import read_amount
@@ -24,10 +24,10 @@ from services.executor.core.figures.operands import (
     KnownFigures,
     OperandFinder,
     describe_fields,
-    open_single_list,
     read_field_of_rows,
     select_cells,
     select_rows_by_condition,
+    unwrap_list,
 )
 from services.executor.core.figures.operations import (
     AGGREGATES,
@@ -71,7 +71,7 @@ def evaluate_value(sources: OperandFinder, asked: NamedValue, made: MadeToolResu
     except ArithmeticError as error:
         raise CannotCalculate(f"{asked.operation}: {type(error).__name__}") from None
     note = "; ".join(filter(None, (answer.note, *_list_notes(columns, asked, known))))
-    text, kind = _write_value(answer, columns)
+    text, kind = _format_result(answer, columns)
     kind = "groups" if answer.is_groups else kind
     update = {"value": text, "kind": kind, "currency": answer.currency, "unit": answer.unit, "note": note}
     return asked.model_copy(update=update)
@@ -138,7 +138,7 @@ def _read_column(operand: Operand, place: int, asked: NamedValue, sources: Opera
     if operand.source == "constant":
         _check_constant(operand.literal, place, asked)
     column = _read_operand(operand, sources)
-    return open_single_list(column) if operand.source == "result" and operation_takes_lists(asked.operation) else column
+    return unwrap_list(column) if operand.source == "result" and operation_takes_lists(asked.operation) else column
 
 
 def _read_operand(operand: Operand, sources: OperandFinder) -> ListColumn:
@@ -208,7 +208,7 @@ def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources:
     if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
         return [None] * len(cells)
     if condition.against.source != "row":
-        value = take_single_cell(_read_operand(condition.against, sources), "a condition").value
+        value = require_single_cell(_read_operand(condition.against, sources), "a condition").value
         return [value] * len(cells)
     return [found[1] if (found := find_field_around(cell, condition.against.path)) else None for cell in cells]
 
@@ -247,7 +247,7 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
     }
     currency = _shared_by_groups("currency", {name: one.currency for name, one in answers.items()})
     unit = _shared_by_groups("unit", {name: one.unit for name, one in answers.items()})
-    figures: dict[str, Json] = {name: _write_figure(answer) for name, answer in answers.items()}
+    figures: dict[str, Json] = {name: _format_group_result(answer) for name, answer in answers.items()}
     if call.operation in AGGREGATES:
         if len(figures) > _MOST_GROUPS:
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
@@ -281,7 +281,7 @@ def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
     return groups
 
 
-def _write_figure(answer: OperationResult) -> Json:
+def _format_group_result(answer: OperationResult) -> Json:
     if isinstance(answer.value, date):
         raise CannotCalculate("dates are not grouped: filter the rows by a condition")
     return decimal_text(answer.value) if isinstance(answer.value, Decimal) else str(answer.value)
@@ -299,7 +299,7 @@ def _list_notes(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFi
     return notes
 
 
-def _write_value(answer: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
+def _format_result(answer: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
     """A result as text, and its kind. A decimal gets the places of its operands (at most two), or those it needs."""
     value = answer.value
     if isinstance(value, bool):

@@ -104,7 +104,7 @@ def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spel
             yield TimeMention(token.start, token.end, (named,))
         elif (read := _read_time_in_words(tokens, numbers, place)) is not None:
             minutes, after = read
-            yield TimeMention(token.start, tokens[after - 1].end, _morning_and_afternoon(minutes))
+            yield TimeMention(token.start, tokens[after - 1].end, _possible_times(minutes))
 
 
 def _is_hour(written: str) -> bool:
@@ -165,7 +165,7 @@ def _is_phrase_end(tokens: Sequence[WrittenToken], after: int) -> bool:
     return after >= len(tokens) or tokens[after].folded in frozenset("on and tomorrow today in am morgen und".split())
 
 
-def _morning_and_afternoon(minutes: int) -> tuple[time, ...]:
+def _possible_times(minutes: int) -> tuple[time, ...]:
     hour, minute = divmod(minutes % (24 * 60), 60)
     hours = [hour] if hour > _HALF_DAY else [hour, (hour + _HALF_DAY) % 24]
     return tuple(time(one, minute) for one in hours)
@@ -225,7 +225,7 @@ class Mentions:
     def has_words(self, phrase: str) -> bool:
         """Whether the text has the words in a row, without regard to case, accents and the marks between them."""
         wanted = spaced_words(phrase)
-        joined, starts, ends = self._spaced_text
+        joined, starts, ends = self._folded_words_with_spans
         if not wanted.strip():
             return False
         first = last = 0  # the piece that begins at a place, and that place
@@ -240,19 +240,19 @@ class Mentions:
         if (before.isalnum() and self.text[start].isalnum()) or (after.isalnum() and self.text[end - 1].isalnum()):
             return False
         has_digit = any(mark.isdecimal() for mark in self.text[start:end])
-        within = self._inside_mentions if has_digit else self._inside_identifiers
+        within = self._positions_in_mentions if has_digit else self._positions_in_identifiers
         return not (within[start] or within[end])
 
     @cached_property
-    def _inside_identifiers(self) -> bytearray:
+    def _positions_in_identifiers(self) -> bytearray:
         return _mark_positions_inside(len(self.text), self.identifiers)
 
     @cached_property
-    def _inside_mentions(self) -> bytearray:
+    def _positions_in_mentions(self) -> bytearray:
         return _mark_positions_inside(len(self.text), (*self.identifiers, *self.numbers, *self.dates, *self.times))
 
     @cached_property
-    def _spaced_text(self) -> tuple[str, Sequence[int], Sequence[int]]:
+    def _folded_words_with_spans(self) -> tuple[str, Sequence[int], Sequence[int]]:
         spans = [match.span() for match in PIECE.finditer(self.text)]
         pieces = [fold_word(self.text[start:end]) for start, end in spans]
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]

@@ -273,7 +273,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
             yield mention
     for place, mark in enumerate(text):
         if mark in "½¼¾⅓⅔⅛" and not text[place - 1 : place].isdecimal():
-            yield NumberMention(place, place + 1, mark, (_fraction_of_sign(mark),))
+            yield NumberMention(place, place + 1, mark, (_value_of_fraction_sign(mark),))
 
 
 def _find_ranges(text: str) -> Iterator[NumberMention]:
@@ -291,7 +291,7 @@ def _read_number_match(text: str, match: re.Match[str], language: str, m_is_mill
     if not values or len(match["body"]) > _MOST_DIGITS or (match["minus"] and match["later"]):
         return None
     if match["part"]:
-        values = tuple(Fraction(value) + _fraction_of_sign(match["part"]) for value in values)
+        values = tuple(Fraction(value) + _value_of_fraction_sign(match["part"]) for value in values)
     suffix = _read_suffix(text, match.end(), m_is_million or match["before"] is not None)
     if _continues_token(text, suffix.end):
         return None
@@ -310,7 +310,7 @@ def _shift_decimal_point(value: Number, places: int, sign: int = 1) -> Number:
     return Decimal(f"{'-' if sign < 0 else ''}{value}E{places}")
 
 
-def _fraction_of_sign(mark: str) -> Fraction:
+def _value_of_fraction_sign(mark: str) -> Fraction:
     return Fraction(unicodedata.numeric(mark)).limit_denominator(10)
 
 
@@ -367,9 +367,9 @@ def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
     if not marks:
         return (Decimal(body),) if body == "0" or not body.startswith("0") else ()
     last = marks[-1]
-    is_decimal = last in ".," and marks.count(last) == 1 and _part_thousands(groups[:-1], marks[:-1])
+    is_decimal = last in ".," and marks.count(last) == 1 and _are_thousands_marks(groups[:-1], marks[:-1])
     decimal = Decimal("".join(groups[:-1]) + "." + groups[-1]) if is_decimal else None
-    grouped = Decimal("".join(groups)) if _part_thousands(groups, marks) else None
+    grouped = Decimal("".join(groups)) if _are_thousands_marks(groups, marks) else None
     first, second = (decimal, grouped) if (last == ".") == (language == "en") else (grouped, decimal)
     if len(marks) > 1 or last not in ".,":
         first, second = grouped, decimal
@@ -378,7 +378,7 @@ def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
     return found[:1] if is_settled else found
 
 
-def _part_thousands(groups: Sequence[str], marks: Sequence[str]) -> bool:
+def _are_thousands_marks(groups: Sequence[str], marks: Sequence[str]) -> bool:
     """Whether the marks separate thousands: one kind of mark, three digits in each group (two in Indian notation)."""
     if not marks:
         return len(groups) == 1 and (groups[0] == "0" or not groups[0].startswith("0"))

@@ -12,12 +12,12 @@ from services.executor.core.figures.columns import (
     OVERDUE,
     Cell,
     ListColumn,
+    as_words,
     evaluate_condition,
     find_field,
     find_field_around,
     is_paid,
     parse_condition,
-    plain_name,
 )
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
@@ -51,7 +51,7 @@ def select_cells(result: Json, path: str) -> ListColumn:
     return _open_lists(selection)
 
 
-def open_single_list(selection: ListColumn) -> ListColumn:
+def unwrap_list(selection: ListColumn) -> ListColumn:
     """If the selection is one object that holds a single list, the rows of that list; any other selection unchanged."""
     if selection.is_list or len(selection.cells) != 1 or not isinstance(selection.cells[0].value, dict):
         return selection
@@ -245,7 +245,7 @@ class KnownFigures(NamedTuple):
         found = next((value for value in self.values if value.name == name), None)
         if found is not None or not re.fullmatch(r"[A-Za-z][\w -]*", name):
             return found
-        return next((value for value in self.values if plain_name(value.name) == plain_name(name)), None)
+        return next((value for value in self.values if as_words(value.name) == as_words(name)), None)
 
 
 class OperandFinder:
@@ -282,7 +282,7 @@ class OperandFinder:
         found = (
             self._find_day_word_or_named_value(asked)
             or self._find_at_path(asked)
-            or self._trace_plain_figure(asked, free, as_percent)
+            or self._find_figure_source(asked, free, as_percent)
             or (Operand(source="constant", literal=asked) if is_word else None)
         )
         if found is None:
@@ -318,7 +318,7 @@ class OperandFinder:
             raise CannotCalculate(f"{fact.ref} is an error and states no figures")
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
-    def _trace_plain_figure(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
+    def _find_figure_source(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
         """The operand for a plain figure, date or currency: from the user's texts, an earlier value, a result, or as a
         constant that needs no source.
         """
@@ -346,7 +346,7 @@ class OperandFinder:
                 continue
             if not find_stated_days(text, self.known.today).isdisjoint(read_possible_dates(asked)):
                 return asked
-            if (writing := _find_user_writing(asked, text, self.known.today)) is not None:
+            if (writing := _find_as_written(asked, text, self.known.today)) is not None:
                 return writing
         return None
 
@@ -417,7 +417,7 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
     return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 
 
-def _find_user_writing(asked: str, text: str, today: date) -> str | None:
+def _find_as_written(asked: str, text: str, today: date) -> str | None:
     amount = read_amount(asked)
     if amount is None:
         implied = read_number_word(asked)

@@ -23,22 +23,22 @@ from services.executor.core.figures.columns import (
     ListColumn,
     are_dates,
     are_equal_values,
+    as_words,
     compare_values,
     equality_key,
-    find_currency,
     find_field_around,
     find_figure_columns,
-    find_unit,
     flatten_figure_cells,
     is_paid,
     is_rate_cell,
-    plain_name,
     rank_naming_field,
     read_cell_amount,
     read_cell_date,
     read_cell_moment,
     read_cell_truth,
-    take_single_cell,
+    require_one_currency,
+    require_one_unit,
+    require_single_cell,
 )
 from services.executor.core.figures.dates import DateOrder, has_time, move_day, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
@@ -84,7 +84,7 @@ class CalculationCall(NamedTuple):
 
     def single_cells(self) -> list[Cell]:
         """The single cell of each operand; raises ``CannotCalculate`` if one has several or none."""
-        return [take_single_cell(column, self.operation) for column in find_figure_columns(self.columns)]
+        return [require_single_cell(column, self.operation) for column in find_figure_columns(self.columns)]
 
     def single_amounts(self) -> list[WrittenAmount]:
         return [read_cell_amount(cell, self.operation) for cell in self.single_cells()]
@@ -93,7 +93,7 @@ class CalculationCall(NamedTuple):
         return [read_cell_date(cell, self.operation, self.order) for cell in self.single_cells()]
 
     def currency(self) -> str:
-        return find_currency(self.columns, self.operation)
+        return require_one_currency(self.columns, self.operation)
 
 
 class CalculationOperation(NamedTuple):
@@ -196,19 +196,19 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     """The numbers that need no source as this operand: the 12 months of a year, the 3 of "the third of five"."""
     if operation not in CALCULATORS:
         return _FREE.get(operation, frozenset({0}))
-    name = _find_argument(operation, place)
+    name = _argument_name_at(operation, place)
     return frozenset(range(1, 1201)) if name in _CHOSEN else _A_YEAR if name.endswith("a year") else FREE_LIMITS
 
 
 def takes_percent(operation: str, place: int) -> bool:
     """Whether the operand at this place is a share, so that 0.2 may stand for the task's 20 %."""
     if operation in CALCULATORS:
-        return "%" in _find_argument(operation, place)
+        return "%" in _argument_name_at(operation, place)
     is_percent = operation in ("percentage", "increase_by_percent", "decrease_by_percent")
     return operation in ("product", "quotient") or (place == 1 and is_percent)
 
 
-def _find_argument(calculator: str, place: int) -> str:
+def _argument_name_at(calculator: str, place: int) -> str:
     names = CALCULATORS[calculator].arguments.split(", ")
     return names[min(place, len(names) - 1)]
 
@@ -250,7 +250,7 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
         return OperationResult(read_cell_date(found, call.operation, call.order))
     if call.operation in ("difference", "quotient", "percentage") and len(columns) > 1:
         for column in columns[: 1 if call.operation == "difference" else None]:
-            take_single_cell(column, call.operation)
+            require_single_cell(column, call.operation)
     amounts = call.amounts()
     unit, currency = _result_unit(call, amounts), _result_currency(call)
     numbers = [_to_factor(amount, call.operation) for amount in amounts]
@@ -322,7 +322,7 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
                 f"{call.operation} of an amount and a percentage: take increase_by_percent, decrease_by_percent or "
                 "percentage"
             )
-    return find_unit(amounts, call.operation)
+    return require_one_unit(amounts, call.operation)
 
 
 def _to_factor(amount: WrittenAmount, operation: str) -> Number:
@@ -336,8 +336,8 @@ def _result_currency(call: CalculationCall) -> str:
     currency = call.currency()
     if call.operation not in ("product", "quotient"):
         return currency
-    own = [find_currency([column], call.operation) for column in call.columns]
-    words = {word for column in call.columns for cell in column.cells[:1] for word in plain_name(cell.field).split()}
+    own = [require_one_currency([column], call.operation) for column in call.columns]
+    words = {word for column in call.columns for cell in column.cells[:1] for word in as_words(cell.field).split()}
     if words & {"exchange", "fx"} or (call.operation == "quotient" and any(own[1:])):
         return ""
     codes = {code for code in own if code}
@@ -371,7 +371,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
         ranks = [Fraction((moment - _FIRST) // timedelta(microseconds=1)) for moment in moments]
     else:
         call.currency()
-        find_unit(call.amounts(), call.operation)
+        require_one_unit(call.amounts(), call.operation)
         ranks = [Fraction(amount.number) for amount in call.amounts()]
     best = (min if call.operation == "which_has_least" else max)(ranks)
     found = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == best]
@@ -407,7 +407,7 @@ def _change_by_percent(call: CalculationCall) -> OperationResult:
     part = Fraction(_to_factor(percent, "percentage")) / 100
     factor = 1 + part if call.operation == "increase_by_percent" else 1 - part
     return OperationResult(
-        to_result_decimal(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit
+        to_result_decimal(Fraction(base.number) * factor), require_one_currency(call.columns, "percentage"), base.unit
     )
 
 
@@ -415,8 +415,8 @@ def _change_by_percent(call: CalculationCall) -> OperationResult:
 @_register_operation("percent_change", "old, new")
 def _compute_share(call: CalculationCall) -> OperationResult:
     """A share or change in percent: exact until it is rounded to six places."""
-    find_currency(call.columns, "comparison")
-    find_unit(call.single_amounts(), call.operation)
+    require_one_currency(call.columns, "comparison")
+    require_one_unit(call.single_amounts(), call.operation)
     one, other = (Fraction(amount.number) for amount in call.single_amounts())
     if call.operation == "percent_change":
         one, other = other - one, one
@@ -444,7 +444,7 @@ def _round_to_whole(call: CalculationCall) -> OperationResult:
 
 @_register_operation("convert_currency", "amount, rate, currency that comes out", takes_currency=True)
 def _convert_currency(call: CalculationCall) -> OperationResult:
-    cells = [take_single_cell(column, call.operation) for column in call.columns]
+    cells = [require_single_cell(column, call.operation) for column in call.columns]
     amount, rate = (read_cell_amount(cell, call.operation) for cell in cells[:2])
     code = cells[2].value
     if not isinstance(code, str) or not is_currency(code):
@@ -460,7 +460,7 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
 def _convert_unit(call: CalculationCall) -> OperationResult:
     source, target = call.operation.split("_to_")
     column = call.columns[0]
-    amount = read_cell_amount(take_single_cell(column, call.operation), call.operation)
+    amount = read_cell_amount(require_single_cell(column, call.operation), call.operation)
     if source == "units" and amount.unit == "cents":
         raise CannotCalculate(f"{column.operand_text} is in cents already")
     if amount.unit and source not in (amount.unit, "units"):
@@ -482,7 +482,7 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
     one, other = call.single_cells()
     if read_amount(one.value) and read_amount(other.value):  # amounts of two currencies or units are never compared
         call.currency()
-        find_unit(call.single_amounts(), call.operation)
+        require_one_unit(call.single_amounts(), call.operation)
     if call.operation in WORDS_ALLOWED:
         return OperationResult(are_equal_values(one.value, other.value, call.order) is (call.operation == "is_equal"))
     order = compare_values(one.value, other.value, call.order)
@@ -520,7 +520,7 @@ def _is_record_overdue(call: CalculationCall) -> OperationResult:
 @_register_operation(_SHIFTS.format("years"), "date, years")
 @_register_operation(_SHIFTS.format("working_days"), "date, days, [holiday...]")
 def _shift_date(call: CalculationCall) -> OperationResult:
-    start, step = (take_single_cell(column, call.operation) for column in call.columns[:2])
+    start, step = (require_single_cell(column, call.operation) for column in call.columns[:2])
     verb, _, unit = call.operation.partition("_")
     most = _MOST_MONTHS if unit in ("months", "years") else _MOST_DAYS
     number = Fraction(read_cell_amount(step, call.operation).number)

@@ -106,7 +106,7 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
         if _may_fill_argument(mention, hints) and may_share_currency(mention.money, money):
             is_other_unit = unit is not None and mention.unit is not None and unit != mention.unit
             takes_minor = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
-            if takes_minor if _is_minor(mention) and value else not is_other_unit:
+            if takes_minor if _is_minor_unit_amount(mention) and value else not is_other_unit:
                 return True
     return _has_in_minor_units(value, hints, mentions, written) or _has_in_other_measure(value, hints, unit, mentions)
 
@@ -123,7 +123,7 @@ def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
     return mention.unit is None or (mention.unit.measure == "percent" and not hints.is_plain_money)
 
 
-def _is_minor(mention: NumberMention) -> bool:
+def _is_minor_unit_amount(mention: NumberMention) -> bool:
     return mention.money is not None and mention.money.is_minor
 
 
@@ -141,7 +141,7 @@ def _has_in_minor_units(value: Number, hints: ArgumentHints, mentions: Mentions,
 
 def _equals_in_minor_units(value: Number, number: Number, mention: NumberMention, hints: ArgumentHints) -> bool:
     size = 10 ** minor_unit_places(mention.money)
-    if _is_minor(mention):
+    if _is_minor_unit_amount(mention):
         return value * size == number and not hints.is_in_minor_units
     must_be = hints.is_integer and number != int(number)
     return (hints.is_in_minor_units or must_be) and value == number * size
@@ -163,12 +163,12 @@ def _has_share(value: Number, mentions: Mentions) -> bool:
         percent = mention.unit if mention.unit is not None and mention.unit.measure == "percent" else None
         for said in mention.values:
             share = Fraction(said) * percent.size / 100 if percent else Fraction(said)
-            if (percent and value == share) or (isinstance(said, Fraction) and _rounds_to(value, share)):
+            if (percent and value == share) or (isinstance(said, Fraction) and _rounds_to_share(value, share)):
                 return True
     return False
 
 
-def _rounds_to(value: Number, share: Fraction) -> bool:
+def _rounds_to_share(value: Number, share: Fraction) -> bool:
     """Whether the value is the share, or the share in percent, rounded to the value's decimal places."""
     exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
     places = -exponent if isinstance(exponent, int) else 0
@@ -320,13 +320,13 @@ class FactsIndex:
         if value.isalpha():
             return
         key: _Key | None = read_machine_number(value)
-        key = self._iso_day(value) if key is None else key
+        key = self._parse_iso_day(value) if key is None else key
         if key is not None:
             self._plain.setdefault(key, []).append(field)
         elif has_digit(value):
             self._others.append(field)
 
-    def _iso_day(self, value: str) -> date | None:
+    def _parse_iso_day(self, value: str) -> date | None:
         moment = read_machine_moment(value, self._now.tzinfo) if _ISO_START.match(value) else None
         return moment.day if moment else None
 
@@ -489,12 +489,12 @@ def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenI
     read = find_mentions(text, now)
     listed = {match.start(1) for match in _LIST_NUMBER.finditer(text)}
     starts = {one.start for one in read.numbers}
-    numbers = [one for one in read.numbers if one.start not in listed and _is_figure(one, text)]
+    numbers = [one for one in read.numbers if one.start not in listed and _counts_as_figure(one, text)]
     codes = [one for one in read.identifiers if one.start not in starts | listed and not _VERSION.fullmatch(one.text)]
     return sorted((*numbers, *codes), key=lambda one: one.start)
 
 
-def _is_figure(mention: NumberMention, text: str) -> bool:
+def _counts_as_figure(mention: NumberMention, text: str) -> bool:
     if mention.is_small_number_word:
         return mention.money is not None or mention.unit is not None
     before = text[max(0, mention.start - 12) : mention.start]

@@ -14,11 +14,11 @@ _MOST_ARGUMENTS = 8
 _LONGEST_PURPOSE = 400
 
 
-class NotMade(Exception):
+class NoToolMade(Exception):
     """No calculator was made; the message says why."""
 
 
-class BadSpec(NotMade):
+class BadSpec(NoToolMade):
     """No calculator can be made from this specification."""
 
 
@@ -81,7 +81,7 @@ def _raised(one, other):
 """
 
 
-class BadCode(NotMade):
+class BadCode(NoToolMade):
     """The code is not a pure function over decimals."""
 
     def __init__(self, why: str) -> None:
@@ -89,7 +89,7 @@ class BadCode(NotMade):
         super().__init__(f"the function is not one that may be run: {why}")
 
 
-def admit_code(code: str, spec: CalculatorSpec) -> str:
+def check_and_normalize_code(code: str, spec: CalculatorSpec) -> str:
     """Checks the code; returns it normalised, without comments, as it is stored. Raises ``BadCode``."""
     if len(code) > LONGEST:
         raise BadCode(f"it is longer than {LONGEST} characters")
@@ -97,9 +97,9 @@ def admit_code(code: str, spec: CalculatorSpec) -> str:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadCode(f"it is no Python: {type(error).__name__}") from error
-    function = _only_function(tree, spec)
+    function = _require_single_function(tree, spec)
     for node in ast.walk(function):
-        _refuse(node, function)
+        _refuse_bad_node(node, function)
     exact = ast.fix_missing_locations(_ExactArithmetic().visit(_without_docstring(function)))
     return ast.unparse(exact)
 
@@ -121,7 +121,7 @@ def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     )
 
 
-def _only_function(tree: ast.Module, spec: CalculatorSpec) -> ast.FunctionDef:
+def _require_single_function(tree: ast.Module, spec: CalculatorSpec) -> ast.FunctionDef:
     match tree.body:
         case [ast.FunctionDef() as function] if function.name == spec.name:
             pass
@@ -148,7 +148,7 @@ def _without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
     return function
 
 
-def _refuse(node: ast.AST, function: ast.FunctionDef) -> None:
+def _refuse_bad_node(node: ast.AST, function: ast.FunctionDef) -> None:
     if not isinstance(node, _NODES) or isinstance(node, _WITHOUT):
         raise BadCode(f"there is {type(node).__name__} in it")
     match node:
@@ -253,7 +253,7 @@ _MEASURE = re.compile(
 def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
     """Yields a specification for each formula in a text."""
     for match in _FORMULA.finditer(text.translate(_SIGNS)):
-        terms = _find_expression(_TOKEN.findall(match["terms"]))
+        terms = _longest_expression(_TOKEN.findall(match["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
         if arguments and _OPERATOR.search(terms):
             name = match["name"].lower()
@@ -265,12 +265,12 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
     first.
     """
     unique: dict[str, CalculatorSpec] = {}
-    for spec in _find_specs(text):
+    for spec in _specs_in_text(text):
         unique.setdefault(spec.name, spec)
     return tuple(unique.values())[:MOST]
 
 
-def _find_expression(parts: list[str]) -> str:
+def _longest_expression(parts: list[str]) -> str:
     """The longest beginning of the parts that is a complete expression. The rest belongs to the sentence."""
     whole, depth, wants_term = 0, 0, True
     for place, part in enumerate(parts, 1):
@@ -291,7 +291,7 @@ def _find_expression(parts: list[str]) -> str:
     return " ".join(parts[:whole])
 
 
-def _find_specs(text: str) -> Iterator[CalculatorSpec]:
+def _specs_in_text(text: str) -> Iterator[CalculatorSpec]:
     yield from specs_in_formulas(text)
     for measure in _MEASURE.finditer(_MEASURES):
         if re.search(measure["words"], text, re.IGNORECASE):

@@ -22,8 +22,8 @@ from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIO
 from services.executor.core.model.made_code import (
     BadSpec,
     CalculatorSpec,
-    NotMade,
-    admit_code,
+    NoToolMade,
+    check_and_normalize_code,
     check_spec,
     code_hash,
     missing_calculators,
@@ -50,7 +50,7 @@ from shared.ports.store import StoreUnavailable
 T = TypeVar("T")
 
 
-async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, act: Callable[[], T]) -> T:
+async def compute_with_made_tools(ctx: TurnContext, key: str, made: MadeToolResults, act: Callable[[], T]) -> T:
     """Runs all made tools that ``act`` needs, then returns its result. ``key`` is the prefix of the journal keys."""
     while True:
         try:
@@ -59,7 +59,7 @@ async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, 
             made.add_outcome(missing.call, await _run_journaled(ctx, key, missing.call))
 
 
-async def run(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
+async def run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
     """Runs one call in a fresh sandbox; raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
@@ -74,7 +74,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
 
     async def step() -> str:
         try:
-            outcome = await run(ctx.ports.sandbox, call)
+            outcome = await run_in_sandbox(ctx.ports.sandbox, call)
         except SandboxUnavailable as error:
             outcome = MadeToolOutcome(error=f"the sandbox cannot be had: {error}")
         return dumps(
@@ -111,7 +111,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
     async def find() -> str:
         if isinstance(ctx.ports.sandbox, NoSandbox):  # no model is asked for a program that nothing here could run
             return _FoundTools().model_dump_json()
-        return (await _ToolMaking(ctx, key).find_tools()).model_dump_json()
+        return (await _ToolMaker(ctx, key).find_or_make_tools()).model_dump_json()
 
     found = _FoundTools.model_validate_json(await ctx.journal.note_step(key, find))
     told = _describe_found(found)
@@ -122,7 +122,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
     return counted, MadeToolResults(found.tools)
 
 
-class _ToolMaking:
+class _ToolMaker:
     """Finds or makes the made tools of one task. A failure becomes a note and raises nothing."""
 
     def __init__(self, ctx: TurnContext, key: str) -> None:
@@ -130,12 +130,12 @@ class _ToolMaking:
         self._calls = 0
         self._gaps: list[_UnfilledGap] = []
 
-    async def find_tools(self) -> _FoundTools:
-        every = await self._read_kept_tools()
+    async def find_or_make_tools(self) -> _FoundTools:
+        every = await self._read_stored_tools()
         standing = sorted((tool for tool in every if tool.removed_at is None), key=lambda tool: tool.version)
         newest = {tool.name: tool for tool in standing}
         tools, fresh = list[MadeTool](), list[str]()
-        for number, spec in enumerate(await self._find_gaps(newest)):
+        for number, spec in enumerate(await self._find_missing_calculators(newest)):
             kept = newest.get(spec.name)
             try:
                 self._refuse_used_name(check_spec(spec).name)
@@ -144,18 +144,18 @@ class _ToolMaking:
                     continue
                 tools.append(await self._make_tool(f"{self._key}:{number}", spec, every))
                 fresh.append(spec.name)
-            except NotMade as error:
+            except NoToolMade as error:
                 self._gaps.append(_UnfilledGap(name=spec.name, why=str(error)))
         return _FoundTools(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
 
-    async def _read_kept_tools(self) -> tuple[MadeTool, ...]:
+    async def _read_stored_tools(self) -> tuple[MadeTool, ...]:
         try:
             return await self._ctx.ports.made.list_versions(self._ctx.record.tenant)
         except StoreUnavailable as error:
             self._ctx.journal.add_event("note", problem=f"the tools made before are not known: {error}")
             return ()
 
-    async def _find_gaps(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
+    async def _find_missing_calculators(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
         """The calculators that the task lacks: found by its words, at no cost; otherwise, for a longer task, asked of a
         model.
         """
@@ -169,15 +169,15 @@ class _ToolMaking:
         ]
         try:
             return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, listed)
-        except NotMade as error:
+        except NoToolMade as error:
             self._gaps.append(_UnfilledGap(name="?", why=f"whether a calculator is missing is not known: {error}"))
             return ()
 
     async def _make_tool(self, key: str, spec: CalculatorSpec, every: tuple[MadeTool, ...]) -> MadeTool:
-        """Makes a tool and tests it with cases that were asked for separately from the code; raises ``NotMade``."""
+        """Makes a tool and tests it with cases that were asked for separately from the code; raises ``NoToolMade``."""
         self._calls += 2
         code, cases = await run_together(
-            ask_function(self._ctx, f"{key}:function", spec), ask_cases(self._ctx, f"{key}:cases", spec)
+            ask_for_code(self._ctx, f"{key}:function", spec), ask_for_test_cases(self._ctx, f"{key}:cases", spec)
         )
         tool = MadeTool(
             name=spec.name,
@@ -191,35 +191,35 @@ class _ToolMaking:
             task_id=self._ctx.record.task_id,
         )
         if any(one.removed_at and (one.name, one.code_sha256) == (tool.name, tool.code_sha256) for one in every):
-            raise NotMade("the same code was removed by an operator")
+            raise NoToolMade("the same code was removed by an operator")
         for case in cases:
-            await self._prove_tool(tool, case)
+            await self._test_tool(tool, case)
         try:
             return await self._ctx.ports.made.store_version(self._ctx.record.tenant, tool)
         except StoreUnavailable as error:
-            raise NotMade(f"it could not be kept: {error}") from error
+            raise NoToolMade(f"it could not be kept: {error}") from error
 
-    async def _prove_tool(self, tool: MadeTool, case: MadeCase) -> None:
-        """Runs a test case twice; both results must be equal and as expected. Raises ``NotMade``."""
+    async def _test_tool(self, tool: MadeTool, case: MadeCase) -> None:
+        """Runs a test case twice; both results must be equal and as expected. Raises ``NoToolMade``."""
         try:
             outcomes: list[MadeToolOutcome] = [
-                await run(self._ctx.ports.sandbox, MadeToolRun(tool, case.inputs)) for _ in range(2)
+                await run_in_sandbox(self._ctx.ports.sandbox, MadeToolRun(tool, case.inputs)) for _ in range(2)
             ]
         except SandboxUnavailable as error:
-            raise NotMade(f"the sandbox cannot be had: {error}") from error
+            raise NoToolMade(f"the sandbox cannot be had: {error}") from error
         first, again = outcomes
         figures = ", ".join(case.inputs)
         if first.error or again.error:
-            raise NotMade(f"it fails on {figures}: {first.error or again.error}")
+            raise NoToolMade(f"it fails on {figures}: {first.error or again.error}")
         if first != again:
-            raise NotMade(f"it gives different results for {figures}")
-        if not agrees(Decimal(first.value), Decimal(case.expected)):
-            raise NotMade(f"it gives {first.value[:40]} for {figures}, and an independent case says {case.expected}")
+            raise NoToolMade(f"it gives different results for {figures}")
+        if not matches_expected(Decimal(first.value), Decimal(case.expected)):
+            raise NoToolMade(f"it gives {first.value[:40]} for {figures}, and an independent case says {case.expected}")
 
     def _refuse_used_name(self, name: str) -> None:
         tools = self._ctx.toolbox.tools
         if name in _LOCAL or name in tools or any(tool.name == name for tool in tools.values()):
-            raise NotMade("there is a tool of that name, and none is ever put in its place")
+            raise NoToolMade("there is a tool of that name, and none is ever put in its place")
 
 
 def _describe_found(found: _FoundTools) -> list[JsonValue]:
@@ -235,26 +235,27 @@ FEWEST, MOST = 3, 8
 _FEWEST_PLACES, _FEWEST_DIGITS = 2, 4
 
 
-def checked_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
-    """The test cases; raises ``NotMade`` unless they can prove something: there are neither too few nor too many, all
+def require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
+    """The test cases; raises ``NoToolMade`` unless they can prove something: they are neither too few nor too many, all
     differ, not all have one result, and the function takes their inputs.
     """
     if not FEWEST <= len(cases) <= MOST:
-        raise NotMade(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
+        raise NoToolMade(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
     fixed, repeats = len(spec.arguments), spec.arguments[-1].endswith("...")
     for case in cases:
         if len(case.inputs) < fixed or (len(case.inputs) > fixed and not repeats):
-            raise NotMade(f"a case has {len(case.inputs)} figures, and {spec.name} takes {', '.join(spec.arguments)}")
+            taken = ", ".join(spec.arguments)
+            raise NoToolMade(f"a case has {len(case.inputs)} figures, and {spec.name} takes {taken}")
         for text in (*case.inputs, case.expected):
             parse_decimal(text)
     if len({tuple(map(parse_decimal, case.inputs)) for case in cases}) < len(cases):
-        raise NotMade("a case stands there twice")
+        raise NoToolMade("a case stands there twice")
     if len({parse_decimal(case.expected) for case in cases}) < 2:
-        raise NotMade("all cases come to the same, which any constant would")
+        raise NoToolMade("all cases come to the same, which any constant would")
     return tuple(cases)
 
 
-def agrees(result: Decimal, expected: Decimal) -> bool:
+def matches_expected(result: Decimal, expected: Decimal) -> bool:
     """Whether the result equals the expected one. An expected value of at least two places and four digits may be the
     result rounded half up.
     """
@@ -269,13 +270,13 @@ def agrees(result: Decimal, expected: Decimal) -> bool:
 
 
 def parse_decimal(text: str) -> Decimal:
-    """Parses a plain decimal of up to 24 digits; raises ``NotMade``."""
+    """Parses a plain decimal of up to 24 digits; raises ``NoToolMade``."""
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise NotMade(f"{text[:40]!r} is no decimal") from None
+        raise NoToolMade(f"{text[:40]!r} is no decimal") from None
     if not has_few_digits(number):
-        raise NotMade(f"{text[:40]!r} is too long for a figure")
+        raise NoToolMade(f"{text[:40]!r} is too long for a figure")
     return number
 
 
@@ -309,34 +310,34 @@ class _CasesAnswer(BaseModel):
 async def ask_missing_calculators(
     ctx: TurnContext, key: str, calculators: str, kept: list[Json]
 ) -> tuple[CalculatorSpec, ...]:
-    """Asks a model which calculators the task lacks; at most two. Raises ``NotMade``."""
+    """Asks a model which calculators the task lacks; at most two. Raises ``NoToolMade``."""
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     found = await _ask_model(ctx, key, request, _GAP_SECONDS, _GapList)
-    return tuple(_generalize(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
+    return tuple(_build_general_spec(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
 
 
-async def ask_function(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
-    """Asks a model for the function's code, and checks it; raises ``NotMade``."""
+async def ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
+    """Asks a model for the function's code, and checks it; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _FunctionAnswer)
     if found.cannot or not found.code.strip():
-        raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
-    return admit_code(found.code, spec)
+        raise NoToolMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
+    return check_and_normalize_code(found.code, spec)
 
 
-async def ask_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
-    """Asks a model that has not seen the code for test cases; raises ``NotMade``."""
+async def ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
+    """Asks a model that has not seen the code for test cases; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _CasesAnswer)
     if found.cannot:
-        raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
-    return checked_cases(found.cases, spec)
+        raise NoToolMade(f"no cases were given to judge it by: {found.cannot[:200]}")
+    return require_useful_cases(found.cases, spec)
 
 
-def _generalize(gap: _GapDescription, task: str) -> CalculatorSpec:
+def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
     """A specification from the model's description that has nothing of this task in it, since later tasks are shown it.
     Raises ``BadSpec``.
     """
@@ -349,10 +350,10 @@ def _generalize(gap: _GapDescription, task: str) -> CalculatorSpec:
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
-    """The model's answer; raises ``NotMade`` if it is late, down, not affordable or unusable."""
+    """The model's answer; raises ``NoToolMade`` if it is late, down, not affordable or unusable."""
     try:
         return parse_reply(await ask_if_possible(ctx, key, request, seconds=seconds), shape)
     except UnusableAnswer as error:
-        raise NotMade(f"the model's answer cannot be used: {error}") from error
+        raise NoToolMade(f"the model's answer cannot be used: {error}") from error
     except HelperUnavailable as error:
-        raise NotMade(str(error)) from error
+        raise NoToolMade(str(error)) from error

@@ -35,7 +35,7 @@ _QUOTED = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')
 _IN_STRING = re.compile(r'(\\*)"[^"]*$')
 
 
-class MaskedText(NamedTuple):
+class MaskedRequest(NamedTuple):
     """A masked request, the values by placeholder, and the placeholders that replaced a bare JSON number."""
 
     request: ModelRequest
@@ -44,26 +44,26 @@ class MaskedText(NamedTuple):
     kinds: Mapping[str, MarkKind]  # by value
 
 
-def mask_request(request: ModelRequest, task: str) -> MaskedText:
+def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
     """The request with placeholders for everything that the privacy guard marks. Each message is masked by what is
     known up to it, so that a history stays the same to the byte.
     """
     hidden = _MaskedValues()
-    hidden.add(protected_values(task))
+    hidden.add_values(protected_values(task))
     for found in _marks_of_tools(request.tools):
         hidden.add_marks(found)
-    tools = _masked_tools(request.tools, hidden)
+    tools = _mask_tools(request.tools, hidden)
     messages = []
     for message in request.messages:
         for block in message.blocks:
-            hidden.add_marks(_find_marks(_block_text(block)))
-        mask = hidden.mask()
+            hidden.add_marks(_find_protected_values(_block_text(block)))
+        mask = hidden.make_mask()
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     sent = request._replace(tools=tools, messages=tuple(messages))
-    return MaskedText(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
+    return MaskedRequest(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
 
-def mask_earlier_request(before: ModelRequest, request: ModelRequest, masked: MaskedText, task: str) -> ModelRequest:
+def mask_earlier_request(before: ModelRequest, request: ModelRequest, masked: MaskedRequest, task: str) -> ModelRequest:
     """The earlier request, masked. If ``request`` continues it, its part of the masked request is reused."""
     count = len(before.messages)
     if before.tools == request.tools and before.messages == request.messages[:count]:
@@ -71,7 +71,7 @@ def mask_earlier_request(before: ModelRequest, request: ModelRequest, masked: Ma
     return mask_request(before, task).request
 
 
-def restore_values(reply: ModelReply, masked: MaskedText) -> ModelReply:
+def restore_values(reply: ModelReply, masked: MaskedRequest) -> ModelReply:
     """The reply with values in place of placeholders. A text without placeholders is returned unchanged."""
     if not masked.values:
         return reply
@@ -91,19 +91,19 @@ class _MaskedValues:
         self._mask: _Mask | None = None
 
     def add_marks(self, found: "_FoundMarks") -> None:
-        self.add(found.values)
+        self.add_values(found.values)
         for word in found.words:
             if word not in self._words:
                 self._words.add(word)
                 self._add_placeholder(word, "WORD")
 
-    def add(self, values: Mapping[str, MarkKind]) -> None:
+    def add_values(self, values: Mapping[str, MarkKind]) -> None:
         for value, kind in values.items():
             if (plain := _restore_line_breaks(value)) not in self.kinds:
                 self.kinds[plain] = kind
                 self._add_placeholder(plain, kind.value.upper())
 
-    def mask(self, but: MarkKind | None = None) -> "_Mask":
+    def make_mask(self, but: MarkKind | None = None) -> "_Mask":
         """A mask of all values so far, without those of the kind ``but``."""
         if but is None and self._mask is not None:
             return self._mask
@@ -129,17 +129,17 @@ class _Mask:
         """Whether any of the values occurs in the text, even inside a longer word."""
         return any(form in text for form in self._names)
 
-    def text(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         return self._pattern.sub(self._write_placeholder, text)
 
-    def json(self, value: Json) -> Json:
+    def mask_json(self, value: Json) -> Json:
         match value:
             case str():
-                return self.text(value)
+                return self.mask_text(value)
             case dict():
-                return {key: self.json(inner) for key, inner in value.items()}
+                return {key: self.mask_json(inner) for key, inner in value.items()}
             case list():
-                return [self.json(inner) for inner in value]
+                return [self.mask_json(inner) for inner in value]
             case int() if not isinstance(value, bool) and str(value) in self._names:
                 self.bare.add(self._names[str(value)])
                 return self._names[str(value)]
@@ -171,7 +171,7 @@ class _FoundMarks(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _find_marks(text: str) -> _FoundMarks:
+def _find_protected_values(text: str) -> _FoundMarks:
     """The marks of a text, cached because the same texts recur in each request."""
     return _FoundMarks(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
@@ -180,11 +180,11 @@ def _find_marks(text: str) -> _FoundMarks:
 def _marks_of_tool(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
     """The marks of a tool's description, then of its schema; only those that are not empty."""
     texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
-    return tuple(found for found in map(_find_marks, texts) if found.values or found.words)
+    return tuple(found for found in map(_find_protected_values, texts) if found.values or found.words)
 
 
 @cached_by_identity(8_192)
-def _words_of_tool(tool: ToolDefinition) -> str:
+def _maskable_text_of_tool(tool: ToolDefinition) -> str:
     """All texts and numbers of a tool that a mask may replace, joined into one text."""
     inner = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
     return _BETWEEN.join((tool.description, *(str(one) for one in inner if not isinstance(one, dict | list))))
@@ -196,7 +196,7 @@ _marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundMarks, .
     lambda tools: tuple(found for tool in tools for found in _marks_of_tool(tool)), 32
 )
 _words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
-    lambda tools: _BETWEEN.join(map(_words_of_tool, tools)), 32
+    lambda tools: _BETWEEN.join(map(_maskable_text_of_tool, tools)), 32
 )
 
 
@@ -230,23 +230,23 @@ def _escape_json(text: str) -> str:
 def _mask_block(block: Block, mask: _Mask) -> Block:
     match block:
         case TextBlock(text):
-            return block._replace(text=mask.text(text))
+            return block._replace(text=mask.mask_text(text))
         case ToolUse():
-            return block._replace(input=cast(JsonObject, mask.json(block.input)))
+            return block._replace(input=cast(JsonObject, mask.mask_json(block.input)))
         case ToolResult():
-            return block._replace(content=mask.text(block.content))
+            return block._replace(content=mask.mask_text(block.content))
         case OpaqueBlock() | ImageBlock():  # a model's own, which saw placeholders alone; what is drawn is not read
             return block
 
 
-def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> tuple[ToolDefinition, ...]:
+def _mask_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> tuple[ToolDefinition, ...]:
     """The tools with masked values. Tools without such values are returned as the same objects, so that caches by
     identity apply.
     """
-    mask = hidden.mask()
+    mask = hidden.make_mask()
     if not hidden.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
-    self_evident_mask = hidden.mask(but=MarkKind.PASSWORD)
+    self_evident_mask = hidden.make_mask(but=MarkKind.PASSWORD)
     return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)
 
 
@@ -254,21 +254,21 @@ def _mask_tool(tool: ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> T
     """The tool with its texts masked. In its schema, only values that show by themselves are masked; its own words
     stay.
     """
-    schema = cast("Mapping[str, JsonValue]", self_evident_mask.json(cast(Json, dict(tool.input_schema))))
-    return tool._replace(description=mask.text(tool.description), input_schema=schema)
+    schema = cast("Mapping[str, JsonValue]", self_evident_mask.mask_json(cast(Json, dict(tool.input_schema))))
+    return tool._replace(description=mask.mask_text(tool.description), input_schema=schema)
 
 
-def _restore_block(block: ReplyBlock, masked: MaskedText) -> ReplyBlock:
+def _restore_block(block: ReplyBlock, masked: MaskedRequest) -> ReplyBlock:
     match block:
         case TextBlock(text):
-            return TextBlock(_restored_text(text, masked))
+            return TextBlock(_restore_text(text, masked))
         case ToolUse():
-            return block._replace(input=cast(JsonObject, _restored_json(block.input, masked)))
+            return block._replace(input=cast(JsonObject, _restore_json(block.input, masked)))
         case OpaqueBlock():
             return block
 
 
-def _restored_text(text: str, masked: MaskedText) -> str:
+def _restore_text(text: str, masked: MaskedRequest) -> str:
     if "PROTECTED_" not in text:
         return text
     is_json = text.lstrip()[:1] in ("{", "[")
@@ -297,15 +297,15 @@ def _escape_for_context(value: str, before: str) -> str:
     return value
 
 
-def _restored_json(value: Json, masked: MaskedText) -> Json:
+def _restore_json(value: Json, masked: MaskedRequest) -> Json:
     match value:
         case str():
             if value in masked.bare:
                 return int(masked.values[value])
-            return _restored_text(value, masked)
+            return _restore_text(value, masked)
         case dict():
-            return {key: _restored_json(inner, masked) for key, inner in value.items()}
+            return {key: _restore_json(inner, masked) for key, inner in value.items()}
         case list():
-            return [_restored_json(inner, masked) for inner in value]
+            return [_restore_json(inner, masked) for inner in value]
         case _:
             return value

@@ -69,7 +69,7 @@ class UnusableAnswer(ValueError):
 
 
 class Payment:
-    """The payment of one model call: ``reserve`` before it, ``cost`` after its reply."""
+    """The payment of one model call: ``reserve`` before it, ``settle_cost`` after its reply."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Payment:
         self._ceilings = ctx.limits.ceilings
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
         self._day = (ctx.record.tenant, today)  # by which the port knows the tenant's day
-        self._caps = caps_of(ctx.tenant)
+        self._caps = daily_caps_of(ctx.tenant)
         self._reserved: Reservation  # for the call, once ``reserve`` was awaited
 
     @property
@@ -103,7 +103,7 @@ class Payment:
         price = self._ceilings.tariff.of_tier(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
         self._reserved = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
-        if self._caps and not await self._reserve_in_day(self._caps):
+        if self._caps and not await self._reserve_in_daily_budget(self._caps):
             spending.release(self._reserved.name)
             raise BudgetSpent(_describe_spent_day(self._caps, self._day[1]))
         try:
@@ -115,7 +115,7 @@ class Payment:
                 await self._daily.settle(*self._day, [nothing])
             raise
 
-    def cost(self, reply: ModelReply) -> Settlement:
+    def settle_cost(self, reply: ModelReply) -> Settlement:
         """Computes what the reply cost, and counts it as the task's spending."""
         price = self._ceilings.tariff.price_of(reply.asked or reply.model)
         amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
@@ -124,7 +124,7 @@ class Payment:
         self._journal.spending.settle(settlement)
         return settlement
 
-    async def _reserve_in_day(self, caps: DayCaps) -> bool:
+    async def _reserve_in_daily_budget(self, caps: DayCaps) -> bool:
         """Reserves the call in the tenant's daily budget and counts the cost of earlier calls, in one step; False if it
         does not fit.
         """
@@ -136,7 +136,7 @@ class Payment:
         return Charge(f"{self._task}:{self._reserved.name}", amount.tokens, amount.nanos)
 
 
-def caps_of(tenant: TenantRecord) -> DayCaps | None:
+def daily_caps_of(tenant: TenantRecord) -> DayCaps | None:
     """The tenant's daily caps; None if it has none."""
     if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
         return None
@@ -166,7 +166,7 @@ def _without_image_data(block: Block) -> Block:
     return block._replace(data="") if isinstance(block, ImageBlock) else block
 
 
-async def ask(
+async def ask_model(
     ctx: TurnContext,
     key: str,
     request: ModelRequest,
@@ -201,8 +201,8 @@ async def ask(
                     why = f"the model did not answer: no answer within {seconds:g} seconds"
                     raise Failed(why, "model") from error
                 raise ctx.journal.out_of_time_error() from error
-            spent = payment.cost(reply)
-            _note_usage(span, reply, spent, way.tier)
+            spent = payment.settle_cost(reply)
+            _put_usage_on_span(span, reply, spent, way.tier)
         ctx.journal.add_event(
             "model", step=key, model=reply.model, tier=way.tier.value, **_describe_usage(reply, spent)
         )
@@ -242,11 +242,11 @@ async def ask_if_possible(
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """Like ``ask``, for a request that the task can do without: raises ``HelperUnavailable`` if the model is
+    """Like ``ask_model``, for a request that the task can do without: raises ``HelperUnavailable`` if the model is
     unavailable or too expensive.
     """
     try:
-        return await ask(ctx, key, request, share, before, seconds=seconds)
+        return await ask_model(ctx, key, request, share, before, seconds=seconds)
     except (Failed, BudgetSpent) as error:
         if isinstance(error, Failed) and error.part != "model":
             raise
@@ -314,7 +314,7 @@ def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue
     }
 
 
-def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
+def _put_usage_on_span(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
     """Puts the call's usage on the span. As in OpenTelemetry's conventions, the input count includes cached tokens."""
     if not span.is_recording:
         return
@@ -361,13 +361,13 @@ async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> M
 def _pack_reply(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
-    packed["blocks"] = [_packed_block(block) for block in reply.blocks]
+    packed["blocks"] = [_pack_block(block) for block in reply.blocks]
     if not reply.saw_images:
         packed["saw_images"] = False
     return dumps({**packed, "request": asked, "spent": spent.as_json(), "tier": tier.value})
 
 
-def _packed_block(block: ReplyBlock) -> JsonObject:
+def _pack_block(block: ReplyBlock) -> JsonObject:
     match block:
         case TextBlock(text):
             return {"text": text}
@@ -416,7 +416,7 @@ class ModelQuestion(NamedTuple):
     max_tokens: int
     share: BudgetShare = BudgetShare.READING
 
-    def request(self, problem: str = "") -> ModelRequest:
+    def build_request(self, problem: str = "") -> ModelRequest:
         """The request for the question. ``problem``: what was wrong with the answer before."""
         message = sections_message({**self.sections, "correction": problem})
         return ModelRequest(Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
@@ -434,8 +434,8 @@ async def ask_checked(
     """
     problem = ""
     for attempt in range(ATTEMPTS):
-        request = question.request(problem)
-        reply = await ask(ctx, f"{question.step}:try{attempt}:model", request, question.share)
+        request = question.build_request(problem)
+        reply = await ask_model(ctx, f"{question.step}:try{attempt}:model", request, question.share)
         try:
             return check(parse_reply(reply, shape)), attempt + 1
         except UnusableAnswer as error:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.executor.core.model.model_calls import ask, call_mode_of
+from services.executor.core.model.model_calls import ask_model, call_mode_of
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import tool_of_condition
@@ -157,7 +157,7 @@ class Talk:
         self._before: ModelRequest | None = None  # what was asked last in this history
 
     @property
-    def key(self) -> str:
+    def reply_key(self) -> str:
         """The journal key of the present reply, and the prefix of the keys of its steps."""
         return f"{self._prefix}:{self.replies}"
 
@@ -166,15 +166,15 @@ class Talk:
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
-        now = call_mode_of(self._ctx, f"{self.key}:model", tier, share).tier
+        now = call_mode_of(self._ctx, f"{self.reply_key}:model", tier, share).tier
         if now is not self.tier or (self._is_long() and not self.waits):
             self.restart(now)
-        request, before = self.request(), self._before
+        request, before = self.build_request(), self._before
         self._before = request
         wanted = request._replace(tier=tier)  # where it is put to a lower one, that is counted
-        return await self._ask_model(f"{self.key}:model", wanted, share, before)
+        return await self._ask_model(f"{self.reply_key}:model", wanted, share, before)
 
-    def request(self, said: str = "", effort: Effort | None = None) -> ModelRequest:
+    def build_request(self, said: str = "", effort: Effort | None = None) -> ModelRequest:
         """The next request. ``said``: a text that is appended for this request only."""
         messages = self.messages
         if said:
@@ -215,12 +215,12 @@ class Talk:
         self, key: str, request: ModelRequest, share: BudgetShare, before: ModelRequest | None
     ) -> ModelReply:
         """One reply. If the model pauses within it, it is asked to continue."""
-        reply = await ask(self._ctx, key, request, share, before)
+        reply = await ask_model(self._ctx, key, request, share, before)
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
                 break
             said = (*request.messages, Message("assistant", reply.blocks))
-            more = await ask(self._ctx, f"{key}:more{number}", request._replace(messages=said), share, request)
+            more = await ask_model(self._ctx, f"{key}:more{number}", request._replace(messages=said), share, request)
             reply = more._replace(blocks=(*reply.blocks, *more.blocks))
         return reply
 
@@ -251,14 +251,14 @@ class PendingResults:
     def add_results(self, results: Iterable[ToolResult]) -> None:
         self._results |= {one.tool_use_id: one for one in results}
 
-    def close_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
+    def send_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
         """Adds these results and sends all back. An outcome of a call that had a result before goes into a text."""
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         later: list[Json] = [one.later for one in answers if one.later and one.result.tool_use_id not in waiting]
         self.add_results(one.result for one in answers if one.result.tool_use_id in waiting)
-        self.close(render({"outcomes": later}) if later else "")
+        self.send_all(render({"outcomes": later}) if later else "")
 
-    def close(self, said: str = "") -> None:
+    def send_all(self, said: str = "") -> None:
         """Sends all results back, with the text ``said``. A call without a result is reported as not made."""
         calls = self._list_call_ids()
         if not calls:

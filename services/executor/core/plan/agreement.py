@@ -89,7 +89,7 @@ def find_forbidden_notice(tool: Tool, part: PartContext) -> Iterator[CallFault]:
         yield CallFault("", f"{tool.name}: this part says that nobody is to be told")
 
 
-def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
+def sets_no_field(tool: Tool, arguments: JsonObject) -> bool:
     """Whether a call of an editing tool only names the record, although the tool has arguments for new values."""
     if words_of_tool(tool.name).verb not in EDITING:
         return False
@@ -312,7 +312,7 @@ def _find_conflicting_tool(change: CheckedChange) -> Iterator[CallFault]:
     if len(meant) != 1 or stem(named.verb) in said:
         return
     is_called = meant[0] in {name for name, _ in part.proposed_calls}
-    is_unsaid = said.isdisjoint(_stem_words(named)) and not (is_called or has_condition(quote))
+    is_unsaid = said.isdisjoint(_stems_of_tool(named)) and not (is_called or has_condition(quote))
     if is_unsaid or _is_tool_in_free_text(named, change):
         yield CallFault("", f"{name_called}: this part speaks of what {meant[0]} does")
 
@@ -330,12 +330,12 @@ def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
     return False
 
 
-def _stem_words(named: ToolWords) -> set[str]:
+def _stems_of_tool(named: ToolWords) -> set[str]:
     return {stem(word) for word in (named.verb, *named.nouns)}
 
 
 def _is_tool_mentioned(named: ToolWords, stems: set[str]) -> bool:
-    return bool(named.nouns) and _stem_words(named) <= stems
+    return bool(named.nouns) and _stems_of_tool(named) <= stems
 
 
 def _find_repeated_payment(change: CheckedChange) -> Iterator[CallFault]:

@@ -35,7 +35,7 @@ class UnfitPlan(Exception):
     model_calls: int = 0
 
 
-def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
+def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
     """A plan of the calls in the order in which they are made: changes before notices.
 
     Raises ``UnfitPlan`` for a change that needs a notice's answer.
@@ -101,7 +101,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
     )
 
 
-def refuse_unprovable(template: ProcessTemplate, plan: WritePlan) -> None:
+def refuse_unprovable_sequence(template: ProcessTemplate, plan: WritePlan) -> None:
     """Raises ``Escalated`` for a plan that would stop halfway: no read can prove a change that others must follow."""
     unproved = [call for call in plan.changes[:-1] if call.read_back is None]
     if template.sequence and unproved:

@@ -14,14 +14,14 @@ from services.executor.core.authorize.policy import refuse_if_blocked, request_v
 from services.executor.core.figures.calculator import MadeToolResults
 from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.figures.mentions import find_mentions
-from services.executor.core.model.made_tools import compute_with_tools
+from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.assembly import (
     UNFIT,
     UnfitPlan,
-    order_calls,
-    refuse_unprovable,
+    build_ordered_plan,
+    refuse_unprovable_sequence,
     with_compensations,
     with_read_backs,
 )
@@ -134,7 +134,7 @@ class PlanClosing:
         """
 
         async def decide() -> str:
-            return (await self._decide(progress, proposals, number)).model_dump_json()
+            return (await self._compute_closing(progress, proposals, number)).model_dump_json()
 
         stored = StoredClosing.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
         self._restore_verdict_freshness(stored)
@@ -146,7 +146,7 @@ class PlanClosing:
             raise Rejected(stored.refused)
         return stored.to_result()
 
-    async def _decide(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> StoredClosing:
+    async def _compute_closing(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> StoredClosing:
         uses = {one.call.call_id: one.use_id for one in proposals}
         try:
             return await self._check_and_freeze(progress, [one.call for one in proposals], number, uses)
@@ -169,12 +169,12 @@ class PlanClosing:
         Raises ``UnfitPlan`` where the model may correct the plan.
         """
         ctx = self._ctx
-        plan = order_calls(calls, ctx.record.task_id, number)
+        plan = build_ordered_plan(calls, ctx.record.task_id, number)
         progress = with_process_figures(ctx, progress.update_dossier(facts=self._reader.facts))
         self._check_records(progress, plan)
         plan = with_read_backs(with_compensations(plan, ctx.toolbox), ctx.toolbox, self._choose_read_back)
-        refuse_unprovable(progress.template, plan)
-        self._check_notice(progress, plan)
+        refuse_unprovable_sequence(progress.template, plan)
+        self._require_wanted_notice(progress, plan)
         stale = await self._find_stale_values(progress.dossier, plan)
         progress = progress.update_dossier(values=without_values(progress.dossier.values, stale))
         judged = await self._judge_without_blocked(progress, plan)
@@ -203,7 +203,7 @@ class PlanClosing:
         facts, barred = self._reader.facts, self._reader.rules.find_barring_rule
         return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, barred)
 
-    def _check_notice(self, progress: Progress, plan: WritePlan) -> None:
+    def _require_wanted_notice(self, progress: Progress, plan: WritePlan) -> None:
         if self._asks_for_notice and (wanted := why_notice_needed(self._ctx, progress, plan)):
             raise UnfitPlan(f"{UNFIT}: {wanted}", asks_for_notice=True)
 
@@ -237,7 +237,7 @@ class PlanClosing:
         if not dossier.values:
             return ()
         known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
-        wrong = await compute_with_tools(
+        wrong = await compute_with_made_tools(
             self._ctx, self._key, made, lambda: recheck_figures(dossier.values, known, made)
         )
         if not wrong:

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.executor.core.model.talk import PROPOSE_AGAIN, CallAnswer
 from services.executor.core.plan.agreement import asks_to_repeat
-from services.executor.core.plan.outcomes import NOT_MADE, is_only_a_question, outcome_of_call
+from services.executor.core.plan.outcomes import NOT_MADE, is_only_a_question, outcome_of_write
 from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_part_unmet
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.machine import Failed
@@ -101,7 +101,7 @@ class PlanDraft:
             if twin and not is_repeated:
                 answered.append(answer_held_proposal(one, twin, _HELD_ALREADY))
             elif known:
-                answered.append(ToolResult(one.use_id, dumps(outcome_of_call(known))))
+                answered.append(ToolResult(one.use_id, dumps(outcome_of_write(known))))
             else:
                 fresh.append(one.with_doubt("the same call twice for this part") if is_repeated else one)
                 self.held.append(fresh[-1])
@@ -112,7 +112,7 @@ class PlanDraft:
         left = {part.number: why_part_unmet(part) for part in parts if part.unmet}
         return {one.use_id: f"Not made: {left[one.call.part]}" for one in self.held if one.call.part in left}
 
-    def mark_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+    def send_back_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """By the model's call id, why a waiting notice is sent back: an earlier part, of which it may tell, has no call
         yet.
 
@@ -131,7 +131,7 @@ class PlanDraft:
             self.held = [one.with_doubt(early[one.use_id]) if one.use_id in early else one for one in self.held]
         return fresh
 
-    def discard_with_errors(self, errors: Mapping[str, str]) -> list[CallAnswer]:
+    def discard_proposals(self, errors: Mapping[str, str]) -> list[CallAnswer]:
         """Drops all waiting proposals and returns the answers to their calls and to the wrong ones: after one error
         everything has to be proposed again. ``errors``: by the model's call id.
 

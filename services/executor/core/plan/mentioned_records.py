@@ -102,7 +102,7 @@ class MentionedRecords:
         own = [node for node in nodes if named.text in node.names[0]]
         meant = self.list_meant_records(part)
         given = {str(one).casefold() for one in call.arguments.values()}
-        if own and (self.leaves_record_open(part.quote, own) or _RANGE.search(part.quote)):
+        if own and (self.leaves_records_open(part.quote, own) or _RANGE.search(part.quote)):
             chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
             return any(self._belongs_to_unmentioned(node, meant, given) for node in chosen)
         if own:
@@ -115,7 +115,7 @@ class MentionedRecords:
 
     def _is_other_record_mentioned(self, name: str, call: PlannedCall, part: PartContext) -> bool:
         """Whether the part has a value of another record of the kind, and none of this record's in its place."""
-        text = self._words_for_part(part)
+        text = self._text_without_other_parts(part)
         if occurs_in(name, " ".join(self._told)):
             return False
         own = [node for node in self._nodes_read_by_model if name.casefold() in node.names[0]]
@@ -141,7 +141,7 @@ class MentionedRecords:
         """Whether the part has an identifier of the same pattern that no call uses, and the user does not mention this
         record: ``BA-5`` where the part has BA-6. Two records of which one refers to the other are mentioned together.
         """
-        shape, text = id_pattern_of(name), self._words_for_part(part)
+        shape, text = id_pattern_of(name), self._text_without_other_parts(part)
         if not shape or self.is_in_user_texts(name):
             return False
         called = {as_text(one).casefold() for _, given in part.proposed_calls for _, one in walk_json(given)}
@@ -169,7 +169,7 @@ class MentionedRecords:
         called = {as_text(one).casefold() for _, given in part.proposed_calls for _, one in walk_json(given)} - {wanted}
         named = {node.identity for node in self.list_meant_records(THE_WHOLE)}
         named |= {node.identity for node in graph.nodes if not called.isdisjoint(node.names[0])}
-        reached = _reachable_records(graph, named)
+        reached = _reachable_identities(graph, named)
         if any(
             node.identity in reached or self._was_asked_for_by_user(node) or self._is_mentioned(node, ())
             for node in holders
@@ -178,7 +178,7 @@ class MentionedRecords:
         own = {node.identity for node in holders}
         kinds = {node.kind for node in graph.nodes if node.identity in named and node.kind}
         others = {node.identity for node in graph.nodes if node.kind in kinds} - reached - own
-        return not own.isdisjoint(_reachable_records(graph, others))
+        return not own.isdisjoint(_reachable_identities(graph, others))
 
     def _was_asked_for_by_user(self, node: GraphNode) -> bool:
         """Whether the read that showed a record was made with something that the user wrote."""
@@ -213,14 +213,14 @@ class MentionedRecords:
         """The records with an id that the part names, or the user's words outside the other parts ("Ann married. Rename
         her."), and not as an exception.
         """
-        text = self._words_for_part(part)
+        text = self._text_without_other_parts(part)
         if text not in self._named:
             said = find_mentions(text, self._sources.now)
             nodes = self._graph.nodes
             self._named[text] = [node for node in nodes if node.names[0] and _is_meant_by_text(node, said)]
         return self._named[text]
 
-    def _words_for_part(self, part: PartContext) -> str:
+    def _text_without_other_parts(self, part: PartContext) -> str:
         """The text of this turn without the task's other parts."""
         text = self._told[0]
         for other in part.other_quotes:
@@ -231,7 +231,7 @@ class MentionedRecords:
     def user_mentions(self) -> tuple[Mentions, ...]:
         return tuple(find_mentions(text, self._sources.now) for text in self._told)
 
-    def leaves_record_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
+    def leaves_records_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part leaves open which records of this kind are meant: "all claims"."""
         if not leaves_choice_open(quote):
             return False
@@ -288,7 +288,7 @@ class MentionedRecords:
         return any(occurs_in(value, text) for text in self._told)
 
 
-def _reachable_records(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
+def _reachable_identities(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
     """The identities of the named records and of those that they lead to, also under another kind's name."""
     reached = set(named)
     for _ in range(_STEPS):

@@ -47,7 +47,7 @@ def listed_ids_without_call(
     if not named or CHOOSES.search(part.quote):
         return ()
     lists = [listed for listed in _find_id_lists(part.quote) if not named.issuperset(map(identifier_key, listed))]
-    kinds = _kinds_by_key(facts, keys) if lists else {}
+    kinds = _kinds_by_identifier(facts, keys) if lists else {}
     return tuple(dict.fromkeys(one for listed in lists for one in _find_ids_without_call(listed, named, kinds)))
 
 
@@ -87,7 +87,7 @@ def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: W
     return joint[1] is None or (before is not None and stem(joint[1].lower()) == stem(before[1].lower()))
 
 
-def _kinds_by_key(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
+def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
     """The kinds of each identifier in the reads: the place of its own record, or the name of a field with it."""
     kinds: dict[_Key, set[_Key]] = {}
     for fact in facts:

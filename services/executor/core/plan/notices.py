@@ -82,7 +82,7 @@ def check_notice_release(
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant accepts nothing less than proof. A notice
     that was frozen without a sentence needs proof, too.
     """
-    open_ones = [change for change in changes_of_notice(notice, plan) if not took_effect(ledger.get(change.call_id))]
+    open_ones = [change for change in changes_told_by(notice, plan) if not took_effect(ledger.get(change.call_id))]
     if not open_ones:
         return NoticeRelease(allowed=True)
     begun = ((change, ledger.get(change.call_id)) for change in open_ones)
@@ -96,7 +96,7 @@ def check_notice_release(
     return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
 
 
-def changes_of_notice(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
+def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
     """The changes that a notice tells of: those of its own part; if it has no part or its part no change, all of the
     plan.
 
@@ -134,7 +134,7 @@ def _append_sentence(text: str, sentence: str) -> str:
 
 
 def _add_notice_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> PlannedCall:
-    changes = changes_of_notice(call, plan)
+    changes = changes_told_by(call, plan)
     tool = tools.get((call.connection_id, call.tool))
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
@@ -227,7 +227,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
         if any(call.call_id in entries and entries[call.call_id].status in DONE for call in notices):
             untold, reasons = False, []
         else:
-            untold, reasons = untold or bool(plan.changes), [*reasons, *_list_why_not_sent(ctx, plan, notices, entries)]
+            untold, reasons = untold or bool(plan.changes), [*reasons, *_reasons_not_sent(ctx, plan, notices, entries)]
     if not untold:
         return ""
     offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
@@ -235,7 +235,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
     return f"The {party} was not told: {reasons[0] if reasons else none}."
 
 
-def _list_why_not_sent(
+def _reasons_not_sent(
     ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], entries: Mapping[str, LedgerEntry]
 ) -> list[str]:
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
@@ -247,7 +247,7 @@ def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[Planne
     return tuple(call for call in plan.notices if is_addressed_to(call, party, plan, progress.dossier.facts))
 
 
-async def rest_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> TimedWait | None:
+async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> TimedWait | None:
     """The wait until the quiet hours end, if notices of the plan are still to be sent; None if they may be sent now.
 
     Judged once in each attempt at a turn, by the store's clock, and journaled, so that a replay judges the same.

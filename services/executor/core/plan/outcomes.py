@@ -32,7 +32,7 @@ async def describe_outcomes(
     for call in plan.calls:
         entry = entries.get(call.call_id)
         reason = reasons.get(call.call_id, why_not)
-        told[call.call_id] = outcome_of_call(entry) if entry else {"status": NOT_MADE, "note": reason}
+        told[call.call_id] = outcome_of_write(entry) if entry else {"status": NOT_MADE, "note": reason}
     return told
 
 
@@ -129,7 +129,7 @@ def _why_without_effect(part: PartOfTask, calls: Sequence[_MadeCall]) -> str | N
     return f"{calls[-1].call.tool} only asks, and no read shows that it changed anything"
 
 
-def outcome_of_call(entry: LedgerEntry) -> JsonObject:
+def outcome_of_write(entry: LedgerEntry) -> JsonObject:
     """What became of one write, as the model is told it."""
     return {
         "status": entry.status.value.replace("_", " "),

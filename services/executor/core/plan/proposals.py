@@ -70,7 +70,7 @@ def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], contex
     """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal``."""
     parts, corrections, reply = context.parts, context.corrections, context.reply
     said, sources = _read_reserved_argument(use.input.get(CALL))
-    part = _find_part(said, parts)
+    part = _require_part(said, parts)
     given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
     arguments = _with_current_names(given, tool, corrections)
     arguments = _with_references(arguments, sources, [one for one in earlier if one.reply == reply])
@@ -111,7 +111,7 @@ def _read_reserved_argument(given: Json) -> tuple[int | None, Mapping[str, str]]
     return number if isinstance(number, int) and not isinstance(number, bool) else None, named
 
 
-def _find_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
+def _require_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
     """The part that a call carries out: the one it names, or the only one to be done. Raises ``InvalidProposal``."""
     to_do = parts_to_do(parts)
     if not to_do:

@@ -20,7 +20,7 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.figures.operands import KnownFigures, OperandFinder
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
-from services.executor.core.plan.agreement import changes_nothing, find_disagreements, find_forbidden_notice
+from services.executor.core.plan.agreement import find_disagreements, find_forbidden_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
 from services.executor.core.plan.faults import (
     THE_WHOLE,
@@ -265,7 +265,7 @@ class SourceFinder:
             if text is None or self._records.is_in_user_texts(value):
                 continue
             nodes = self._records.find_by_id(value)
-            is_meant = self._records.mentions_record(value) or self._records.leaves_record_open(
+            is_meant = self._records.mentions_record(value) or self._records.leaves_records_open(
                 traced.part.quote, nodes
             )
             if not (is_listed and is_meant):
@@ -291,9 +291,9 @@ class SourceFinder:
         if traced.tool.tool_class is ToolClass.NOTIFY:
             yield from find_forbidden_notice(traced.tool, traced.part)
         if traced.tool.tool_class is ToolClass.CHANGE:
-            yield from find_disagreements(self._describe_change(traced))
+            yield from find_disagreements(self._build_checked_change(traced))
 
-    def _describe_change(self, traced: TracedCall) -> CheckedChange:
+    def _build_checked_change(self, traced: TracedCall) -> CheckedChange:
         given = [
             CheckedArgument(
                 path=leaf.path,
@@ -422,7 +422,7 @@ class SourceFinder:
 
 
 def _find_empty_change(traced: TracedCall) -> Iterator[CallFault]:
-    if changes_nothing(traced.tool, traced.call.arguments):
+    if sets_no_field(traced.tool, traced.call.arguments):
         why = f"{traced.tool.name} is given nothing to change: say what is to be set"
         yield CallFault("", why, Severity.REFUSED)
 
@@ -435,11 +435,11 @@ def _is_in_minor_units(leaf: ArgumentTrace, tool: Tool) -> bool:
 def _has_no_source(leaf: ArgumentTrace, value: Json) -> bool:
     """Whether the argument needs a source and has none. The model may choose small whole numbers: a page."""
     if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
-        return leaf.origin is OriginKind.NONE and not _is_small_whole(value)
+        return leaf.origin is OriginKind.NONE and not _has_only_small_whole_numbers(value)
     return leaf.kind in STRICT and not leaf.strictness_met and not leaf.free_text_only
 
 
-def _is_small_whole(value: Json) -> bool:
+def _has_only_small_whole_numbers(value: Json) -> bool:
     """Whether each number in a value is small and whole: the model may choose `P1D`, but not `ID-4711`."""
     number = read_figure(value)
     if number is not None:

@@ -69,7 +69,7 @@ def find_wrong_amounts(change: CheckedChange) -> Iterator[CallFault]:
     difference of another size, or a share that it does not mention.
     """
     amounts = [one for one in change.given if one.kind is ArgumentKind.AMOUNT and read_figure(one.value) is not None]
-    is_used = any(_may_be_amount(mention, one) for mention in change.stated for one in change.given)
+    is_used = any(_may_equal(mention, one) for mention in change.stated for one in change.given)
     for one in amounts:
         yield from _find_beyond_limit(one, change.part_mentions)
         steps = [*_find_wrong_difference(one, change)]
@@ -84,11 +84,11 @@ def _find_other_amount(argument: CheckedArgument, change: CheckedChange) -> Iter
     """
     quoted, value = change.part_mentions, change.values.get(argument.figure)
     is_other = argument.origin == "fact" and not _WHOLE.search(quoted.text)
-    is_other |= argument.origin == "task" and not any(_may_be_amount(mention, argument) for mention in quoted.numbers)
+    is_other |= argument.origin == "task" and not any(_may_equal(mention, argument) for mention in quoted.numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
         is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
-        is_other |= not is_from_part or any(_is_share_of(value, mention, change) for mention in change.stated)
+        is_other |= not is_from_part or any(_is_unstated_share_of(value, mention, change) for mention in change.stated)
     if is_other:
         told = ", ".join(mention.text for mention in change.stated)[:_SHOWN]
         yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
@@ -154,7 +154,7 @@ def _convert_to_unit(argument: CheckedArgument, mention: NumberMention) -> tuple
     return (exact, exact / 100)
 
 
-def _may_be_amount(mention: NumberMention, argument: CheckedArgument) -> bool:
+def _may_equal(mention: NumberMention, argument: CheckedArgument) -> bool:
     return any(Fraction(number) in _convert_to_unit(argument, mention) for number in mention.values)
 
 
@@ -167,10 +167,10 @@ def _sums_to_stated(argument: CheckedArgument, change: CheckedChange) -> bool:
         number for arguments in same if (number := read_figure(argument_at(arguments, argument.path))) is not None
     }
     total = sum(amounts, Decimal())
-    return any(_may_be_amount(mention, argument._replace(value=total)) for mention in change.stated)
+    return any(_may_equal(mention, argument._replace(value=total)) for mention in change.stated)
 
 
-def _is_share_of(value: NamedValue, mention: NumberMention, change: CheckedChange) -> bool:
+def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: CheckedChange) -> bool:
     """Whether a value is a share of a stated number although the part mentions no share: calculated from that number
     with constants alone, or by dividing by a whole number, and from no other number of the part.
     """
@@ -231,12 +231,12 @@ def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...])
     before = text[: begins + found.start()].rstrip()[-1:]
     if found[1][0].isupper() and before and before not in _ENDS:
         return True
-    called, names = set(singular_words(found[1])), _names_by_number(facts)
+    called, names = set(singular_words(found[1])), _field_words_by_number(facts)
     return any(called & names.get(number, frozenset()) for number in mention.values)
 
 
 @lru_cache(maxsize=8)
-def _names_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset[str]]:
+def _field_words_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset[str]]:
     """For each number that was read, except amounts, the words of the fields that have it and of the objects around
     them. Cached, since every call of a reply asks for the same.
     """

@@ -14,7 +14,7 @@ from typing import cast
 
 from pydantic import JsonValue, TypeAdapter
 
-from services.executor.core.model.model_calls import HelperUnavailable, ask, ask_if_possible, helper_request
+from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, ask_model, helper_request
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
@@ -71,7 +71,7 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
     return shown
 
 
-def read_experience(text: str, recalled: str | None) -> Experience:
+def parse_noted_experience(text: str, recalled: str | None) -> Experience:
     """The experience that ``recall`` noted. An older release noted both of its texts as one."""
     noted = loads_object(text) | loads_object(recalled or "{}")
     arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
@@ -106,7 +106,7 @@ def _describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
     }
 
 
-async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
+async def record_tool_names(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
     """Adds these tools to the tenant's statistics. A failure of the store becomes a note and fails no task."""
     try:
         await learned.add_tool_names(tenant, names)
@@ -387,7 +387,7 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
     older, recent = split_conversation(
         [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
     )
-    summary = _cut_summary(await ask(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
+    summary = _cut_summary(await ask_model(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
         turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})

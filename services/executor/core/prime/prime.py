@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.prime.known import learned_sections, note_tools, recall
+from services.executor.core.prime.known import learned_sections, recall, record_tool_names
 from services.executor.core.session.context import (
     Limits,
     Ports,
@@ -65,7 +65,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     ports, limits, prompts, processes = equipment
     work, store, journal = opened
     request, earlier = work.record.request, journal.progress
-    asked = read_policy(request.policy_doc)
+    asked = parse_request_policy(request.policy_doc)
     template = earlier.template if earlier else processes.get(GENERAL.process_type, GENERAL)
     tenant_id = work.record.tenant
     tenant, experience = await run_together(
@@ -81,7 +81,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     session = session_for_task(await store.read_session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
     names = frozenset[str]().union(*(_names_of(tools) for _, tools in servers))
-    await note_tools(ports.learned, tenant_id, names, journal)
+    await record_tool_names(ports.learned, tenant_id, names, journal)
     return TurnContext(
         ports=ports,
         limits=limits,
@@ -102,7 +102,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
             "policy_advice": asked.advice,
             "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
         },
-        notes={**text_policy, **_note_ineffective_rules(policies, names, asked.unread), **note_files(files)},
+        notes={**text_policy, **_describe_ineffective_rules(policies, names, asked.unread), **note_files(files)},
         processes=processes,
         template=template,
         files=files,
@@ -126,7 +126,7 @@ def first_progress(ctx: TurnContext) -> Progress:
     )
 
 
-def _note_ineffective_rules(
+def _describe_ineffective_rules(
     policies: tuple[Policy, ...], names: frozenset[str], unread: Iterable[str]
 ) -> dict[str, JsonValue]:
     """A note for clients on fields and rules of the policies that have no effect."""
@@ -182,7 +182,7 @@ class RequestPolicy(NamedTuple):
     unread: tuple[str, ...] = ()
 
 
-def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
+def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
     """Parses a request's policy: JSON (alone or in a text) becomes rules, anything else advice. Raises ``Failed`` for
     invalid rules.
     """
@@ -213,9 +213,9 @@ _NO_ENTRY = CatalogueEntry()
 ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server offers this task
 
 
-def named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
+def find_named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
     """Tools that the text names and no server lists, classified by their names. Forbidden ones are left out."""
-    names = dict.fromkeys(name for name in _find_names(text) if name not in known)
+    names = dict.fromkeys(name for name in _find_tool_names(text) if name not in known)
     return tuple(_build_tool(name, connection) for name in sorted(names))
 
 
@@ -237,7 +237,7 @@ async def discover_tools(
     return _add_named_tools(tools, found, record.request.text, journal)
 
 
-def _find_names(text: str) -> Iterator[str]:
+def _find_tool_names(text: str) -> Iterator[str]:
     for found in _NAME.finditer(text):
         before = (text, max(0, found.start() - _NEAR), found.start())
         called = _CALLED.search(*before) or _CALL.match(text, found.end())
@@ -286,7 +286,7 @@ def _add_named_tools(
     open_ended = [connection for connection, _ in found if tools.may_have_unlisted_tools(connection)]
     if len(open_ended) != 1:
         return tuple(found)
-    named = named_tools(text, open_ended[0], _names_in_use(found))
+    named = find_named_tools(text, open_ended[0], _names_in_use(found))
     for tool in named:
         journal.add_event("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
     return tuple((one, (*listed, *named) if one is open_ended[0] else listed) for one, listed in found)

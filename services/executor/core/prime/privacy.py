@@ -90,7 +90,7 @@ class ProtectedRequest(NamedTuple):
     group: str
 
 
-def refuse_protected(text: str) -> None:
+def refuse_protected_request(text: str) -> None:
     """Raises ``Rejected`` with the reason if the text asks for protected data."""
     found = find_protected_request(text)
     if found is not None:
@@ -163,14 +163,14 @@ class _Sentence:
     @cached_property
     def place_last_told(self) -> int:
         """The last place where "it" is told to the asker: "... and send it to me"."""
-        return max((at for at, _ in self._find_it_to_me_phrases), default=-1)
+        return max((at for at, _ in self._it_to_me_phrases), default=-1)
 
     @cached_property
     def place_last_disclosed(self) -> int:
-        return max((at for at, verb in self._find_it_to_me_phrases if verb in _DISCLOSING), default=-1)
+        return max((at for at, verb in self._it_to_me_phrases if verb in _DISCLOSING), default=-1)
 
     @cached_property
-    def _find_it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
+    def _it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
         """The place and verb of each phrase such as "send it to me"."""
         text, found, last, at = " ".join(self.words), list[tuple[int, str]](), 0, 0
         for match in _IT_TO_ME.finditer(text):
@@ -278,7 +278,7 @@ def _verb_hands_over(before: Sequence[str], moves: bool, sentence: _Sentence, en
         if word in _NOT or (word == "of" and previous in words.ATTRIBUTES):
             return False
         if word in words.CONTAINING:
-            return not moves and _tells_to_hand_over(before[:place])
+            return not moves and _asks_for_document(before[:place])
         if word in _ASKING and previous not in words.TURNING:
             return not _asks_in_general(word, rest, moves)
         listed = listed or (word in ("of", "with") and previous in words.DOCUMENTS)
@@ -325,7 +325,7 @@ def _hands_over_value(verb: str, previous: str, rest: Sequence[str], moves: bool
     return not moves or verb in words.SHOWING or rest[:1] in (["me"], ["us"])
 
 
-def _tells_to_hand_over(before: Sequence[str]) -> bool:
+def _asks_for_document(before: Sequence[str]) -> bool:
     """Whether the words ask to make or hand over a document that contains the data."""
     verbs = _DISCLOSING | words.MAKING
     return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *before)))

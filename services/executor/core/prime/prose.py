@@ -60,7 +60,7 @@ def binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if _is_binding(sentence.replace("’", "'")))
 
 
-def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> str:
+def write_unenforced_sentence(text: str, untranslated: Sequence[str], enforced: bool) -> str:
     """The sentence for the answer on which part of a request's own policy was not enforced; empty if all of it was."""
     if not text.strip():
         return ""
@@ -74,8 +74,8 @@ def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> st
     return f"Of the policy that came in plain words with this request, this was not enforced: {quoted}{others}."
 
 
-def unenforced_sentence(ctx: TurnContext) -> str:
-    """The stored sentence of ``say_unenforced`` for this run; empty if there is none."""
+def read_unenforced_sentence(ctx: TurnContext) -> str:
+    """The stored sentence of ``write_unenforced_sentence`` for this run; empty if there is none."""
     said: JsonValue = ctx.notes.get(UNENFORCED)
     return said if isinstance(said, str) else ""
 
@@ -111,17 +111,17 @@ class ProposedRule(BaseModel):
     reason: str = ""
 
 
-class Proposals(BaseModel):
+class ProposedRules(BaseModel):
     rules: tuple[ProposedRule, ...]
 
 
-async def with_prose(ctx: TurnContext) -> TurnContext:
+async def with_translated_rules(ctx: TurnContext) -> TurnContext:
     """The context with the rules translated from prose policies: always listed, and enforced if the tenant says so.
 
     Raises ``Failed`` if an enforced policy has no translation, or has a commanding or forbidding sentence that became
     no rule.
     """
-    sources = _list_sources(ctx)
+    sources = _list_prose_policies(ctx)
     if not sources:
         return ctx
     enforced = ctx.tenant.enforce_prose
@@ -146,7 +146,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
         told.append(_describe_translation(source, answer, enforced))
         own_left = answer.untranslated if source.id == _REQUEST else ()
     own = sources[-1].text if sources[-1].id == _REQUEST else ""
-    said = say_unenforced(own, own_left, enforced)
+    said = write_unenforced_sentence(own, own_left, enforced)
     return replace(
         ctx,
         policies=(*ctx.policies, *rules),
@@ -155,7 +155,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
     )
 
 
-def _list_sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
+def _list_prose_policies(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
     """The tenant's prose policies, and the request's own if it has one in plain words."""
     advice = ctx.sections.get("policy_advice")
     own = (ProsePolicy(id=_REQUEST, text=advice),) if isinstance(advice, str) and advice.strip() else ()
@@ -172,14 +172,14 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswe
         kept = await ctx.ports.learned.get_translation(ctx.record.tenant, key)
         if kept is not None:
             return kept
-        fresh = (await _translate(ctx, source, tools, key)).to_json()
+        fresh = (await _ask_translation(ctx, source, tools, key)).to_json()
         await ctx.ports.learned.store_translation(ctx.record.tenant, key, fresh)
         return fresh
 
     return ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find))
 
 
-async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
+async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
     described: list[Json] = [
         {"name": tool.name, "class": tool.tool_class.value, "fields": [*_list_fields(tool)]}
         for tool in ctx.toolbox.tools.values()
@@ -191,7 +191,7 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
         schema=TRANSLATION_SCHEMA,
         max_tokens=4096,
     )
-    proposals, _ = await ask_checked(ctx, question, Proposals, lambda found: found)
+    proposals, _ = await ask_checked(ctx, question, ProposedRules, lambda found: found)
     candidates = tuple(_build_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
     return await ctx.ports.policy.check_prose(

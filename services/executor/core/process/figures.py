@@ -189,9 +189,9 @@ def _find_operands(
 
 
 def _build_value(figure: Figure, subject_id: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
-    own = figure.name if group is None else f"{figure.name}_{_slug(str(group))}"
+    own = figure.name if group is None else f"{figure.name}_{_to_snake_case(str(group))}"
     return NamedValue(
-        name=f"{own}_{_slug(subject_id)}" if subject_id else own,
+        name=f"{own}_{_to_snake_case(subject_id)}" if subject_id else own,
         operation=figure.operation,
         operands=tuple(found),
         value=decimal_text(result),
@@ -214,7 +214,7 @@ def _find_earlier_figure(text: str, known: Mapping[str, NamedValue], subject_id:
     raise OperandNotFound(f"{text} is not known")
 
 
-def _slug(text: str) -> str:
+def _to_snake_case(text: str) -> str:
     return _NO_WORD.sub("_", text.lower()).strip("_")
 
 

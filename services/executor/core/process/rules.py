@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import decimal_text
 from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
 from services.executor.core.process.rows import ids_of_figure_kind
-from services.executor.core.records.binding import CallView, bind_fields, call_view
+from services.executor.core.records.binding import CallView, bind_fields, build_call_view
 from services.executor.core.records.field_values import words_without_minor_unit
 from services.executor.core.records.references import literal_scalars
 from services.executor.core.records.seen_records import (
@@ -135,7 +135,7 @@ def unknown_inputs(
     records = find_records(facts, keys) if any(figure.about for figure, _ in figures) else ()
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_unknown_inputs_of_figure(figure, some, found, records) for figure, some in figures)
-    return _join_by_name([*asked, *_find_unread(template, changes, facts, keys)])
+    return _join_by_name([*asked, *_find_unread_fields(template, changes, facts, keys)])
 
 
 def _unknown_inputs_of_figure(
@@ -176,13 +176,13 @@ def _why_unknown(
     return "; ".join(one.text for one in own) or f"{name} is not known of what {call.tool} is about"
 
 
-def _find_unread(
+def _find_unread_fields(
     template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
 ) -> Iterator[UnknownInput]:
     """The fields that the template must know and that no record around a call has."""
     for call in changes if template.must_know else ():
         wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
-        bound = bind_fields(call_view(call.tool, call.arguments, facts, keys), wanted_names)
+        bound = bind_fields(build_call_view(call.tool, call.arguments, facts, keys), wanted_names)
         known = {name for one in (bound.fields, *bound.beyond) for name, value in one.items() if value is not None}
         for wanted in template.must_know:
             names = wanted.split("|")
@@ -234,8 +234,8 @@ def build_process_policy(
     template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys, strict: bool = False
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan; empty without rules. ``strict``: a person is asked about unknown inputs."""
-    lacking = _ask_about_unknown(template, dossier, found, keys) if strict else ()
-    rules = (*template.rules, *lacking, *_ask_about_deviations(template, dossier.plan, found))
+    lacking = _rules_for_unknown(template, dossier, found, keys) if strict else ()
+    rules = (*template.rules, *lacking, *_rules_for_deviations(template, dossier.plan, found))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
@@ -243,7 +243,7 @@ def describe_unknown_inputs(
     template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys
 ) -> tuple[str, ...]:
     """Sentences for the approver on what the plan needs and nobody could find out."""
-    return tuple(rule.reason or "" for rule in _ask_about_unknown(template, dossier, found, keys))
+    return tuple(rule.reason or "" for rule in _rules_for_unknown(template, dossier, found, keys))
 
 
 def _governed_arguments(
@@ -281,7 +281,7 @@ def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:
     return said == (known * 100 if words_without_minor_unit(name) != singular_words(name) else known)
 
 
-def _ask_about_unknown(
+def _rules_for_unknown(
     template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys
 ) -> Iterator[Rule]:
     """A rule that asks a person for each figure or field that is not known, and for lists that were read in part."""
@@ -298,7 +298,7 @@ def _ask_about_unknown(
         )
 
 
-def _ask_about_deviations(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
+def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
     """A rule that asks a person for each figure that a change contradicts, and for a change made twice."""
     if plan is None or not _has_change(plan):
         return
@@ -330,7 +330,7 @@ def _build_approval_rule(rule_id: str, reason: str, level: str, verbs: Sequence[
     return Rule(id=rule_id, condition=_CHANGES + only, action=action, level=level, reason=reason)
 
 
-def find_concern(progress: Progress, keys: RecordKeys) -> str | None:
+def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
     """A phrase on where one of the template's ``two_persons_about`` words occurs in a change or in records around it;
     else None.
 
@@ -349,7 +349,7 @@ def find_concern(progress: Progress, keys: RecordKeys) -> str | None:
 def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | None:
     """A sentence on a change of which no record says whether a ``two_persons_about`` word concerns it; else None."""
     words = progress.template.two_persons_about
-    if not words or find_concern(progress, keys):
+    if not words or find_two_person_concern(progress, keys):
         return None
     silent = (call for call, view in _changes_with_views(progress, keys) if not _has_concern_field(view, words))
     return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
@@ -359,14 +359,14 @@ def _changes_with_views(progress: Progress, keys: RecordKeys) -> Iterator[tuple[
     plan, facts = progress.dossier.plan, progress.dossier.facts
     for call in plan.every_call if plan else ():
         if call.tool_class is ToolClass.CHANGE:
-            yield call, call_view(call.tool, call.arguments, facts, keys)
+            yield call, build_call_view(call.tool, call.arguments, facts, keys)
 
 
 def _find_concern_of_call(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
-    if word := _first_word_in((call.tool, *_texts_of(call.arguments)), words):
+    if word := _first_word_in((call.tool, *_texts_and_field_names_of(call.arguments)), words):
         return f"{word!r} in {call.tool}"
     for node in view.records_around:
-        if word := _first_word_in(_texts_of(node.record), words):
+        if word := _first_word_in(_texts_and_field_names_of(node.record), words):
             return f"{word!r} in what {node.seen.fact.tool} gave"
     return None
 
@@ -376,7 +376,7 @@ def _has_concern_field(view: CallView, words: Sequence[str]) -> bool:
     return any(value not in (None, "") and _first_word_in((name,), words) for name, value in fields)
 
 
-def _texts_of(value: Json) -> Iterator[str]:
+def _texts_and_field_names_of(value: Json) -> Iterator[str]:
     """Yields every text of a value, and the name of every field whose value is not empty, zero or false."""
     having = (pair for pair in walk_json(value) if pair[1] not in (None, False, 0, "", [], {}))
     return (text for pair in having for text in pair if isinstance(text, str) and text)

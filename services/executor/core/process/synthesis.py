@@ -73,10 +73,10 @@ def find_template_problems(template: ProcessTemplate, *, synthesized: bool = Fal
     for state in template.instructions:
         if state not in states:
             yield f"it has instructions for {state}, where it never is"
-    yield from _find_uncomputable(template)
+    yield from _find_uncomputable_figures(template)
 
 
-def _find_uncomputable(template: ProcessTemplate) -> Iterator[str]:
+def _find_uncomputable_figures(template: ProcessTemplate) -> Iterator[str]:
     """Yields a sentence for each figure that can never be computed, whatever the facts."""
     before: set[str] = set()
     for figure in template.figures:

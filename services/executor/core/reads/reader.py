@@ -73,7 +73,7 @@ class ReadRules:
         return next((f"{refused.rule_id}: {refused.reason}" for refused in verdict.refusals), None)
 
 
-async def gather_read_rules(ctx: TurnContext) -> ReadRules:
+async def fetch_read_rules(ctx: TurnContext) -> ReadRules:
     """The rules for the tools that may be read, fetched once in a turn as a journal step, since other tasks of the
     session may have made calls. Raises ``Failed`` if the policy service does not answer.
     """

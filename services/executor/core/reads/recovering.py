@@ -183,7 +183,7 @@ class ServerRead:
         kind = classify_failure(self.answer) if self.tool.tool_class is ToolClass.READ else None
         is_ruled = has_tool_rules(self._ctx.policies)
         if kind in _SAID:
-            self._note_recovery(self.tool, _SAID[kind].format(tool=self.tool.name))
+            self._record_recovery(self.tool, _SAID[kind].format(tool=self.tool.name))
         elif kind is ReadFailure.WRONG_TYPE and not is_ruled:
             await self._retry_with_wanted_types()
         elif kind in (ReadFailure.TOOL_GONE, ReadFailure.TOO_MUCH):
@@ -193,7 +193,7 @@ class ServerRead:
                 self.answer = self.answer._replace(is_error=True)
                 what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
                 found = f"{asked.name} could not be read; {what}."
-            self._note_recovery(asked, found)
+            self._record_recovery(asked, found)
 
     async def _retry_with_wanted_types(self) -> None:
         """Repeats the call with values of the types that the server wants; if that fails, the answer stands."""
@@ -204,11 +204,11 @@ class ServerRead:
         await again.send(":types")
         if has_failed(again.answer):
             return
-        self._take_over(again)
+        self._adopt_answer_of(again)
         changed = (
             name for name in mended if mended[name] != given[name] or type(mended[name]) is not type(given[name])
         )
-        self._note_recovery(self.tool, f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes.")
+        self._record_recovery(self.tool, f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes.")
 
     async def _try_stand_ins(self, kind: ReadFailure, tried: list[str]) -> str | None:
         """Has other reads of the same server answer in place of the failed one, and returns a note on it; None if all
@@ -233,7 +233,7 @@ class ServerRead:
             tried.append(_describe_failure(call.tool, other.answer))
             return None
         said = f"{self.tool.name} is gone; {call.tool.name} answered instead."
-        self._take_over(other)
+        self._adopt_answer_of(other)
         return said
 
     async def _read_one_by_one(self, calls: Sequence[ReadCall], tried: list[str]) -> str | None:
@@ -309,11 +309,11 @@ class ServerRead:
             self._notes.append(shown.note)
             self.answer = self.answer._replace(content=shown.content)
 
-    def _take_over(self, other: "ServerRead") -> None:
+    def _adopt_answer_of(self, other: "ServerRead") -> None:
         """Takes another read's call and answer in place of its own."""
         self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
 
-    def _note_recovery(self, asked: Tool, how: str) -> None:
+    def _record_recovery(self, asked: Tool, how: str) -> None:
         """Notes how the read of the ``asked`` tool was recovered, or why not."""
         self._ctx.journal.add_event("note", tool=asked.name, recovered=not self.answer.is_error, how=how)
         self._notes.append(how)

@@ -275,7 +275,7 @@ def _find_unique_renames(
     free = [name for name in valued if name not in expected]
     for field in fields:
         if not any(name in names for name in field.fields):
-            new = [(name, now.name) for name in field.fields if (now := _matching_column(field, name, free))]
+            new = [(name, now.name) for name in field.fields if (now := _find_column(field, name, free))]
             if len({now for _, now in new}) == 1:
                 found.setdefault(new[0][0], set()).add(new[0][1])
     single = {old: next(iter(new)) for old, new in found.items() if len(new) == 1}
@@ -285,7 +285,7 @@ def _find_unique_renames(
     }  # no ``item`` for ``item_price``
 
 
-def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
+def _find_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
     """The field's present column. An alias counts only if the record's kind is known or the names share a word."""
     found = match_column(name, name, free)
     if found is None or found.tier != "alias" or field.kinds:
@@ -296,9 +296,9 @@ def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> Colu
 def _may_have_field(field: WantedField, record: SeenRecord, task: str) -> bool:
     if field.kinds:
         return any(record.name_ends_in(kind) for kind in field.kinds)
-    return _names_one_kind(task) and is_named_in_task(record, task)
+    return _has_ids_of_one_kind(task) and is_named_in_task(record, task)
 
 
 @lru_cache(maxsize=16)
-def _names_one_kind(task: str) -> bool:
+def _has_ids_of_one_kind(task: str) -> bool:
     return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1

@@ -13,21 +13,21 @@ _SEVERAL = 2
 PlacedRow: TypeAlias = tuple[tuple[str, ...], Json, str]
 
 
-def calls_of_rows(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
+def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
     """The arguments of one call for each row, if rows name records, or for each id in a list of what the tool is about:
     the row's fields beside those outside of the lists. The call's own arguments if it has no such rows.
     """
-    listed = [placed for group, is_list in find_rows(arguments, ()) if is_list for placed in group]
-    rows = [row for placed in listed for row in calls_of_rows(tool, _fields_of_row(placed))]
+    listed = [placed for group, is_list in find_row_groups(arguments, ()) if is_list for placed in group]
+    rows = [row for placed in listed for row in arguments_by_row(tool, _fields_of_row(placed))]
     paths = {path for path, *_ in listed}
     if len(rows) < _SEVERAL or not any(map(_names_record, rows)):
-        name, ids = _find_ids(tool, arguments)
+        name, ids = _find_id_list(tool, arguments)
         if len(ids) < _SEVERAL:
             return [arguments]
         paths, rows = {(name,)}, ids
     outer = arguments
     for path in paths:
-        outer = place_at_path(outer, path, None)
+        outer = set_at_path(outer, path, None)
     return [{**outer, **row} for row in rows]
 
 
@@ -44,7 +44,7 @@ def _names_record(row: JsonObject) -> bool:
     return any(is_id_text(leaf.value) or any(map(is_id_name, leaf.names)) for leaf in leaves)
 
 
-def _find_ids(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObject]]:
+def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObject]]:
     """The name of the list that has the ids of what the tool is about, and an object with each of them."""
     words = words_of_tool(tool)
     for name, value in arguments.items():
@@ -55,7 +55,7 @@ def _find_ids(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObject]]:
     return "", []
 
 
-def find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[PlacedRow], bool]]:
+def find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[PlacedRow], bool]]:
     """Yields each group of rows, and whether it is a list, or a table keyed by id or by words."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
     tables = {
@@ -69,7 +69,7 @@ def find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequen
         if key in tables:
             yield [(here, {name: one}, name) for name, one in tables[key].items()], True
         elif isinstance(inner, dict) and not _have_common_field(beside):
-            yield from find_rows(inner, here)
+            yield from find_row_groups(inner, here)
         elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
             yield [(here, item, "") for item in inner], True
 
@@ -88,8 +88,8 @@ def _have_common_field(objects: Mapping[str, Json]) -> bool:
     return len(fields) > 1 and bool(set[str].intersection(*fields))
 
 
-def place_at_path(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
+def set_at_path(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
     head, *rest = path
     inner = value.get(head)
-    below = place_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
+    below = set_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
     return {**value, head: below}

@@ -89,7 +89,7 @@ class BoundFields(NamedTuple):
     beyond: tuple[JsonObject, ...] = ()
 
 
-def call_view(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> "CallView":
+def build_call_view(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> "CallView":
     """The records around a call of this tool. Reads before planning, verdicts and rule requests all use it."""
     return _build_cached_view(build_record_graph(tuple(facts), keys), tool, dumps(arguments))
 
@@ -113,13 +113,13 @@ def _concerns_nearby_record(
     made: PlannedCall, near: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys
 ) -> bool:
     """Whether the call ``made`` concerns one of the ``near`` records, or names a record to which one of them refers."""
-    ids = call_view(made.tool, made.arguments, facts, keys).ids
+    ids = build_call_view(made.tool, made.arguments, facts, keys).ids
     referred = {one.text for node in near.values() for one in node.references if one.must_exist}
     return not near.keys().isdisjoint(_nodes_around(made, facts, keys)) or not referred.isdisjoint(ids)
 
 
 def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
-    view = call_view(call.tool, call.arguments, facts, keys)
+    view = build_call_view(call.tool, call.arguments, facts, keys)
     return {id(node): node for node in (*view.records_around, *view.mentioned, *view.records_beyond)}
 
 
@@ -132,7 +132,7 @@ def bind_fields(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
     for dotted in (name for name in wanted if "." in name):
         said[dotted] = value = view.value_of_kind(dotted)
         if not isinstance(value, UnknownValue):
-            put_field(fields, dotted, value)
+            set_field(fields, dotted, value)
     unknown = tuple(name for name in wanted if isinstance(said[name], UnknownValue) and view.has_field(name))
     more = [
         {key: value for key, value in fields_of_record(node.record) if not view.has_field(key)}
@@ -153,7 +153,7 @@ def _build_cached_view(graph: RecordGraph, tool: str, arguments_json: str) -> "C
     return CallView(graph, tool, loads_object(arguments_json))
 
 
-def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
+def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
     """The records that a call names, by any argument. If it has an identifier, plain numbers name no record."""
     about = noun_of_tool(tool, graph.keys)
     given = [*references_in(arguments, about, graph.keys)]
@@ -214,7 +214,7 @@ class CallView:
     def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
         self._graph = graph
         self._about = noun_of_tool(tool, graph.keys)
-        self._named = named_records(tool, arguments, graph)
+        self._named = find_named_records(tool, arguments, graph)
         self._references = [*references_in(arguments, self._about, graph.keys)]
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
         shapes = [shape for node in self._named.subjects for shape in node.id_patterns]
@@ -271,10 +271,10 @@ class CallView:
         of_own = (find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own)
         return find_values(name, self._arguments) if any(of_own) else []
 
-    def value_in_records(self, name: str, *, with_own_links: bool = True) -> FieldValue:
+    def value_in_records(self, name: str, *, with_subject_links: bool = True) -> FieldValue:
         """The value of the field in the records, regardless of the arguments; ``UNKNOWN`` if there is no single one.
 
-        ``with_own_links``: whether ``_own_links`` have to agree with a record that the call names.
+        ``with_subject_links``: whether ``_subject_links`` have to agree with a record that the call names.
         """
         if self._named.unread_subjects:
             return UNKNOWN
@@ -284,7 +284,7 @@ class CallView:
             ):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
             if found := _values_in_nodes(level, name):
-                found += self._values_of_own_links(level, name) if place == 1 and with_own_links else []
+                found += self._values_of_subject_links(level, name) if place == 1 and with_subject_links else []
                 return UNKNOWN if self._may_differ_in_unread(name, place) else common_value(found)
         return UNKNOWN
 
@@ -343,7 +343,7 @@ class CallView:
                 found.append(one)
         return found
 
-    def value_of_kind(self, dotted: str, *, with_own_links: bool = True) -> FieldValue:
+    def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
         """The value of a field such as ``order.total``, in the nearest record of that kind."""
         kind, name = singular_words(dotted.partition(".")[0]), dotted.partition(".")[2]
         if given := [value for path, value in self._arguments if path == dotted]:
@@ -353,12 +353,12 @@ class CallView:
         for place, level in enumerate(self._levels):
             if of_kind := [node for node in level if are_same_kind(kind, node.kind)]:
                 found = _values_in_nodes(of_kind, name)
-                found += self._values_of_own_links(of_kind, name) if place == 1 and with_own_links else []
+                found += self._values_of_subject_links(of_kind, name) if place == 1 and with_subject_links else []
                 return common_value(found) if found and not self._may_differ_in_unread(name, place, kind) else UNKNOWN
         return UNKNOWN
 
     @cached_property
-    def _own_links(self) -> list[tuple[RecordReference, list[GraphNode]]]:
+    def _subject_links(self) -> list[tuple[RecordReference, list[GraphNode]]]:
         """The references by which the records that the call is about lead, in at most two steps, to records of kinds of
         which the call names another one: the guest of the called booking, where a note of the call names a guest. Each
         comes with its records, none if nobody read them.
@@ -376,31 +376,31 @@ class CallView:
                 near += [node for node in nodes if node not in linked and not self._is_of_called_kind(node)]
         return found
 
-    def _values_of_own_links(self, named: Sequence[GraphNode], name: str) -> list[FieldValue]:
-        """The field's values in ``_own_links`` of the kinds of the named records that have it; ``UNKNOWN`` for each
+    def _values_of_subject_links(self, named: Sequence[GraphNode], name: str) -> list[FieldValue]:
+        """The field's values in ``_subject_links`` of the kinds of the named records that have it; ``UNKNOWN`` for each
         that nobody read, or of which only a row without the field was read.
 
         A record that the call names does not stand in for the called record's own: an id in a note would pass a rule.
         """
         kinds = [node.kind for node in named if _values_in_nodes([node], name)]
         values: list[FieldValue] = []
-        for one, nodes in self._own_links:
+        for one, nodes in self._subject_links:
             if any(are_same_kind(of, kind) for of in (one.noun, *(node.kind for node in nodes)) for kind in kinds):
                 is_known = bool(nodes) and not all(node.seen.is_row for node in nodes)
                 values += _values_in_nodes(nodes, name) or ([] if is_known else [UNKNOWN])
         return values
 
     def fields_by_linked_record(self, names: Sequence[str]) -> list[dict[str, FieldValue]]:
-        """The fields, also as ``kind.field``, on which records that the call names and ``_own_links`` disagree: once as
-        those that are named have them, and once for each of the others. A field without a single value is left out.
+        """The fields, also as ``kind.field``, on which named records and those of ``_subject_links`` disagree: once as
+        the named ones have them, and once for each of the others. A field without a single value is left out.
         """
-        groups = [nodes for _, nodes in self._own_links if nodes]
-        split = [name for name in names if groups and self._is_known_without_own_links(name)]
+        groups = [nodes for _, nodes in self._subject_links if nodes]
+        split = [name for name in names if groups and self._is_known_without_subject_links(name)]
         return [self._fields_of_nodes(split, nodes) for nodes in (self._levels[1], *groups)] if split else []
 
-    def _is_known_without_own_links(self, name: str) -> bool:
+    def _is_known_without_subject_links(self, name: str) -> bool:
         read_value = self.value_of_kind if "." in name else self.value_in_records
-        return not isinstance(read_value(name, with_own_links=False), UnknownValue)
+        return not isinstance(read_value(name, with_subject_links=False), UnknownValue)
 
     def _fields_of_nodes(self, names: Iterable[str], nodes: Sequence[GraphNode]) -> dict[str, FieldValue]:
         fields = dict[str, FieldValue]()
@@ -500,7 +500,7 @@ class CallView:
             if self._references_only_listed
             or self._unread_references_of_named
             or self._unread_references_one_step_away
-            or self._own_links
+            or self._subject_links
             else ()
         ):
             head, _, field = name.rpartition(".")
@@ -510,7 +510,7 @@ class CallView:
             if self._have_field(self.own, kind, field):
                 yield from self._references_without_field(field, kind)
                 if self._have_field(self._levels[1], kind, field):
-                    yield from (one for one, nodes in self._own_links if all(node.seen.is_row for node in nodes))
+                    yield from (one for one, nodes in self._subject_links if all(node.seen.is_row for node in nodes))
                 if not self._have_field(self._levels[0], kind, field):
                     yield from (
                         one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun)
@@ -577,7 +577,7 @@ class CallView:
         made = {node.seen.fact.tool for node in nodes}
         return any(are_same_kind(kind, reference.noun) and tool not in made for tool, kind in self._graph.keys.reads)
 
-    def has_read_named_record(self, argument: str, value: Json) -> bool:
+    def names_read_record(self, argument: str, value: Json) -> bool:
         """Whether the argument names a record that was read."""
         found = reference_of(argument, value, self._about, self._graph.keys)
         return found is not None and any(map(self.is_named_record, self._graph.find_referenced(found)))
@@ -664,7 +664,7 @@ def _select_plainly_named(found: Sequence[tuple[RecordReference, list[GraphNode]
     ]
 
 
-def put_field(fields: dict[str, Json], dotted: str, value: Json) -> None:
+def set_field(fields: dict[str, Json], dotted: str, value: Json) -> None:
     """Sets a field by its name; a ``kind.field`` is set within the object of the name ``kind``."""
     head, _, name = dotted.partition(".")
     inner = fields.get(head)

@@ -25,7 +25,7 @@ def values_as_fields(
     return {value.name: rule_field_value(value) for value in free if is_value_about_call(value, values, view)}
 
 
-def values_from_words(
+def values_not_of_call(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> dict[str, Decimal | str]:
     """The values that are no fields of the call, since they rest on the task's words alone or the call's record was not

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.executor.core.records.argument_rows import PlacedRow, find_rows, place_at_path
+from services.executor.core.records.argument_rows import PlacedRow, find_row_groups, set_at_path
 from services.executor.core.records.field_values import Fields, fields_of_arguments
 from shared.domain.exact_json import JsonObject
 
@@ -45,14 +45,14 @@ def rows_of_call(arguments: JsonObject) -> CallRows:
 
 
 def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:
-    found = [*find_rows(alone, ())]
+    found = [*find_row_groups(alone, ())]
     bare, outer = alone, naming
     for path in {path for placed, _ in found for path, *_ in placed}:
-        bare, outer = place_at_path(bare, path, []), place_at_path(outer, path, [])
+        bare, outer = set_at_path(bare, path, []), set_at_path(outer, path, [])
 
     def split(placed: PlacedRow) -> CallRows:
         path, row, own = placed
-        return _split_rows(place_at_path({}, path, row), place_at_path(outer, path, row), own)
+        return _split_rows(set_at_path({}, path, row), set_at_path(outer, path, row), own)
 
     groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in found]
     return CallRows(fields_of_arguments(bare), alone, naming, outer, key, groups)

@@ -93,7 +93,7 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
             yield from edited_fields(item)
     if not isinstance(value, dict):
         return
-    new = _new_value(value)
+    new = _only_new_value(value)
     is_removed = any(isinstance(one, str) and one.casefold() in _REMOVES for one in value.values())
     has_figure = any(read_figure(one) is not None for one in value.values() if isinstance(one, str | int | Decimal))
     for key, one in value.items():
@@ -120,11 +120,11 @@ def _value_of_object(value: JsonObject) -> FieldValue:
     """What an object under a field's name sets the field to: its new value, only figure or only value."""
     plain = [one for one in value.values() if is_rule_value(one)]
     figures = [one for one in plain if not isinstance(one, bool) and read_figure(one) is not None]
-    found = next((some for some in (_new_value(value), figures, plain) if len(some) == 1), None)
+    found = next((some for some in (_only_new_value(value), figures, plain) if len(some) == 1), None)
     return found[0] if found else UNKNOWN
 
 
-def _new_value(value: JsonObject) -> list[Json]:
+def _only_new_value(value: JsonObject) -> list[Json]:
     """The only value that an object gives for a field; empty if it gives none, or several."""
     given = [one for key, one in value.items() if singular_words(key) in _NEW_VALUES and is_rule_value(one)]
     return given if len(given) == 1 else []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.records.argument_rows import calls_of_rows
+from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.references import REFERENCE, is_plain_id, reference_to_made, referenced_calls
 from services.executor.core.records.seen_records import RecordReference, is_id_text
 from services.executor.core.session.values import Fact
@@ -123,7 +123,7 @@ def choose_read_back(
         return None
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
     reads: list[ReadBack] = []
-    for row in calls_of_rows(tool.name, arguments):
+    for row in arguments_by_row(tool.name, arguments):
         write = _put_holding_record_first(_build_named_write(tool, row, call_id), facts)
         asked = _first_fitting_read(_candidate_reads(write, readers, facts))
         if asked is None:
@@ -185,7 +185,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
         yield from _reads_by_ids(write, made)
         yield from _reads_by_answer(write, readers)
         yield from _reads_of_lists(write, made)
-    shown = _reads_that_showed(write, readers, facts)
+    shown = _earlier_reads_showing(write, readers, facts)
     yield from (fact.asked for fact in shown if fact.is_own and not fact.selects)
     yield from _reads_by_ids(write, readers)
     yield from (fact.asked for fact in shown if not fact.is_own and not fact.selects)
@@ -219,7 +219,7 @@ class _ReadShowingRecord(NamedTuple):
     selects: bool
 
 
-def _reads_that_showed(
+def _earlier_reads_showing(
     write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]
 ) -> list[_ReadShowingRecord]:
     """Reads of this task that showed a record which the call names, the best first."""

@@ -41,7 +41,7 @@ def find_made_id(answer: Json, name: str) -> Json:
     if not isinstance(answer, dict | list):
         return answer if _looks_like_id(answer) else None
     found = _outermost_ids([*_walk_levels(answer)], words, noun)
-    return _only_id(found) if found else _find_plain_id(answer)
+    return _common_id(found) if found else _find_plain_id(answer)
 
 
 def find_named_id(answer: Json, name: str) -> Json:
@@ -53,7 +53,7 @@ def find_named_id(answer: Json, name: str) -> Json:
     if not words_of(name) or words_of(name)[-1] not in _NUMBERING:
         return None
     every = [record for level in _walk_levels(answer) for record in level]
-    return _only_id(_outermost_ids([every], words, words[:-1] or words))
+    return _common_id(_outermost_ids([every], words, words[:-1] or words))
 
 
 def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
@@ -68,7 +68,7 @@ def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...
     return []
 
 
-def _only_id(found: Sequence[Json]) -> Json:
+def _common_id(found: Sequence[Json]) -> Json:
     return found[0] if found and all(value == found[0] for value in found) else None
 
 
@@ -93,7 +93,7 @@ def _values_named(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
 def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
     named = _values_named(record, noun)
-    own = [one for value in named for inner in _objects_in(value) for one in _own_ids(inner)]
+    own = [one for value in named for inner in _objects_in(value) for one in _plain_id_of(inner)]
     return [*own, *filter(_looks_like_id, named)]
 
 
@@ -106,7 +106,7 @@ def _find_plain_id(answer: Json) -> Json:
     """The ``id`` of the answer itself, or of the record that it wraps."""
     level = _objects_in(answer)
     while level:
-        found = [own for record in level for own in _own_ids(record)]
+        found = [own for record in level for own in _plain_id_of(record)]
         if found:
             return found[0] if len(found) == 1 else None
         held = [value for record in level for key, value in record.items() if key.lower() in _WRAPPERS]
@@ -114,7 +114,7 @@ def _find_plain_id(answer: Json) -> Json:
     return None
 
 
-def _own_ids(record: JsonObject) -> list[Json]:
+def _plain_id_of(record: JsonObject) -> list[Json]:
     return [value for key, value in record.items() if key.lower() in ("id", "uuid") and _may_be_id(value)][:1]
 
 
@@ -173,7 +173,7 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
     if call_id not in results:
         raise NoSuchPath(f"{value[REFERENCE]}: call {call_id} has no result")
     name = name_of_made_id(path)
-    return _find_field_or_id(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
+    return _find_field_or_id(results[call_id], path) if name is None else _require_made_id(results[call_id], name, path)
 
 
 def result_at(result: Json, path: str) -> Json:
@@ -208,7 +208,7 @@ def _find_field_or_id(result: Json, path: str) -> Json:
         return found
 
 
-def _find_made(result: Json, name: str, path: str) -> Json:
+def _require_made_id(result: Json, name: str, path: str) -> Json:
     found = find_made_id(result, name)
     if found is None:
         raise NoSuchPath(f"path {path!r}: the answer names no such id")

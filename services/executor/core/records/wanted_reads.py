@@ -7,7 +7,7 @@ from itertools import islice
 
 from services.executor.core.records import seen_records
 from services.executor.core.records.asked_fields import fields_asked_of
-from services.executor.core.records.binding import call_view
+from services.executor.core.records.binding import build_call_view
 from services.executor.core.records.read_backs import proving_read
 from services.executor.core.records.record_graph import found_no_record
 from services.executor.core.session.values import Fact
@@ -38,7 +38,7 @@ def missing_reads(
     wanted = [
         read
         for call in calls
-        for reference in call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references
+        for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references
         for read in _reads_of_reference(call, reference, toolbox)
     ]
     made = {fact.call for fact in facts}
@@ -63,7 +63,7 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
     asked = {fact.call: fact for fact in facts}
     found: dict[str, str] = {}
     for call in plan.changes:
-        for reference in call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
+        for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
             for read in _reads_of_reference(call, reference, toolbox):
                 fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
                 is_of_it = read.arguments and _shows_kind(
@@ -100,12 +100,12 @@ def _reads_for_rules(
     call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy]
 ) -> Iterator[ReadCall]:
     """Yields reads of single records, without which a field that rules ask for would be taken from another record."""
-    view = call_view(call.tool, call.arguments, facts, toolbox.keys)
+    view = build_call_view(call.tool, call.arguments, facts, toolbox.keys)
     for reference in dict.fromkeys(view.references_to_read(fields_asked_of(call.tool, policies))):
         yield from (read for read in _reads_by_noun(call, reference, toolbox) if read.arguments)
 
 
-def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
+def _list_read_tools(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
     tools = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
     return [tool for tool in tools if tool.tool_class is ToolClass.READ]
 
@@ -114,20 +114,20 @@ def _reads_by_noun(call: PlannedCall, reference: seen_records.RecordReference, t
     """The reads that are declared to show one record of that kind; else the one of that name that needs only the
     identifier; else the list of all.
     """
-    keys, readers = toolbox.keys, _list_readers(call, toolbox)
+    keys, readers = toolbox.keys, _list_read_tools(call, toolbox)
     kind = _kind_of_reference(call, reference, toolbox)
     nouns = {tool.name: seen_records.noun_of_tool(tool.name, keys) for tool in readers}
     fitting = [tool for tool in readers if seen_records.are_same_kind(kind, nouns[tool.name])]
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
     declared = [tool for tool in readers if seen_records.are_same_kind(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
-        asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, reference.key, keys))]
+        asked = [(tool, name) for tool in tools if (name := _find_id_argument(tool, kind, reference.key, keys))]
         if asked:
             return [ReadCall(tool, {name: convert_id_type(reference.value, tool, name)}) for tool, name in asked]
     return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
 
 
-def _find_identifier(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordKeys) -> str | None:
+def _find_id_argument(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordKeys) -> str | None:
     """The argument by which the tool asks for one record of the kind, if it needs no other; else None. ``key``: the
     declared key whose value is known.
     """

@@ -51,7 +51,7 @@ def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: Answ
     )
     footer = _write_footer(record, ended, now, scored) if rules.footer and completed else ""
     verdict = dossier.verdict if completed and not ended.escalated else None
-    return final_answer(ended.answer, ended.writes, verdict, footer, acts=acts)
+    return answer_with_writes(ended.answer, ended.writes, verdict, footer, acts=acts)
 
 
 def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, scored: Score) -> str:
@@ -62,7 +62,7 @@ def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, scored: Scor
     return f"[Process: {process} | Policy: {policy} | Quality: {scored.value:.2f} | Duration: {took} ms]"
 
 
-def final_answer(
+def answer_with_writes(
     text: str,
     writes: Sequence[LedgerEntry],
     verdict: Verdict | None = None,

@@ -82,7 +82,7 @@ _BETWEEN = r"(?:,?\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and
 _AND = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between two documents that one verb asks for
 
 
-def asking_words(task: str) -> tuple[str, ...]:
+def document_request_phrases(task: str) -> tuple[str, ...]:
     """The phrases in the task's text that ask for documents."""
     found = [match for name in asked_documents(task) for match in _compile_request(name).finditer(task)]
     return tuple(dict.fromkeys(match[0] for match in found if _is_not_negated(match, task)))
@@ -105,7 +105,7 @@ def _is_not_negated(match: re.Match[str], task: str) -> bool:
     return re.search(_NOT, task[: match.start()], re.I) is None
 
 
-def own_documents(process_type: str) -> tuple[str, ...]:
+def documents_of_process(process_type: str) -> tuple[str, ...]:
     """The types of document that a process always produces."""
     return tuple(name for name, template in document_templates().items() if process_type in template.processes)
 
@@ -161,7 +161,7 @@ class DocumentMaterial(NamedTuple):
         return self.dossier.present_plan
 
 
-def fill_source(source: str, material: DocumentMaterial) -> Json:
+def read_source_data(source: str, material: DocumentMaterial) -> Json:
     """The data of one source; empty if there is none. The source ``records: a b`` selects records by one of the
     words.
     """
@@ -171,7 +171,7 @@ def fill_source(source: str, material: DocumentMaterial) -> Json:
     return SOURCES[kind](material)
 
 
-def _planned_calls(material: DocumentMaterial) -> Json:
+def _planned_calls_as_json(material: DocumentMaterial) -> Json:
     """The planned calls; each that was made has its status and proof."""
     came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
     rows: list[Json] = []
@@ -236,7 +236,7 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _describe_decision(material: DocumentMaterial) -> Json:
+def _describe_who_decides(material: DocumentMaterial) -> Json:
     """Sentences on who decides or decided, and why; empty if nobody has to."""
     approval = material.approval
     if approval is None:
@@ -268,7 +268,7 @@ def _describe_read(fact: Fact) -> str:
     return " ".join(filter(None, (f"{asked}: {f'{len(page.rows)} rows' if page and page.rows else empty}", fact.note)))
 
 
-def _list_gaps(material: DocumentMaterial) -> Json:
+def _list_missing_information(material: DocumentMaterial) -> Json:
     """The reads that failed or found nothing, and the unknown fields that rules needed."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
     said = [_describe_read(fact) for fact in facts if not fact.ok or is_empty_result(fact.result)]
@@ -279,9 +279,9 @@ def _list_gaps(material: DocumentMaterial) -> Json:
 def _list_dates(material: DocumentMaterial) -> Json:
     """All dates that were read (with field and record) and when each write was sent, sorted by time."""
     rows = {
-        (str(value), key, _record_name(record))
+        (str(value), key, _id_text_of(record))
         for fact in material.dossier.facts
-        for record in (_find_objects(fact.result) if fact.ok else ())
+        for record in (_find_records(fact.result) if fact.ok else ())
         for key, value in record.items()
         if isinstance(value, str) and (moment := read_machine_moment(value, None)) and moment.day
     }
@@ -295,7 +295,7 @@ def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
     chosen: list[JsonObject] = []
     for fact in material.dossier.facts:
         by_tool = bool(stems_of(fact.tool) & words)
-        for record in _find_objects(fact.result) if fact.ok else ():
+        for record in _find_records(fact.result) if fact.ok else ():
             if by_tool or any(stems_of(key) & words for key in record):
                 flat = _flatten_record(record)
                 if flat not in chosen:
@@ -309,20 +309,20 @@ def _flatten_record(record: JsonObject) -> JsonObject:
     return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
 
 
-def _find_objects(value: Json) -> Iterator[JsonObject]:
+def _find_records(value: Json) -> Iterator[JsonObject]:
     """Yields every record in a JSON value: an object with at least two scalar fields."""
     for _, found in walk_json(value):
         own = [item for item in found.values() if not isinstance(item, dict | list)] if isinstance(found, dict) else []
-        if isinstance(found, dict) and len(own) > 1 and not _is_page(found):
+        if isinstance(found, dict) and len(own) > 1 and not _is_list_wrapper(found):
             yield found
 
 
-def _is_page(value: JsonObject) -> bool:
+def _is_list_wrapper(value: JsonObject) -> bool:
     """Whether an object is only the page around a list of records."""
     return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in value.values())
 
 
-def _record_name(record: JsonObject) -> str:
+def _id_text_of(record: JsonObject) -> str:
     """The value of the record's ``id`` field, or else of its first field that ends in "id"; empty if it has none."""
     named = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
     return str(record[named[0]]) if named else ""
@@ -334,12 +334,12 @@ SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "values": lambda material: [
         {"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values
     ],
-    "calls": _planned_calls,
+    "calls": _planned_calls_as_json,
     "policy": _describe_policy,
     "risk": _describe_risk,
-    "decision": _describe_decision,
+    "decision": _describe_who_decides,
     "reads": lambda material: [*map(_describe_read, material.dossier.facts)],
-    "gaps": _list_gaps,
+    "gaps": _list_missing_information,
     "dates": _list_dates,
 }
 MARKDOWN = "text/markdown"
@@ -392,7 +392,7 @@ def build_document(
         "complete": not missing,
     }
     text = render_markdown(template, sections, created_at)
-    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _write_exact(data)), media_type=MARKDOWN)
+    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _quote_decimals(data)), media_type=MARKDOWN)
 
 
 def _format_block(value: Json) -> str:
@@ -431,15 +431,15 @@ def _format_value(value: Json) -> str:
     return "-" if value is None else as_text(value)
 
 
-def _write_exact(value: Json) -> Json:
+def _quote_decimals(value: Json) -> Json:
     """The value with decimals as texts, so that no JSON reader rounds them (I8)."""
     match value:
         case Decimal():
             return str(value)
         case dict():
-            return {key: _write_exact(item) for key, item in value.items()}
+            return {key: _quote_decimals(item) for key, item in value.items()}
         case list():
-            return [_write_exact(item) for item in value]
+            return [_quote_decimals(item) for item in value]
         case _:
             return value
 
@@ -448,7 +448,7 @@ def _fill_section(section: Section, material: DocumentMaterial) -> Json:
     """The data of the section's sources: that of a single source as it is, of several as one list; None if no source
     has data.
     """
-    found = [part for part in (fill_source(source, material) for source in section.filled_from) if part]
+    found = [part for part in (read_source_data(source, material) for source in section.filled_from) if part]
     if len(found) < 2:
         return found[0] if found else None
     return [item for part in found for item in (part if isinstance(part, list) else [part])]

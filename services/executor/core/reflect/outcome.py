@@ -76,7 +76,7 @@ def outcome_of_run(
         "worked": redact_json(_list_tools(ended, worked=True), hidden),
         "failed": redact_json(_list_tools(ended, worked=False), hidden),
         "thresholds": _list_thresholds(ended, hidden),
-        "said": _words_for_learning(ended, record, hidden),
+        "said": _texts_for_learning(ended, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
         "details": redact_json({"quality_parts": score_parts(scored), **fell_back}, hidden),
     }
@@ -89,7 +89,7 @@ def score_parts(scored: Score) -> dict[str, JsonValue]:
     return {"formula": scored.formula.value, **scored.parts}
 
 
-def _words_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> OutcomeTexts | None:
+def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> OutcomeTexts | None:
     """The texts in which the learner may find facts; None for a dry run or practice, whose data are not real."""
     if is_dry_run(record) or is_practice(record):
         return None
@@ -156,7 +156,7 @@ def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[Ledge
     )
     if actual is None or limited is None or ORDERINGS[limit.sign](actual, limited):
         return None
-    return _make_outcome(limit, actual, held=False)
+    return _build_prediction_outcome(limit, actual, held=False)
 
 
 def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
@@ -173,12 +173,12 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
 
 
 def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
-    actual = _compared_value(limit, dossier, proved)
+    actual = _actual_value_for(limit, dossier, proved)
     held = None if actual is None else _does_rule_agree(limit, actual, dossier.verdict)
-    return _make_outcome(limit, actual, held=held)
+    return _build_prediction_outcome(limit, actual, held=held)
 
 
-def _make_outcome(limit: Threshold, actual: Decimal | None, *, held: bool | None) -> PredictionOutcome:
+def _build_prediction_outcome(limit: Threshold, actual: Decimal | None, *, held: bool | None) -> PredictionOutcome:
     return PredictionOutcome(
         kind=limit.kind,
         name=limit.name,
@@ -190,7 +190,7 @@ def _make_outcome(limit: Threshold, actual: Decimal | None, *, held: bool | None
     )
 
 
-def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
+def _actual_value_for(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
     """The actual value to compare with a limit: the process's figure of that name or, for a limit that decides its
     rule, the value written, calculated or read under that name. None unless there is exactly one.
     """
@@ -221,16 +221,16 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
     """The outcome of a computed figure. Its actual value comes from a verified write whose argument was traced to it or
     has its name.
     """
-    traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_from(entry, value.name))]
+    traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_with(entry, value.name))]
     actual = _common_value(
         traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
     limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
-    return _make_outcome(limit, actual, held=None if actual is None else actual == Decimal(value.value))
+    return _build_prediction_outcome(limit, actual, held=None if actual is None else actual == Decimal(value.value))
 
 
-def _arguments_from(entry: LedgerEntry, value: str) -> set[str]:
+def _arguments_with(entry: LedgerEntry, value: str) -> set[str]:
     """The names of the call's arguments that were traced to the named value."""
     return {one.argument for one in entry.call.origins if one.source == "value" and one.ref == value}
 

@@ -106,7 +106,7 @@ class _FactContent(NamedTuple):
 def _fact_content(fact: Fact) -> _FactContent:
     result = fact.result if fact.ok else None
     named = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
-    return _FactContent(named, frozenset(str(len(rows)) for rows in _find_tables(result)))
+    return _FactContent(named, frozenset(str(len(rows)) for rows in _find_lists_and_tables(result)))
 
 
 def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ def _find_scalars(value: Json) -> Iterator[NamedScalar]:
             yield NamedScalar(name, item)
 
 
-def _find_tables(value: Json) -> Iterator[list[Json] | JsonObject]:
+def _find_lists_and_tables(value: Json) -> Iterator[list[Json] | JsonObject]:
     """Yields every list, and every object that is a table keyed by id. An empty object counts as such a table."""
     for _, item in walk_json(value):
         if isinstance(item, list) or (isinstance(item, dict) and (not item or is_keyed_table(item))):
@@ -305,7 +305,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
         grounded=not run.is_idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
         provable=run.dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         empty_data=nothing_found,
-        error_phrase=says_failure(run.answer),
+        error_phrase=mentions_failure(run.answer),
         idle=run.is_idle,
         tool_calls=progress.calls_made if progress else 0,
         answer_words=len(run.answer.split()),
@@ -313,7 +313,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
     )
 
 
-def says_failure(text: str) -> bool:
+def mentions_failure(text: str) -> bool:
     """Whether a text says that something failed or was not found."""
     return bool(_ERROR.search(text))
 

@@ -23,17 +23,17 @@ from services.executor.core.reflect.documents import (
     DocumentMaterial,
     Section,
     asked_documents,
-    asking_words,
     build_document,
+    document_request_phrases,
+    documents_of_process,
     mark_unverified,
-    own_documents,
     unfilled_sections,
 )
 from services.executor.core.reflect.quality import (
     ReflectedRun,
     answerable_outputs,
     collect_evidence,
-    says_failure,
+    mentions_failure,
     untraced_tokens,
 )
 from services.executor.core.session.budget import BudgetShare
@@ -75,7 +75,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
     return WantedImprovement(missing, faults) if missing or faults else None
 
 
-def why_refuse(run: ReflectedRun, text: str) -> str | None:
+def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
     """Why a text must not replace the answer; None if it states only what was found, drops nothing, and scores
     better.
     """
@@ -93,7 +93,7 @@ def why_refuse(run: ReflectedRun, text: str) -> str | None:
     dropped = [one for one in dict.fromkeys(number_bearing_tokens(run.answer)) if one not in untrue and one not in text]
     if dropped:
         return "it drops " + ", ".join(dropped)
-    if says_failure(run.answer) and not says_failure(text):
+    if mentions_failure(run.answer) and not mentions_failure(text):
         return "it hides what did not work"
     if not set(better.unmentioned_outputs) <= set(run.unmentioned_outputs):
         return "it drops a required output"
@@ -145,7 +145,7 @@ class DraftedText(BaseModel):
     text: str
 
 
-class Drafts(BaseModel):
+class DraftedTexts(BaseModel):
     sections: tuple[DraftedText, ...]
 
 
@@ -153,7 +153,7 @@ def with_documents(ctx: TurnContext) -> TurnContext:
     """The context whose prompts name the documents that are written anyway, so that the model plans no call for
     them.
     """
-    words: list[Json] = [*asking_words(ctx.task)]
+    words: list[Json] = [*document_request_phrases(ctx.task)]
     return replace(ctx, sections={**ctx.sections, "documents": words}) if words else ctx
 
 
@@ -192,8 +192,8 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.faults_in_words]}
     request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.step}:improve"
-    text, problem = await _ask_optional(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
-    why = problem or why_refuse(run, text)
+    text, problem = await _try_request(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
+    why = problem or why_not_replace_answer(run, text)
     asked: list[JsonValue] = [*wish.faults_in_words]
     ctx.journal.add_event("note", improved=why is None, missing_outputs=[*wish.outputs])
     return (None if why else text), {"improvement": {"wanted": asked, "accepted": why is None, "why": why}}
@@ -204,7 +204,7 @@ async def _write_documents(
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
     """Writes the documents that the task asks for or its process always produces; also returns the metadata on them."""
     answer = progress.dossier.answer or ""
-    own = () if progress.read_only or is_json_list(answer) else own_documents(progress.process_type)
+    own = () if progress.read_only or is_json_list(answer) else documents_of_process(progress.process_type)
     kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
     if not kinds:
         return (), {}
@@ -231,9 +231,9 @@ async def _draft_sections(
     key = f"{progress.step}:document"
 
     def read(reply: ModelReply) -> str:
-        return dumps({draft.name: draft.text for draft in parse_reply(reply, Drafts).sections})
+        return dumps({draft.name: draft.text for draft in parse_reply(reply, DraftedTexts).sections})
 
-    stored, problem = await _ask_optional(ctx, key, request, read)
+    stored, problem = await _try_request(ctx, key, request, read)
     given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
     return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
 
@@ -263,7 +263,7 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
     }
 
 
-async def _ask_optional(
+async def _try_request(
     ctx: TurnContext, key: str, request: ModelRequest, read: Callable[[ModelReply], str]
 ) -> tuple[str, str | None]:
     """Makes a model request as one journal step; returns what ``read`` makes of the reply, or why there is none."""

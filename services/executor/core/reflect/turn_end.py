@@ -51,10 +51,10 @@ def build_turn_end(
     approval, timer = ended.approval, ended.timer
     if approval is not None and approval.status is ApprovalStatus.WAITING:
         timer = Timer(approval.deadline, approval.timer_subject)
-    remembered = _remember_calls(_remember_corrections(session, ended), ended, work)
+    remembered = _session_with_calls(_session_with_corrections(session, ended), ended, work)
     return TurnEnd(
         record=record,
-        session=_remember_turn(remembered, ended, work, answer),
+        session=_session_with_turn(remembered, ended, work, answer),
         events=events,
         entries=entries,
         approval=approval,
@@ -64,7 +64,7 @@ def build_turn_end(
     )
 
 
-def unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
+def build_unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     """The end of a turn that came too late to change anything; the task stays as it is."""
     record = work.record.model_copy(update={"updated_at": now, "turns_done": work.turns_done})
     return TurnEnd(record, session)
@@ -136,7 +136,7 @@ def _build_record(
             "reason": ended.reason,
             "answer": answer,
             "metadata": {**record.metadata, **about, **dry},
-            "history": (*record.history, *spoken_messages(work), told)[-_HISTORY_KEPT:],
+            "history": (*record.history, *new_user_messages(work), told)[-_HISTORY_KEPT:],
             "artifacts": _list_artifacts(record, ended, now),
             "later_files": (*record.later_files, *work.turn.files),
             "started_at": record.started_at or journal.began,
@@ -146,13 +146,13 @@ def _build_record(
     )
 
 
-def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
+def new_user_messages(work: Work) -> tuple[HistoryMessage, ...]:
     """The turn's user message, unless the history has it already, as it has the task's first message."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
     own_id, at = turn.message_id or turn.turn_id, turn.received_at
-    message = HistoryMessage(role="user", text=_words_of_turn(turn), message_id=own_id, at=at, parts=turn.parts)
+    message = HistoryMessage(role="user", text=_user_text_of(turn), message_id=own_id, at=at, parts=turn.parts)
     known = {(one.role, one.message_id, one.at) for one in work.record.history}  # a client may use an id again
     return () if (message.role, message.message_id, message.at) in known else (message,)
 
@@ -168,14 +168,14 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
     return tuple(named.values())
 
 
-def _remember_turn(session: SessionState, ended: RunEnd, work: Work, answer: str) -> SessionState:
+def _session_with_turn(session: SessionState, ended: RunEnd, work: Work, answer: str) -> SessionState:
     """The session with this turn's user message and answer added. A message that equals the last one is not added
     again.
     """
     turn = work.turn
     said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
-        words = _words_of_turn(turn)[:_TEXT_KEPT]
+        words = _user_text_of(turn)[:_TEXT_KEPT]
         latest = next((text for role, text in reversed(session.turns) if role == "user"), None)
         said = said if words == latest else (("user", words), *said)
     elif not ends_timed_wait(turn):
@@ -194,14 +194,14 @@ def _limit_turns(session: SessionState) -> SessionState:
     return session._replace(summary=excerpt_turns((*before, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 
 
-def _remember_corrections(session: SessionState, ended: RunEnd) -> SessionState:
+def _session_with_corrections(session: SessionState, ended: RunEnd) -> SessionState:
     """The session with the renamed columns that the task found; the oldest are dropped."""
     learned = ended.final_progress.corrections
     older = {old: new for old, new in session.corrections.items() if old not in learned}
     return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
 
 
-def _remember_calls(session: SessionState, ended: RunEnd, work: Work) -> SessionState:
+def _session_with_calls(session: SessionState, ended: RunEnd, work: Work) -> SessionState:
     """The session with the calls that rules about tools may count later, even while this task waits."""
     names = ended.final_progress.ruled_tools
     if not names:
@@ -211,5 +211,5 @@ def _remember_calls(session: SessionState, ended: RunEnd, work: Work) -> Session
     return session._replace(calls=remember_calls(session.calls, made, names, task_id, ended=over))
 
 
-def _words_of_turn(turn: Turn) -> str:
+def _user_text_of(turn: Turn) -> str:
     return turn.text or str(turn.data.get("decision", ""))

@@ -128,7 +128,7 @@ def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
 async def _wait_for_model(conversation: Conversation, away: ModelRests) -> WaitsForTime:
     """The wait until the model is asked again; raises ``Failed`` in practice and past the deadline."""
     ctx = conversation.ctx
-    pause = None if is_practice(ctx.record) else await wait_for_model(ctx, conversation.key, away)
+    pause = None if is_practice(ctx.record) else await wait_for_model(ctx, conversation.reply_key, away)
     if pause is None:
         raise Failed(away.reason, "model") from away
     return WaitsForTime(conversation.progress, pause)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import structlog
 
-from services.executor.core.reflect.client_answer import final_answer, ledger_for_clients
+from services.executor.core.reflect.client_answer import answer_with_writes, ledger_for_clients
 from services.executor.core.reflect.outcome import outcome_of_record
 from services.executor.core.session.context import is_practice, session_for_task, starts_assessment
 from services.executor.core.session.dossier import is_dry_run
@@ -52,7 +52,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
-        "answer": final_answer(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
+        "answer": answer_with_writes(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
         "metadata": {**work.record.metadata, **ledger_for_clients(entries), "escalated": is_for_a_person},
         "updated_at": now,
         "turns_done": work.turns_done,

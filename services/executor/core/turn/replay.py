@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from typing_extensions import override
 
-from services.executor.core.prime.known import read_experience
+from services.executor.core.prime.known import parse_noted_experience
 from services.executor.core.reflect.client_answer import without_footer
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import Journal, JournalLimits, MakesJournal
@@ -238,7 +238,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         found, recalled = (self._cursor.attempt.inputs.get(name) for name in ("experience", "recalled"))
         if found is None:
             raise StoreUnavailable("nothing was recalled then")
-        return read_experience(found, recalled)
+        return parse_noted_experience(found, recalled)
 
     @override
     async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:

@@ -8,13 +8,13 @@ from operator import attrgetter
 import structlog
 from typing_extensions import override
 
-from services.executor.core.authorize.approval import end_approval, find_approval_notices
+from services.executor.core.authorize.approval import finalize_approval, find_approval_notices
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
 from services.executor.core.prime.prime import OpenedTurn, WorkerEquipment, first_progress, prime
-from services.executor.core.prime.privacy import refuse_protected
-from services.executor.core.prime.prose import with_prose
+from services.executor.core.prime.privacy import refuse_protected_request
+from services.executor.core.prime.prose import with_translated_rules
 from services.executor.core.reflect.review import review_answer, with_documents
-from services.executor.core.reflect.turn_end import build_turn_end, unchanged_end
+from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end
 from services.executor.core.session.budget import Settlement, settlements_of_turn
 from services.executor.core.session.context import (
     Limits,
@@ -81,7 +81,7 @@ class Worker(TurnRunner):
     async def _run_counted(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
         entries, pulse, approval = await run_together(store.read_journal(), store.get_pulse(), store.read_approval())
         if await changes_nothing(work, store, approval):
-            end = unchanged_end(work, await store.read_session(), pulse.now)
+            end = build_unchanged_end(work, await store.read_session(), pulse.now)
             await store.finish(end)
             return counts.count_end(end, approval)
         opened = self._open_turn(work, store, entries, pulse.now, counts)
@@ -155,7 +155,7 @@ class Worker(TurnRunner):
             ports = recording.record_inputs(self._ports, opened.journal, calls_no_more=is_over)
             primed = await prime(self._equipment._replace(ports=ports), opened)
             recording.note_session(opened.journal, primed.session)
-            return with_thresholds(await with_history(await with_prose(with_documents(primed))))
+            return with_thresholds(await with_history(await with_translated_rules(with_documents(primed))))
 
     async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | WaitsForTime:
         ctx.journal.enter_phase(Phase.EXECUTE)
@@ -194,7 +194,7 @@ class Worker(TurnRunner):
         decided = recorded_approval(journal, work.turn)
         asked = ended.approval or decided
         written = {entry.plan_hash for entry in (await store.read_ledger()).values()} if asked_before else ()
-        over = end_approval(asked_before, decided, asked, written)
+        over = finalize_approval(asked_before, decided, asked, written)
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=asked, settled=over, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
@@ -239,7 +239,7 @@ def _begin_task(opened: OpenedTurn) -> None:
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
     opened.journal.keep_record(record.model_copy(update=update))
     if opened.journal.progress is None:
-        refuse_protected(record.request.text)
+        refuse_protected_request(record.request.text)
 
 
 async def _return_to_queue(opened: OpenedTurn, stopped: TenantStopped) -> None:

@@ -13,8 +13,8 @@ from services.executor.core.authorize.persons import (
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute_values
-from services.executor.core.model.made_tools import compute_with_tools
-from services.executor.core.plan.notices import rest_until_quiet_hours_end, why_notice_waits
+from services.executor.core.model.made_tools import compute_with_made_tools
+from services.executor.core.plan.notices import wait_until_quiet_hours_end, why_notice_waits
 from services.executor.core.plan.outcomes import answers_as_facts
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures
@@ -48,7 +48,7 @@ async def carry_out_plan(
             if not isinstance(released, Progress):
                 return released
             progress = released
-        if pause := await rest_until_quiet_hours_end(ctx, progress):
+        if pause := await wait_until_quiet_hours_end(ctx, progress):
             return WaitsForTime(progress, pause)
         try:
             with state_span(ctx, progress):
@@ -127,7 +127,7 @@ async def _compute_again(
 ) -> tuple[NamedValue, ...]:
     made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
     try:
-        return await compute_with_tools(
+        return await compute_with_made_tools(
             ctx, _reread_step_prefix(ctx, progress), made, lambda: recompute_values(values, known, made)
         )
     except (CannotCalculate, NoSuchPath) as error:

@@ -10,7 +10,7 @@ from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.identifiers import IdentifierForm, form_of_identifier, identifier_key
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.records.argument_rows import calls_of_rows
+from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.record_match import (
     CallSubjects,
     find_leaf_for_claim,
@@ -66,7 +66,7 @@ class WriteEvidence(NamedTuple):
 
     def split_rows(self) -> Sequence["WriteEvidence"]:
         """The evidence of each row of the call, with its own read; of rows that one read shows, with that."""
-        rows = [self._take_row(row) for row in calls_of_rows(self.tool, self.arguments)]
+        rows = [self._take_row(row) for row in arguments_by_row(self.tool, self.arguments)]
         if not self.of_rows:
             return rows
         if len(rows) != len(self.of_rows):  # a value from a result made other rows of them

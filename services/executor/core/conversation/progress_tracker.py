@@ -10,7 +10,7 @@ from services.executor.core.states.machine import first_plan_state
 from shared.domain.words import FsmState
 
 
-class TaskCourse:
+class ProgressTracker:
     """Tracks how far a task has come, in this attempt at the turn and earlier ones.
 
     After a crash the stored replies are replayed. Their effects are in the stored progress already, so they are neither
@@ -34,19 +34,19 @@ class TaskCourse:
         """Whether the task has its answer."""
         return self.progress.state is self.progress.path[-1]
 
-    def count_calls(self, calls: int, *, is_counted: bool) -> None:
+    def count_model_calls(self, calls: int, *, is_counted: bool) -> None:
         """Adds model calls to the progress, unless ``is_counted``."""
         if not is_counted:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
-    async def settle_parts(self, ctx: TurnContext, said: Understanding) -> TurnContext:
+    async def set_parts_and_process(self, ctx: TurnContext, said: Understanding) -> TurnContext:
         """Fixes the task's parts, process and strategy; returns the context with what was learned of such tasks."""
         if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, said)
         self.progress = with_parts(ctx, self.progress, said)
         return ctx
 
-    async def reach_state(self, ctx: TurnContext, state: FsmState) -> None:
+    async def enter_state_once(self, ctx: TurnContext, state: FsmState) -> None:
         """Enters a state, unless an earlier attempt passed through it."""
         if not self.was_reply_stored:
             await self.enter_state(ctx, state)
