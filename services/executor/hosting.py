@@ -156,7 +156,7 @@ async def _stop_in_order(
     """
     ends = asyncio.get_running_loop().time() + settings.grace_seconds
     runner.refuse_new_sessions()
-    log.info("stopping", sessions=runner.running)
+    log.info("stopping", sessions=runner.running_count)
     for loop in loops:
         loop.cancel()
     await queue.close_quietly()

@@ -15,7 +15,7 @@ class IdleRunner(Runner):
 
     @property
     @override
-    def running(self) -> int:
+    def running_count(self) -> int:
         return self._said_running
 
     @property
@@ -25,7 +25,7 @@ class IdleRunner(Runner):
 
     @property
     @override
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         return self._said_stopping
 
     @override

@@ -39,7 +39,7 @@ class CoreWorker(ScriptedWorker):
 
     async def _look_after(self) -> None:
         while True:
-            await self._reaper.tick()
+            await self._reaper.repair_once()
             await asyncio.sleep(0.05)
 
     @override

@@ -226,7 +226,7 @@ async def _fire(redis: Redis) -> list[tuple[str, str]]:
     await redis.zadd(_KEYS.timers, {member: 1}, xx=True)
     await redis.delete(_KEYS.reaper)
     wakes = HeardWakes()
-    await Reaper(RedisUpkeep(redis), wakes).tick()
+    await Reaper(RedisUpkeep(redis), wakes).repair_once()
     return wakes.heard
 
 

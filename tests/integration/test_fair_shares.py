@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.fair_share import FairShareSlots, free_share
+from services.executor.core.turn.fair_share import FairShareSlots, fair_slot_count
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
@@ -91,7 +91,7 @@ async def _fleet(redis: Redis, url: str, worker: Held, cap: int | None, size: in
 
 async def _look_until_stopped(queue: WakeWorker, runner: Runner) -> None:
     looking = asyncio.create_task(queue.main())
-    while not runner.stopping:
+    while not runner.is_stopping:
         await asyncio.sleep(0.05)
     looking.cancel()
     await asyncio.wait([looking])
@@ -162,18 +162,18 @@ async def test_a_cap_holds_over_executors_and_an_end_wakes_one(
 @pytest.mark.promise("tenant.fair_shares")
 @given(free=st.integers(0, 600), here=st.integers(0, 600))
 def test_a_tenant_takes_no_more_than_there_is_and_leaves_a_place_for_another(free: int, here: int) -> None:
-    left = free - free_share(here, free)
+    left = free - fair_slot_count(here, free)
     assert 0 <= left <= free
-    assert free_share(0, left) > 0 or free < 2
+    assert fair_slot_count(0, left) > 0 or free < 2
 
 
 @pytest.mark.promise("tenant.fair_shares")
 def test_a_tenant_alone_takes_nine_tenths_and_one_beside_another_less_than_half() -> None:
-    assert [free_share(0, capacity) for capacity in (1, 2, 16, 500)] == [1, 1, 15, 450]
+    assert [fair_slot_count(0, capacity) for capacity in (1, 2, 16, 500)] == [1, 1, 15, 450]
     mine, yours = 0, 0
-    while free_share(mine, 500 - mine - yours) or free_share(yours, 500 - mine - yours):
-        mine += free_share(mine, 500 - mine - yours) > 0
-        yours += free_share(yours, 500 - mine - yours) > 0
+    while fair_slot_count(mine, 500 - mine - yours) or fair_slot_count(yours, 500 - mine - yours):
+        mine += fair_slot_count(mine, 500 - mine - yours) > 0
+        yours += fair_slot_count(yours, 500 - mine - yours) > 0
     assert (mine, yours) == (237, 237)
 
 
@@ -375,7 +375,7 @@ async def test_the_reaper_leaves_alone_who_waits_in_the_queue(redis: Redis, task
             await wakes.wake("acme", name)
         partition = keys.partition_keys_of("acme", name)
         await redis.zadd(partition.waiting, {f"acme:{name}": 1}, xx=True)
-    assert await Reaper(RedisUpkeep(redis), wakes, mended).tick() == 1
+    assert await Reaper(RedisUpkeep(redis), wakes, mended).repair_once() == 1
     assert sum(mended.counts.values()) == 1
     assert await redis.zcard(keys.QUEUE) == 20
 
@@ -387,6 +387,6 @@ async def test_a_further_try_whose_time_has_come_is_woken_and_is_no_fault(redis:
     lease = await one.claim("acme", "s1")
     assert lease is not None
     await one.abandon(lease, retry_in=-10.0)
-    assert await Reaper(RedisUpkeep(redis), wakes, mended).tick() == 1
+    assert await Reaper(RedisUpkeep(redis), wakes, mended).repair_once() == 1
     assert await redis.zrange(keys.QUEUE, 0, -1) == ["acme:s1"]
     assert sum(mended.counts.values()) == 0

@@ -96,7 +96,7 @@ class House(NamedTuple):
 
     async def evicted(self, seconds: float = 0.0) -> int:
         """How many sessions leave at one look."""
-        return await Evictor(RedisIdleSessions(self.redis), self.archive, seconds).tick(ALL)
+        return await Evictor(RedisIdleSessions(self.redis), self.archive, seconds).evict_once(ALL)
 
     async def in_redis(self) -> str | None:
         return await cast("Awaitable[str | None]", self.redis.hget(SESSION, "state"))
@@ -132,7 +132,7 @@ class House(NamedTuple):
 
     async def archived(self) -> int:
         """How many ended tasks are archived at one look."""
-        return await Archiver(RedisEndedTasks(self.redis), self.archive).tick(ALL)
+        return await Archiver(RedisEndedTasks(self.redis), self.archive).archive_once(ALL)
 
     async def lives(self, record: TaskRecord) -> dict[str, int]:
         """Seconds to live of each of the task's keys; -1 for good, -2 gone."""

@@ -59,7 +59,7 @@ def _other_process(redis: Redis, begun: Begun) -> TurnStore:
 
 
 async def _archived(redis: Redis, folder: Path, record: TaskRecord) -> ArchivedTask:
-    assert await Archiver(RedisEndedTasks(redis), FolderArchive(folder)).tick(range(PARTITIONS)) == 1
+    assert await Archiver(RedisEndedTasks(redis), FolderArchive(folder)).archive_once(range(PARTITIONS)) == 1
     return read_archived(cast(bytes, await FolderArchive(folder).get("acme", record.task_id)))
 
 

@@ -57,7 +57,7 @@ class FailsOnce(Reaper):
         self.looked_again = asyncio.Event()
 
     @override
-    async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
+    async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
         self.looks += 1
         if self.looks == 1:
             raise ValueError("a member that is none")
@@ -65,7 +65,7 @@ class FailsOnce(Reaper):
         return 0
 
     @override
-    async def count_outcomes(self) -> None:
+    async def update_outcomes_behind(self) -> None:
         self.outcomes_behind = 0
 
 
@@ -98,7 +98,7 @@ async def test_a_task_that_cannot_be_archived_keeps_no_other_from_the_archive(
     await redis.delete(name)
     await redis.set(name, "spoilt")
     archive = FolderArchive(tmp_path)
-    await Archiver(RedisEndedTasks(redis), archive).tick(range(PARTITIONS))
+    await Archiver(RedisEndedTasks(redis), archive).archive_once(range(PARTITIONS))
     assert set(await archive.list("acme")) == {record.task_id for record in records} - {bad.task_id}
     left = [await redis.zrange(keys.partition_keys(number).unarchived, 0, -1) for number in range(PARTITIONS)]
     assert sum(len(members) for members in left) == 1
@@ -110,7 +110,7 @@ async def test_without_an_archive_a_spoilt_task_keeps_no_other_here(redis: Redis
     name = keys.task_keys("acme", records[1].session_id, records[1].task_id).record
     await redis.delete(name)
     await redis.set(name, "spoilt")
-    await Archiver(RedisEndedTasks(redis), None).tick(range(PARTITIONS))
+    await Archiver(RedisEndedTasks(redis), None).archive_once(range(PARTITIONS))
     left = [await redis.zrange(keys.partition_keys(number).unarchived, 0, -1) for number in range(PARTITIONS)]
     assert sum(len(members) for members in left) == 0
 
@@ -197,7 +197,7 @@ async def _wait_for_approval(redis: Redis, store: TaskStore) -> None:
 
 
 async def _end_it(redis: Redis, store: TaskStore) -> None:
-    await Reaper(RedisUpkeep(redis), ArqWakes(redis)).tick()
+    await Reaper(RedisUpkeep(redis), ArqWakes(redis)).repair_once()
     two = sessions_of(redis, "two")
     begun = await begin(two, "a:b{c}")
     await signalled(store, begun.work.record, TurnKind.CANCEL)
@@ -206,7 +206,7 @@ async def _end_it(redis: Redis, store: TaskStore) -> None:
     assert work is not None
     await two.turn_store(begun.lease, work).finish(an_end(work, TaskState.CANCELED))
     assert await two.begin_next_turn(begun.lease) is None
-    assert await Archiver(RedisEndedTasks(redis), None).tick(range(PARTITIONS)) == 1
+    assert await Archiver(RedisEndedTasks(redis), None).archive_once(range(PARTITIONS)) == 1
 
 
 @pytest.mark.promise("state.keys_listed")

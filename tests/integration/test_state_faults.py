@@ -79,7 +79,7 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
     assert dead is not None
     await break_lease(redis, dead)
     mended, wakes = FaultCounts(), HeardWakes()
-    await Reaper(RedisUpkeep(redis), wakes, mended).tick()
+    await Reaper(RedisUpkeep(redis), wakes, mended).repair_once()
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
     assert [fault for fault, number in mended.counts.items() if number] == [Fault.OWNER_GONE]
@@ -100,7 +100,7 @@ async def test_the_leases_of_an_executor_known_dead_are_over(redis: Redis, task_
         await RedisUpkeep(redis, owner).end_dead_leases()
         await begin(sessions_of(redis, owner, 60.0), session)
     wakes = HeardWakes()
-    await Reaper(RedisUpkeep(redis, make_owner_name()), wakes).tick()
+    await Reaper(RedisUpkeep(redis, make_owner_name()), wakes).repair_once()
     assert wakes.heard == [("acme", "s1")]
 
 
@@ -149,7 +149,7 @@ async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_
     await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
     reaper = Reaper(RedisUpkeep(redis), HeardWakes(), FaultCounts())
     for _ in range(2):
-        await reaper.tick()
+        await reaper.repair_once()
     assert await _raw(redis, "HGETALL", MENDED) == {Fault.TIMER_OVERDUE.value: "1"}
 
 
@@ -157,7 +157,7 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
     seconds, micros = await redis.time()
     await _waits_until(redis, task_store, Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1"))
     mended, wakes = FaultCounts(), HeardWakes()
-    await Reaper(RedisUpkeep(redis), wakes, mended).tick()
+    await Reaper(RedisUpkeep(redis), wakes, mended).repair_once()
     assert (wakes.heard, sum(mended.counts.values())) == ([("acme", "s1")], 0)
 
 
@@ -195,7 +195,7 @@ async def test_what_the_learner_has_not_applied_is_told(redis: Redis, task_store
     for number in range(3):
         await redis.xadd(partition_keys_of("acme", "s1").outcomes, {"id": str(number), "o": "{}"})
     reaper = Reaper(RedisUpkeep(redis), HeardWakes())
-    await reaper.count_outcomes()
+    await reaper.update_outcomes_behind()
     assert reaper.outcomes_behind == 2
 
 
@@ -268,10 +268,10 @@ async def test_a_session_not_woken_in_time_is_woken_and_counted(redis: Redis, ta
     mended, wakes = FaultCounts(), HeardWakes()
     reaper = Reaper(RedisUpkeep(redis), wakes, mended)
     await accepted(task_store)
-    await reaper.tick()
+    await reaper.repair_once()
     assert wakes.heard == []
     await _overdue(redis, "s1")
-    await reaper.tick()
+    await reaper.repair_once()
     assert (wakes.heard, mended.counts[Fault.NOT_WOKEN]) == ([("acme", "s1")], 1)
 
 
@@ -281,7 +281,7 @@ async def test_a_session_that_nobody_takes_is_not_woken_at_every_look(
     await accepted(task_store)
     await _overdue(redis, "s1")
     for _ in range(3):
-        await reaper.tick()
+        await reaper.repair_once()
         await _again(redis, "s1")
     assert wakes.heard == [("acme", "s1")]
 
@@ -292,7 +292,7 @@ async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_sto
     wakes = HeardWakes()
     found = await RedisUpkeep(redis).find_overdue()
     reapers = [Reaper(SameLook(redis, found), wakes) for _ in range(5)]
-    await asyncio.gather(*(reaper.tick() for reaper in reapers))
+    await asyncio.gather(*(reaper.repair_once() for reaper in reapers))
     assert wakes.heard == [("acme", "s1")]
     two = sessions_of(redis, "two")
     fired = await begin(two)
@@ -304,7 +304,7 @@ async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_sto
 
 async def test_a_timer_that_is_not_due_stays(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:
     await _waits_until(redis, task_store, Timer(NOON + timedelta(days=36500), "a1"))
-    assert await reaper.tick() == 0
+    assert await reaper.repair_once() == 0
     assert await redis.zcard(partition_keys_of("acme", "s1").timers) == 1
 
 
@@ -317,7 +317,7 @@ async def test_an_ended_tasks_timer_is_no_more(
     cancel = await begin(two)
     await cancel.store.finish(an_end(cancel.work, TaskState.CANCELED))
     assert await two.begin_next_turn(cancel.lease) is None
-    await reaper.tick()
+    await reaper.repair_once()
     assert wakes.heard == []
     assert await two.claim("acme", "s1") is None
 
@@ -332,7 +332,7 @@ async def test_two_reapers_do_not_look_after_one_partition_at_once(redis: Redis,
 async def test_what_nobody_needs_costs_no_write(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:
     await accepted(task_store)
     before = (await redis.info("persistence"))["aof_current_size"]
-    await reaper.tick()
+    await reaper.repair_once()
     assert (await redis.info("persistence"))["aof_current_size"] == before
 
 
@@ -340,7 +340,7 @@ async def test_a_later_turn_of_the_session_comes_after_the_deadline(redis: Redis
     begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
     turn = begun.work.turn.model_copy(update={"turn_id": "later"})
     await task_store.accept(begun.work.record, turn, dedupe=None)
-    await Reaper(RedisUpkeep(redis), HeardWakes()).tick()
+    await Reaper(RedisUpkeep(redis), HeardWakes()).repair_once()
     two = sessions_of(redis, "two")
     first = await begin(two)
     await first.store.finish(an_end(first.work, TaskState.INPUT_REQUIRED))

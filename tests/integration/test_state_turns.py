@@ -228,7 +228,7 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     work = await one.begin_next_turn(lease)
     assert work is not None
     kept = KeptLease(keeper, lease)
-    store, watching = one.turn_store(lease, work, kept), asyncio.ensure_future(keeper.watch(kept))
+    store, watching = one.turn_store(lease, work, kept), asyncio.ensure_future(keeper.keep_until_lost(kept))
     cancel = a_turn(record, TurnKind.CANCEL)
     assert await task_store.signal("acme", "s1", cancel)
     beating = asyncio.ensure_future(keeper.keep_extending(one))

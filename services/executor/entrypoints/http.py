@@ -35,12 +35,12 @@ def health_app(
         """``mended``: repaired faults by kind; ``outcomes_behind``: outcomes not learned yet; ``tool_servers``: servers
         by state of their circuit breakers.
         """
-        work = {"sessions": runner.running, "free": runner.free_capacity, "outcomes_behind": count_behind()}
+        work = {"sessions": runner.running_count, "free": runner.free_capacity, "outcomes_behind": count_behind()}
         standing = {"tool_servers": dict(servers.circuit_counts)} if servers else {}
         return JSONResponse({"status": "ok", **work, "mended": dict(mended.counts), **standing})
 
     async def ready(_: Request) -> JSONResponse:
-        if runner.stopping:
+        if runner.is_stopping:
             return JSONResponse({"status": "not ready", "reason": "the process stops and takes no more sessions"}, 503)
         try:
             async with asyncio.timeout(_STORE_SECONDS):
@@ -63,7 +63,7 @@ class ExecutorGauges(GaugeReading):
         self._told: Mapping[str, int] = {}
 
     async def set_gauges(self, metrics: Metrics) -> None:
-        metrics.set_gauge(names.EXECUTOR_SESSIONS, self._runner.running)
+        metrics.set_gauge(names.EXECUTOR_SESSIONS, self._runner.running_count)
         metrics.set_gauge(names.EXECUTOR_FREE, self._runner.free_capacity)
         for fault, count in self._mended.counts.items():
             metrics.add(names.FAULTS_MENDED, count - self._told.get(fault, 0), fault=fault)

@@ -21,7 +21,7 @@ from services.executor.core.tools.classes import is_identifying_name, nouns_of_i
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.paging import ListPage, PagingWord, find_paging_arguments
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
-from services.executor.core.tools.toolbox import key_field
+from services.executor.core.tools.toolbox import key_argument
 from services.executor.ports.tools import Tool
 from shared.contracts.policy import Policy
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -104,7 +104,7 @@ def _describe_tool(tool: Tool, found: ServerListing) -> JsonObject:
         },
         "undecided": undecided,
         "pages": _list_page_arguments(tool),
-        "idempotency_field": key_field(tool),
+        "idempotency_field": key_argument(tool),
         "key_offered": _find_key_argument(tool),
         "errors_change_nothing": tool.catalogue.errors_change_nothing,
         "description": tool.description,

@@ -63,12 +63,12 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
     async def look() -> None:
         number = next(numbers)
         if looked := plan.due_partitions(clock()):
-            woken = await reaper.tick(looked)
+            woken = await reaper.repair_once(looked)
             plan.record_look(looked, reaper.soonest, clock())
             if woken:
                 log.info("sessions_woken", sessions=woken)
         if number % _TICKS_BETWEEN_COUNTS == 0:
-            await reaper.count_outcomes()
+            await reaper.update_outcomes_behind()
         if reaper.outcomes_behind > _MANY_OUTCOMES and number % _TICKS_BETWEEN_WORDS == 0:
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
@@ -94,7 +94,7 @@ async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
     """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
     async def look() -> None:
-        if gone := await evictor.tick(range(PARTITIONS)):
+        if gone := await evictor.evict_once(range(PARTITIONS)):
             log.info("sessions_evicted", sessions=gone)
 
     while True:
@@ -156,7 +156,7 @@ async def keep_archiving(archiver: Archiver, news: ArchiveNews) -> None:
         if partitions is _ALL:
             swept = loop.time()
         try:
-            await archiver.tick(partitions)
+            await archiver.archive_once(partitions)
         except StoreUnavailable as error:
             log.warning("archiving_failed", error=str(error))
             await asyncio.sleep(_GATHER_SECONDS)

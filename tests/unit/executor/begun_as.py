@@ -21,7 +21,7 @@ async def begin(store: TurnStore, template: ProcessTemplate) -> None:
     """Leave what a worker leaves that has named the task's process and then died."""
     journal = Journal(store, (), (await store.get_pulse()).now, 60)
     named = {"process_type": template.process_type, "by": "model", "template": template.model_dump(mode="json")}
-    journal.add("talk:process", "note", json.dumps(named))
+    journal.add_entry("talk:process", "note", json.dumps(named))
     await journal.flush()
 
 

@@ -10,9 +10,9 @@ from enum import StrEnum
 import pytest
 from hypothesis import example, given, strategies as st
 
-from services.executor.core.session.ledger import open_doubts
+from services.executor.core.session.ledger import list_open_doubts
 from services.executor.core.turn.given_up import give_up
-from services.executor.core.turn.session_run import settle_blindly
+from services.executor.core.turn.session_run import settle_open_writes_unread
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry
@@ -160,12 +160,12 @@ async def _play(stage: Stage, deaths: list[int], words: list[str], canceled: boo
         if stage.turns.cancel is not None:
             turn, stage.turns.cancel = cancel(f"turn-c{number}"), None
             continue
-        if not (doubts := open_doubts(stage.turns.writes.values())):
+        if not (doubts := list_open_doubts(stage.turns.writes.values())):
             return record
         said = words.pop(0) if words else "skip"
         if said == "give up":
             work = stage.turns.work(message("", f"turn-g{number}"), 6)
-            await settle_blindly(work, stage.turns, "nobody could read")
+            await settle_open_writes_unread(work, stage.turns, "nobody could read")
             end = await give_up(work, stage.turns, 5)
             await stage.turns.finish(end)
             return stage.turns.record

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from typing_extensions import override
 
 from services.executor.core.conversation.strategies import find_difference
-from services.executor.core.session.budget import Ceilings, size_of
+from services.executor.core.session.budget import Ceilings, request_size
 from shared.domain.words import TaskState
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from tests.doubles.scripted_model import text_reply
@@ -155,7 +155,7 @@ class _Verbose(Model):
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        reply, size = await self._model.complete(request), size_of(request)
+        reply, size = await self._model.complete(request), request_size(request)
         return reply._replace(usage=Usage(size.whole, request.max_tokens))
 
 

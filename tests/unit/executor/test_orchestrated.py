@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.session.context import run_side_by_side
-from services.executor.core.session.ledger import open_doubts
+from services.executor.core.session.context import run_in_parallel
+from services.executor.core.session.ledger import list_open_doubts
 from services.executor.ports.orchestrators import OrchestratorCall, OrchestratorName, OrchestratorReply
 from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallRefusal, ToolRule
@@ -328,7 +328,7 @@ async def test_a_cancel_ends_a_round_that_takes_long() -> None:
             stage.turns.cancel = cancel()
 
         async with asyncio.timeout(20):
-            await run_side_by_side((_run(stage), canceled()))
+            await run_in_parallel((_run(stage), canceled()))
     assert stage.turns.record.state is TaskState.CANCELED
 
 
@@ -415,7 +415,7 @@ async def test_any_orchestrator_writes_only_what_the_ledger_knows(
 async def _say_what_came_of_doubts(stage: OrchestratedStage, record: TaskRecord) -> TaskRecord:
     """A kill between a write and its answer may leave it in doubt, and in nothing else: an operator looks it up."""
     for number in range(_MOST_DOUBTS):
-        doubts = open_doubts(stage.turns.writes.values())
+        doubts = list_open_doubts(stage.turns.writes.values())
         assert (record.state is TaskState.INPUT_REQUIRED) is bool(doubts)
         if not doubts:
             return record

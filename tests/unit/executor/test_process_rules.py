@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.process.rules import find_deviations
 from services.executor.core.process.synthesis import find_template_problems
 from services.executor.core.session.values import NamedValue
-from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate, with_end
+from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate, with_end_state
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule, TriggeredRule
 from shared.contracts.task import Principal
@@ -204,8 +204,8 @@ async def test_a_rule_that_lacks_a_field_another_process_or_a_rule_that_asks_wai
 
 def test_only_the_end_of_a_path_changes() -> None:
     states = TEMPLATES["sla_breach"].states
-    assert with_end(states, escalated=True) == (*states[:-1], FsmState.ESCALATE)
-    assert with_end(with_end(states, escalated=True), escalated=False) == states
+    assert with_end_state(states, escalated=True) == (*states[:-1], FsmState.ESCALATE)
+    assert with_end_state(with_end_state(states, escalated=True), escalated=False) == states
 
 
 _CLAIMS: dict[str, Json] = {

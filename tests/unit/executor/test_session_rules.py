@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from services.executor.core.session.ledger import remember_calls
+from services.executor.core.session.ledger import calls_to_remember
 from services.executor.core.turn.given_up import give_up
-from services.executor.core.turn.session_run import settle_blindly
+from services.executor.core.turn.session_run import settle_open_writes_unread
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts import policy
@@ -164,7 +164,7 @@ async def test_what_a_task_wrote_counts_for_others_of_its_session_when_its_turn_
     work = first.turns.work(turn, attempts=6)
     if looked:
         await first.worker.settle_open_writes(work, first.turns)
-    await settle_blindly(work, first.turns, "nobody could read")
+    await settle_open_writes_unread(work, first.turns, "nobody could read")
     end = await give_up(work, first.turns, 5)
     await first.turns.finish(end)
     refused = await _next_task(first)
@@ -252,7 +252,7 @@ def test_many_reads_do_not_make_a_session_forget_a_write() -> None:
     """What a session remembers is bounded, and shared out between the tools."""
     write = SessionCall("approve_claim", "succeeded", '{"claim_id":"C-1"}')
     read = policy.PastCall(tool="get_claim", outcome=policy.CallOutcome.SUCCEEDED)
-    kept = remember_calls((write,), [read] * 2_000, ("*",), "task-1", ended=True)
+    kept = calls_to_remember((write,), [read] * 2_000, ("*",), "task-1", ended=True)
     assert (len(kept), kept[0]) == (500, write)
 
 

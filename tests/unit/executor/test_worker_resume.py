@@ -7,7 +7,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.turn.given_up import give_up
-from services.executor.core.turn.session_run import settle_blindly
+from services.executor.core.turn.session_run import settle_open_writes_unread
 from services.executor.ports.turns import HandedOver, TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject
@@ -167,7 +167,7 @@ async def killed_while_sending(*, applied: bool, hours: float = 24) -> Stage:
 async def given_up(stage: Stage, turn: Turn = TURN) -> TurnEnd:
     """As the runner does it where no read can be made."""
     work = stage.turns.work(turn, attempts=6)
-    await settle_blindly(work, stage.turns, "it ended before it was done")
+    await settle_open_writes_unread(work, stage.turns, "it ended before it was done")
     end = await give_up(work, stage.turns, 5)
     await stage.turns.finish(end)
     return end

@@ -10,14 +10,14 @@ from services.executor.core.session.budget import (
     BudgetSpent,
     CallCost,
     Ceilings,
+    RequestSize,
     Settlement,
-    Size,
     Tariff,
     TaskSpending,
     bill_reply,
     estimate_cost,
+    request_size,
     settlement_in,
-    size_of,
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, NamedValue, PartOfTask
@@ -41,7 +41,7 @@ from tests.unit.executor_core.makers import call, entry, plan
 
 pytestmark = pytest.mark.promise("budget.reserved_first")
 PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)
-SMALL = Size(prefix=100, fresh=100)
+SMALL = RequestSize(prefix=100, fresh=100)
 
 
 @each_row(
@@ -116,7 +116,7 @@ def test_a_history_is_counted_once_however_its_endpoint_caches(
             "forgotten": Usage(0, output, 0, read),
             "never cached": Usage(read, output),
         }[caching]
-        size, known = size_of(request, before), read
+        size, known = request_size(request, before), read
         counted += bill_reply(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096)[0].tokens
         before = request
         request = request._replace(messages=(*request.messages, Message("assistant", reply)))
@@ -136,9 +136,9 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
     passing = asked._replace(blocks=(*asked.blocks, PassingText("be brief")))
     before = ModelRequest(Tier.LARGE, ("p" * 40,), (passing,))
     request = before._replace(messages=(asked, replied, more))
-    assert size_of(request, before) == Size(prefix=10, fresh=20, repeated=120)
-    assert size_of(request, before._replace(tier=Tier.SMALL)) == Size(prefix=10, fresh=140)
-    assert size_of(request._replace(messages=(more, replied, asked)), before) == Size(prefix=10, fresh=140)
+    assert request_size(request, before) == RequestSize(prefix=10, fresh=20, repeated=120)
+    assert request_size(request, before._replace(tier=Tier.SMALL)) == RequestSize(prefix=10, fresh=140)
+    assert request_size(request._replace(messages=(more, replied, asked)), before) == RequestSize(prefix=10, fresh=140)
 
 
 @pytest.mark.promise("budget.doubtful_usage")
@@ -164,15 +164,15 @@ def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
     """And a tier that two models may serve costs as the dearer one."""
     tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.SMALL: ("cheap", "dear")})
     assert tariff.price_of("unheard-of") == PRICE
-    assert tariff.of_tier(Tier.SMALL) == PRICE
+    assert tariff.tier_price(Tier.SMALL) == PRICE
 
 
 def test_four_characters_are_a_token() -> None:
     """Rounded up; the static prefix, with the catalogue that stands first, apart from the messages."""
     request = ModelRequest(Tier.SMALL, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
     listed = Message("user", (StableText("12345"), TextBlock("123456789")))
-    assert size_of(request) == Size(prefix=2, fresh=3)
-    assert size_of(request._replace(messages=(listed,))) == Size(prefix=4, fresh=3)
+    assert request_size(request) == RequestSize(prefix=2, fresh=3)
+    assert request_size(request._replace(messages=(listed,))) == RequestSize(prefix=4, fresh=3)
 
 
 @each_row(
@@ -223,7 +223,7 @@ def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Ca
     entries: list[JournalEntry] = []
     spending, over = TaskSpending(), CallCost()
     for number, (messages, output, used, dies) in enumerate(made):
-        size = Size(50, messages)
+        size = RequestSize(50, messages)
         try:
             reservation = spending.reserve(f"k{number}", size, output, ceilings, PRICE, BudgetShare.WHOLE)
         except BudgetSpent:

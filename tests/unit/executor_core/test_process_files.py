@@ -103,9 +103,9 @@ def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
 
 def _paths(template: machine.ProcessTemplate) -> list[tuple[S, ...]]:
     """All that a run may make of the template's states."""
-    gated = [machine.with_gate(template.states)] if S.MUTATE in template.states else []
+    gated = [machine.with_approval_gate(template.states)] if S.MUTATE in template.states else []
     base = [template.states, *gated]
-    return [machine.with_end(path, escalated) for path in base for escalated in (False, True)]
+    return [machine.with_end_state(path, escalated) for path in base for escalated in (False, True)]
 
 
 EXAMPLE = "Service van V-7 for 120.50, tell jo@example.org"
@@ -159,7 +159,7 @@ def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmSt
     except machine.BadTemplate:
         return
     walked = [template.states[0]]
-    while not machine.is_end(walked[-1]):
+    while not machine.is_end_state(walked[-1]):
         walked.append(machine.state_after(template.states, walked[-1]))
     assert (walked[0], walked[-1]) == (S.DECOMPOSE, S.COMPLETE)
     assert S.POLICY_CHECK in walked[: walked.index(S.MUTATE)]
@@ -242,13 +242,13 @@ def test_a_process_decomposes_first_completes_last_and_never_goes_back(template:
 @pytest.mark.promise("fsm.templates")
 @given(template=SOME)
 def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: machine.ProcessTemplate) -> None:
-    path = machine.with_gate(template.states)
+    path = machine.with_approval_gate(template.states)
 
     assert machine.state_after(path, S.APPROVAL_GATE) is S.MUTATE
     assert [state for state in path if state is not S.APPROVAL_GATE] == [
         state for state in template.states if state is not S.APPROVAL_GATE
     ]
-    assert machine.with_gate(path) == path
+    assert machine.with_approval_gate(path) == path
 
 
 @pytest.mark.promise("fsm.read_only")
@@ -289,4 +289,4 @@ def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_clas
 
 @each_row(("task", "is_stronger"), [("Find the ROOT CAUSE", True), ("reconcile C-1", True), ("a claim", False)])
 def test_a_question_is_the_stronger_models_where_its_words_are_complex(task: str, is_stronger: bool) -> None:
-    assert machine.is_complex(task) is is_stronger
+    assert machine.has_complex_word(task) is is_stronger

@@ -22,7 +22,7 @@ from services.gateway.features.console.views.evidence import (
 from services.gateway.features.console.views.replay import action_rows, replayed_turn, timeline_turns
 from services.gateway.features.console.views.tasks import (
     DRY,
-    format_dollars,
+    as_dollars,
     remark_on_task,
     task_page,
     writes_in_doubt,
@@ -102,7 +102,7 @@ def test_a_value_keeps_every_digit(value: Json, words: str) -> None:
 
 @each_row(("nanos", "words"), [(0, "$0.00"), (1_234_500_000, "$1.23"), (4_200_000, "$0.0042")])
 def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str) -> None:
-    assert format_dollars(nanos) == words
+    assert as_dollars(nanos) == words
 
 
 @pytest.mark.promise("console.forms")

@@ -51,7 +51,7 @@ class Archiving(Archiver):
         self.seen: asyncio.Queue[Collection[int]] = asyncio.Queue()
 
     @override
-    async def tick(self, partitions: Collection[int]) -> int:
+    async def archive_once(self, partitions: Collection[int]) -> int:
         self.seen.put_nowait(partitions)
         if self.failures:
             raise self.failures.pop(0)

@@ -70,7 +70,7 @@ class BenchInstallation:
 
     async def archive(self) -> None:
         """Bring to the archive what has ended."""
-        await self._archiver.tick(range(PARTITIONS))
+        await self._archiver.archive_once(range(PARTITIONS))
 
     async def learn(self) -> None:
         """Note each outcome as applied and trim it, as the learner does."""

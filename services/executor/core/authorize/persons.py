@@ -194,7 +194,7 @@ def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
 
 def reopen_approval_gate(progress: Progress) -> Progress:
     """The progress back in APPROVAL_GATE, its plan no longer released. Confirmations on the plan still count."""
-    gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
+    gated = progress.model_copy(update={"path": machine.with_approval_gate(progress.path)})
     shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
     return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)
 
@@ -204,8 +204,8 @@ def plan_state_path(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...
     verdict leads to.
     """
     verdict = progress.dossier.verdict
-    path = machine.with_gate(progress.path) if needs_person(ctx, progress) else progress.path
-    return machine.with_end(path, verdict is not None and _may_end_escalated(progress.template, verdict))
+    path = machine.with_approval_gate(progress.path) if needs_person(ctx, progress) else progress.path
+    return machine.with_end_state(path, verdict is not None and _may_end_escalated(progress.template, verdict))
 
 
 def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None:

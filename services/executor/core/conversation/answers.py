@@ -11,7 +11,7 @@ from services.executor.core.reflect.quality import collect_sources, mentions_fai
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.left_out import append_remarks
-from services.executor.core.session.values import Fact, open_questions
+from services.executor.core.session.values import Fact, list_open_questions
 from services.executor.core.states.machine import NOTHING_WRITTEN, Failed
 from services.executor.core.tools.failures import ReadFailure, classify_failure
 from services.executor.core.tools.record_tree import is_empty_result
@@ -84,7 +84,7 @@ class AnswerChecks:
             if problem and len(told_at) < _MOST_TOLD and stand not in told_at:
                 told_at.append(stand)
                 self._ctx.journal.add_event("note", answer_problem=problem)
-                self._ctx.journal.add(f"{key}:answer", "note", f"{name}@{stand}: {problem}")
+                self._ctx.journal.add_entry(f"{key}:answer", "note", f"{name}@{stand}: {problem}")
                 return problem
         if not (reply.text.strip() or writes):
             raise Failed("the model gave no usable answer: it was empty", "model")
@@ -115,7 +115,7 @@ class AnswerChecks:
         ``was_refused``: whether the model proposed a write though the task only asks.
         """
         if missing:
-            progress = progress.note(not_taken_up=[*missing])
+            progress = progress.add_notes(not_taken_up=[*missing])
         is_cut = bool(text) and text == self._cut
         text = (parse_list_answer(text) if progress.dossier.answer_format == "list" else None) or text
         if is_json_list(text.strip()):  # what stands around a list stays, too: without it nobody said that list
@@ -169,7 +169,7 @@ class AnswerChecks:
         parts = progress.dossier.parts
         elsewhere = lacking is None or lacking or any(part.unmet for part in parts)
         elsewhere = elsewhere or any(entry.status not in DONE for entry in writes)
-        questions = open_questions(parts)
+        questions = list_open_questions(parts)
         if elsewhere or not questions or self._ctx.record.request.practice:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)

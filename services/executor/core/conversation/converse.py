@@ -34,19 +34,19 @@ from services.executor.core.process.figures import describe_process, render_figu
 from services.executor.core.reads.reader import TaskReader, fetch_read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext, state_span
+from services.executor.core.session.context import TurnContext, open_state_span
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_entries, past_calls_of_writes, plan_entries
 from services.executor.core.session.values import (
     Fact,
     PartOfTask,
+    list_open_questions,
     mark_unanswered,
     mark_unmet_parts,
-    open_questions,
     parts_to_do,
     without_values,
 )
-from services.executor.core.states.machine import GENERAL, Failed, is_complex
+from services.executor.core.states.machine import GENERAL, Failed, has_complex_word
 from services.executor.core.tools.toolbox import offered_tools, unwrap_use_tool
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -198,7 +198,7 @@ class Conversation:
         """
         if self._talk.replies == 0 or not self._local_thinks:
             return Tier.SMALL
-        return Tier.LARGE if self._is_to_act or is_complex(self.ctx.task) else Tier.SMALL
+        return Tier.LARGE if self._is_to_act or has_complex_word(self.ctx.task) else Tier.SMALL
 
     @property
     def _budget_share(self) -> BudgetShare:
@@ -253,7 +253,7 @@ class Conversation:
             await self._tracker.enter_state_once(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
         dispatch = ReplyDispatch(self.ctx, self._reader, self.reply_key, uses)
-        with state_span(self.ctx, self.progress):
+        with open_state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_sources)
             for use in sorted(dispatch.others, key=lambda one: not self._local.is_local_tool(one.name)):
                 result = await self._local.call(dispatch.local_step_key(use), use, self._reader.facts)
@@ -445,7 +445,7 @@ class Conversation:
         if not self.may_answer_from_ledger or parts_not_done(self._parts, self._draft.plans, ledger):
             return False
         key = f"{self.reply_key}:artifact"
-        with state_span(self.ctx, self.progress):
+        with open_state_span(self.ctx, self.progress):
             text = await self._drafting.write_artifact(self.ctx, key, self.progress)
         self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=self._tracker.has_ended)
         if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
@@ -455,10 +455,10 @@ class Conversation:
 
     async def _store_answer(self, text: str) -> None:
         why = why_not_answerable(text, self.ctx, self.progress.dossier)
-        reasons = {part.number: why for part in open_questions(self._parts)} if why else {}
+        reasons = {part.number: why for part in list_open_questions(self._parts)} if why else {}
         self._tracker.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])
-        with state_span(self.ctx, self.progress):
+        with open_state_span(self.ctx, self.progress):
             missing = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier)
             refused = self._proposed and not self._is_to_act
             self._tracker.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)

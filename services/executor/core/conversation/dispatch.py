@@ -9,7 +9,7 @@ from services.executor.core.plan.faults import PartContext
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
-from services.executor.core.session.context import TurnContext, run_side_by_side
+from services.executor.core.session.context import TurnContext, run_in_parallel
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.shorten import shorten_result
 from services.executor.core.tools.toolbox import WRITES, unwrap_use_tool
@@ -69,7 +69,7 @@ class ReplyDispatch:
             for use, tool in self._reads
         ]
         firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
-        made = await run_side_by_side(
+        made = await run_in_parallel(
             self._make_read(place, refs[place], refused_reads) for place in sorted(firsts.values())
         )
         by_ref = dict(zip((refs[place] for place in sorted(firsts.values())), made, strict=True))

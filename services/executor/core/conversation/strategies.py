@@ -9,7 +9,7 @@ from typing_extensions import override
 from services.executor.core.figures.numbers import normalize_token, number_bearing_tokens
 from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, can_afford_all, user_message
 from services.executor.core.model.talk import Talk
-from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of, to_tokens
+from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, request_size, to_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import writes_as_json
@@ -137,7 +137,7 @@ class SingleDraft:
         try:
             reply = await ask_if_possible(ctx, step, request, share, before)
         except HelperUnavailable as why:
-            ctx.journal.add(f"{key}:away", "note", str(why))
+            ctx.journal.add_entry(f"{key}:away", "note", str(why))
             return None
         self.extra_calls += 1
         return None if reply.is_cut else reply
@@ -215,7 +215,7 @@ class TwoDrafts(SingleDraft):
             draft = talk.build_request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
             return "both" if can_afford_all(self._ctx, (draft, draft), share) else "one"
 
-        return await self._ctx.journal.note_step(f"{talk.reply_key}:drafts", decide) == "both"
+        return await self._ctx.journal.run_local_step(f"{talk.reply_key}:drafts", decide) == "both"
 
     async def _ask_for_draft(
         self, talk: Talk, name: str, request: ModelRequest, share: BudgetShare
@@ -391,5 +391,6 @@ def _build_reply(request: ModelRequest, message: OrchestratorMessage, said: Orch
     sent = len(message.message) + sum(len(dumps(told.result)) for told in message.results)
     sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
     heard = len(said.text) + sum(len(call.name) + len(dumps(call.params)) for call in said.calls)
-    usage = Usage(to_tokens(sent), to_tokens(heard), cache_read=max(0, size_of(request).whole - to_tokens(sent)))
+    cached = max(0, request_size(request).whole - to_tokens(sent))
+    usage = Usage(to_tokens(sent), to_tokens(heard), cache_read=cached)
     return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, MARK)

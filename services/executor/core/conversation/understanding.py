@@ -260,13 +260,13 @@ async def choose_process(ctx: TurnContext, progress: Progress, said: Understandi
     async def find_process() -> str:
         return (await _choose_named_process(ctx, process_name(said.process), acts=acts)).model_dump_json()
 
-    found = _FoundProcess.model_validate_json(await ctx.journal.note_step(_STEP, find_process))
+    found = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_STEP, find_process))
     classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
     update: dict[str, object] = {
         "template": found.template or ctx.processes.get(found.process_type, GENERAL),
         "model_calls": progress.model_calls + found.model_calls,
     }
-    progress = progress.note(classification=classified).model_copy(update=update)
+    progress = progress.add_notes(classification=classified).model_copy(update=update)
     if progress.process_type != ctx.template.process_type:  # else PRIME has recalled it
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)

@@ -81,7 +81,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
             {"tool": call.tool.ref.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
-    made = loads_object(await ctx.journal.note_step(f"{key}:made:{asked}", step, asked))
+    made = loads_object(await ctx.journal.run_local_step(f"{key}:made:{asked}", step, asked))
     return MadeToolOutcome(str(made["value"]), str(made["error"]))
 
 
@@ -113,11 +113,11 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
             return _FoundTools().model_dump_json()
         return (await _ToolMaker(ctx, key).find_or_make_tools()).model_dump_json()
 
-    found = _FoundTools.model_validate_json(await ctx.journal.note_step(key, find))
+    found = _FoundTools.model_validate_json(await ctx.journal.run_local_step(key, find))
     told = _describe_found(found)
     if told:
         ctx.journal.add_event("note", made_tools=told)
-        progress = progress.note(made_tools=told)
+        progress = progress.add_notes(made_tools=told)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
     return counted, MadeToolResults(found.tools)
 

@@ -21,11 +21,11 @@ from services.executor.core.session.budget import (
     CallMode,
     Reservation,
     Settlement,
+    as_dollars,
     bill_reply,
     choose_call_mode,
-    dollars,
     estimate_cost,
-    size_of,
+    request_size,
 )
 from services.executor.core.session.context import TurnContext, run_with_companion
 from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
@@ -86,7 +86,7 @@ class Payment:
         """
         self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
         self._key, self._request, self._share, self._cheaper = key, request, share, cheaper
-        self._size = size_of(request, before)
+        self._size = request_size(request, before)
         self._ceilings = ctx.limits.ceilings
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
         self._day = (ctx.record.tenant, today)  # by which the port knows the tenant's day
@@ -100,7 +100,7 @@ class Payment:
 
     async def reserve(self) -> None:
         """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever ends or pauses this run."""
-        price = self._ceilings.tariff.of_tier(self._request.tier)
+        price = self._ceilings.tariff.tier_price(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
         self._reserved = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
         if self._caps and not await self._reserve_in_daily_budget(self._caps):
@@ -128,7 +128,7 @@ class Payment:
         """Reserves the call in the tenant's daily budget and counts the cost of earlier calls, in one step; False if it
         does not fit.
         """
-        over = [settlement.as_charge(self._task) for settlement in self._journal.take_settlements(self._day[1])]
+        over = [settlement.as_charge(self._task) for settlement in self._journal.pop_settlements(self._day[1])]
         return await self._daily.reserve(*self._day, self._build_charge(), caps, over)
 
     def _build_charge(self) -> Charge:
@@ -146,7 +146,7 @@ def daily_caps_of(tenant: TenantRecord) -> DayCaps | None:
 
 def _describe_spent_day(caps: DayCaps, day: str) -> str:
     tokens = [] if caps.tokens is None else [f"{caps.tokens:,} tokens"]
-    money = [] if caps.nanos is None else [f"{dollars(caps.nanos)} US dollars"]
+    money = [] if caps.nanos is None else [f"{as_dollars(caps.nanos)} US dollars"]
     return f"the tenant's budget of {' and '.join([*tokens, *money])} for {day} does not allow a further model call"
 
 
@@ -250,7 +250,7 @@ async def ask_if_possible(
     except (Failed, BudgetSpent) as error:
         if isinstance(error, Failed) and error.part != "model":
             raise
-        ctx.journal.note_run_continues()
+        ctx.journal.clear_early_end()
         raise HelperUnavailable(error.reason) from error
 
 
@@ -397,7 +397,7 @@ def _unpack_block(packed: JsonObject) -> ReplyBlock:
 def can_afford_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: BudgetShare) -> bool:
     """Whether the task's ceilings allow all these requests, each with its longest answer."""
     ceilings = ctx.limits.ceilings
-    costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
+    costs = (estimate_cost(request_size(one), one.max_tokens, ceilings.tariff.tier_price(one.tier)) for one in requests)
     total = sum(costs, ctx.journal.spending.counted_cost)
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
     return all(most is None or used <= share.portion_of(most) for used, most in bounds)

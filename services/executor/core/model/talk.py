@@ -46,7 +46,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
         designed = ctx.experience.designed
         return dumps(_build_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
 
-    opening = loads_object(await ctx.journal.note_step(_KEY, compose))
+    opening = loads_object(await ctx.journal.run_local_step(_KEY, compose))
     came_later = ctx.record.later_files or ctx.turn.files
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
@@ -81,7 +81,7 @@ def local_now(ctx: TurnContext) -> datetime:
     """The present time for the task: when it was accepted, in the tenant's time zone, or the time of its practice
     world.
     """
-    return ctx.clock or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
+    return ctx.practice_time or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
 def _describe_constraints(ctx: TurnContext) -> str:
@@ -107,7 +107,7 @@ def _describe_constraints(ctx: TurnContext) -> str:
     standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
     said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
     if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
-        ctx.journal.share_texts(dumps(said)[1:-1])
+        ctx.journal.register_shared_texts(dumps(said)[1:-1])
     told = (practice.instructions if practice else "", foreseen, said if standing else "")
     return "\n".join(filter(None, told))
 

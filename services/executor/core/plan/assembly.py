@@ -10,7 +10,7 @@ from services.executor.core.plan.notices import with_notice_sentences
 from services.executor.core.records.references import reference_to_made, referenced_calls
 from services.executor.core.states.machine import Escalated, ProcessTemplate
 from services.executor.core.tools.classes import is_identifying_name
-from services.executor.core.tools.toolbox import Toolbox, key_field
+from services.executor.core.tools.toolbox import Toolbox, key_argument
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.domain.exact_json import JsonObject, dumps
@@ -86,7 +86,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
         return None
     # What the call was given under the same names; what else is needed is what it answers with.
     arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
-    for name in sorted(undo.required - {key_field(undo)} - arguments.keys()):
+    for name in sorted(undo.required - {key_argument(undo)} - arguments.keys()):
         of_answer: JsonObject = {"$ref": f"{call.call_id}.{name}"}
         arguments[name] = reference_to_made(call.call_id, name) if is_identifying_name(name) else of_answer
     return PlannedCall(
@@ -97,7 +97,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
         arguments_json=dumps(arguments),
         part=call.part,
         origins=tuple(origin for origin in call.origins if origin.argument in arguments),
-        idempotency_field=key_field(undo),
+        idempotency_field=key_argument(undo),
     )
 
 

@@ -136,7 +136,7 @@ class PlanClosing:
         async def decide() -> str:
             return (await self._compute_closing(progress, proposals, number)).model_dump_json()
 
-        stored = StoredClosing.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
+        stored = StoredClosing.model_validate_json(await self._ctx.journal.run_local_step(self._key, decide))
         self._restore_verdict_freshness(stored)
         if stored.refused:
             update = {"plan": stored.plan, "plans": _earlier_plans(progress, stored.plan), "verdict": stored.verdict}

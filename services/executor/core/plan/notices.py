@@ -196,7 +196,7 @@ async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progres
     said, answer = await _describe_missing_notice(ctx, progress), progress.dossier.answer or ""
     if not said:
         return progress
-    noted = progress.note(not_told=said)
+    noted = progress.add_notes(not_told=said)
     return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
@@ -274,11 +274,11 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
 
 
 async def _end_of_quiet_hours(ctx: TurnContext, progress: Progress) -> datetime | None:
-    key = f"{progress.step}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
+    key = f"{progress.visit_key}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
     noted = ctx.journal.get(key)
     if noted is None:
         hours = ctx.tenant.quiet_hours
         end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone)) if hours else None
         noted = end.isoformat() if end else ""
-        ctx.journal.add(key, "note", noted)
+        ctx.journal.add_entry(key, "note", noted)
     return datetime.fromisoformat(noted) if noted else None

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
-from services.executor.core.tools.toolbox import CALL, key_field, problems_with
+from services.executor.core.tools.toolbox import CALL, key_argument, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -74,7 +74,7 @@ def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], contex
     given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
     arguments = _with_current_names(given, tool, corrections)
     arguments = _with_references(arguments, sources, [one for one in earlier if one.reply == reply])
-    if (field := key_field(tool)) and field in arguments:
+    if (field := key_argument(tool)) and field in arguments:
         raise InvalidProposal(f"{field} is not for you to fill: leave it out")
     if not any(referenced_calls(arguments)) and (problems := problems_with(arguments, tool)):
         raise InvalidProposal(f"the arguments do not fit: {problems}")
@@ -165,5 +165,5 @@ def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> J
 
 def _with_current_names(given: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:
     """The arguments under the names that the server's columns have now, if the tool's schema takes them."""
-    corrected = rename_arguments(given, corrections.for_call(tool, given))
+    corrected = rename_arguments(given, corrections.names_for_call(tool, given))
     return given if problems_with(corrected, tool) else corrected

@@ -238,7 +238,7 @@ def _share_policy_limits(ctx: TurnContext) -> None:
     """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same."""
     own = ctx.tenant.policies
     shown = describe_limits(find_thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    ctx.journal.share_texts(*filter(None, (dumps(shown)[1:-1], _policy_limits_text(own))))
+    ctx.journal.register_shared_texts(*filter(None, (dumps(shown)[1:-1], _policy_limits_text(own))))
 
 
 @cached_by_identity(256)  # a tenant's record comes with each of its tasks
@@ -378,7 +378,7 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
         ctx.journal.add_event("note", memory="compressed", turns=len(older), summarized_by=by)
         return dumps({"summary": summary, "older": len(older), "by": by})
 
-    await ctx.journal.note_step(step, compress)
+    await ctx.journal.run_local_step(step, compress)
 
 
 async def _with_request_history(ctx: TurnContext) -> TurnContext:

@@ -11,11 +11,11 @@ from services.executor.core.session.context import (
     Limits,
     Ports,
     TurnContext,
+    file_notes,
     files_section,
     load_pictures,
-    note_files,
     read_files,
-    run_side_by_side,
+    run_in_parallel,
     run_together,
     session_for_task,
     with_practice_rules,
@@ -102,7 +102,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
             "policy_advice": asked.advice,
             "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
         },
-        notes={**text_policy, **_describe_ineffective_rules(policies, names, asked.unread), **note_files(files)},
+        notes={**text_policy, **_describe_ineffective_rules(policies, names, asked.unread), **file_notes(files)},
         processes=processes,
         template=template,
         files=files,
@@ -229,7 +229,7 @@ async def discover_tools(
 ) -> tuple[ServerTools, ...]:
     """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
-    listed = await run_side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
+    listed = await run_in_parallel(_discover(tools, connection, record.session_id) for connection in connections)
     found = [*zip(connections, listed, strict=True)]
     for connection, offered in found:
         if not offered:

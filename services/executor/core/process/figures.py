@@ -42,7 +42,14 @@ from services.executor.core.session.values import (
     SharedOperand,
     with_figures,
 )
-from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, parse_pattern
+from services.executor.core.states.machine import (
+    Figure,
+    OperandPattern,
+    ProcessTemplate,
+    Route,
+    is_figure_name,
+    parse_pattern,
+)
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys, is_id_name
@@ -154,7 +161,7 @@ def _is_amount_stated(
 ) -> bool:
     """Whether the task states an amount of these records, and they belong to no other record than those named."""
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
-    wanted = [parse_pattern(text) for text in figure.operands if not is_figure(text)]
+    wanted = [parse_pattern(text) for text in figure.operands if not is_figure_name(text)]
     own = [one for one in wanted if any(record.name_ends_in(kind) for record in same for kind in one.kinds)]
     given = [
         record.record[field] for record in same for one in own if (field := record.find_field(one.fields)) is not None
@@ -168,7 +175,7 @@ def _compute_values(
     figure: Figure, inputs: FigureInputs, subject_id: str, given: OperandFinder, known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
     wanted = [_find_earlier_figure(text, known, subject_id) or parse_pattern(text) for text in figure.operands]
-    sources = [choose_rows(one, inputs) if isinstance(one, Pattern) and one.rows else one for one in wanted]
+    sources = [choose_rows(one, inputs) if isinstance(one, OperandPattern) and one.rows else one for one in wanted]
     made = []
     for group in group_rows([one for one in sources if isinstance(one, ChosenRows)], figure.by):
         found = [operand for one in sources for operand in _find_operands(one, inputs, figure.operation, group)]
@@ -179,7 +186,7 @@ def _compute_values(
 
 
 def _find_operands(
-    source: Operand | Pattern | ChosenRows, inputs: FigureInputs, operation: str, group: RowGroup | None
+    source: Operand | OperandPattern | ChosenRows, inputs: FigureInputs, operation: str, group: RowGroup | None
 ) -> list[Operand]:
     if isinstance(source, Operand):
         return [source]
@@ -205,7 +212,7 @@ def _find_earlier_figure(text: str, known: Mapping[str, NamedValue], subject_id:
     """The earlier figure that the text names, of this subject or of none, as an operand; None if the text is no
     figure's name. Raises ``OperandNotFound`` if the figure could not be computed.
     """
-    if not is_figure(text):
+    if not is_figure_name(text):
         return None
     for owner in (subject_id, ""):
         for value in known.values():
@@ -280,7 +287,7 @@ def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) ->
         return progress
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     said = f"Nothing was done for {', '.join(row.text for row in left[:_NAMED])}{more}."
-    noted = progress.note(rows_left_out=said)
+    noted = progress.add_notes(rows_left_out=said)
     return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 

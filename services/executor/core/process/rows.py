@@ -11,7 +11,7 @@ from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import SeenRecord, are_same_kind, occurs_in, singular_words
 from services.executor.core.session.values import Operand
-from services.executor.core.states.machine import OWN, Figure, Pattern, RouteChoice
+from services.executor.core.states.machine import OWN, Figure, OperandPattern, RouteChoice
 from services.executor.core.tools.record_tree import is_id_name, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -141,7 +141,7 @@ class RowGroup(NamedTuple):
 class ChosenRows(NamedTuple):
     """All rows of one list, and which of them are chosen: those that meet all conditions of one alternative."""
 
-    pattern: Pattern
+    pattern: OperandPattern
     records: tuple[SeenRecord, ...]
     alternatives: tuple[tuple[str, ...], ...]
 
@@ -160,7 +160,7 @@ class ChosenRows(NamedTuple):
         return list(found.values())
 
 
-def find_pattern_operands(pattern: Pattern, inputs: FigureInputs, operation: str) -> list[Operand]:
+def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operation: str) -> list[Operand]:
     """The figure that the pattern describes, and its currency. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
     record, field = _find_single_match(pattern, inputs)
     found = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
@@ -177,7 +177,7 @@ def build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Call
     return lambda record: any(record.has_kind_in_name(kind) for kind in kinds)
 
 
-def describe_pattern(pattern: Pattern) -> str:
+def describe_pattern(pattern: OperandPattern) -> str:
     return f"the {' or '.join(pattern.fields[:2])} of the {pattern.kinds[0].replace('_', ' ')}"
 
 
@@ -185,7 +185,7 @@ def field_path(path: str, field: str) -> str:
     return f"{path}.{field}" if path else field
 
 
-def choose_rows(pattern: Pattern, inputs: FigureInputs) -> ChosenRows:
+def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
     """The list that the pattern describes, with its chosen rows. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
     records = _find_row_list(pattern, inputs)
     if not all(record.is_fully_read for record in records):
@@ -221,7 +221,7 @@ def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None)
     return found
 
 
-def _find_single_match(pattern: Pattern, inputs: FigureInputs) -> tuple[SeenRecord, str]:
+def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, str]:
     of_kind = build_kind_test(inputs.links.records, pattern.kinds)
 
     def is_wanted(record: SeenRecord) -> bool:
@@ -269,7 +269,7 @@ def _common_field_name(rows: ChosenRows) -> str:
     return name
 
 
-def _find_row_list(pattern: Pattern, inputs: FigureInputs) -> tuple[SeenRecord, ...]:
+def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, ...]:
     """The rows of the only such list within an anchor's record, else of the list with all rows of the kind."""
     of_kind = build_kind_test(inputs.links.records, pattern.kinds)
     lists: dict[tuple[str, str], list[SeenRecord]] = {}
@@ -349,7 +349,7 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
 
 
 def _list_owner_conditions(
-    pattern: Pattern, records: Sequence[SeenRecord], inputs: FigureInputs
+    pattern: OperandPattern, records: Sequence[SeenRecord], inputs: FigureInputs
 ) -> list[tuple[str, ...]]:
     """The conditions that keep only the rows of what the figure is about."""
     if any(OWN in choice.values for choice in pattern.choices):
@@ -372,7 +372,7 @@ def _write_owner_condition(records: Sequence[SeenRecord], anchor: SeenRecord) ->
     return ""
 
 
-def _describe_kind(pattern: Pattern) -> str:
+def _describe_kind(pattern: OperandPattern) -> str:
     return pattern.kinds[0].replace("_", " ")
 
 

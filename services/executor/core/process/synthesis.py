@@ -14,11 +14,11 @@ from services.executor.core.states.machine import (
     BadPattern,
     BadTemplate,
     ProcessTemplate,
-    is_figure,
+    is_figure_name,
     parse_governed,
     parse_pattern,
     process_name,
-    with_gate,
+    with_approval_gate,
 )
 from services.executor.ports.learned import Learned
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
@@ -85,7 +85,7 @@ def _find_uncomputable_figures(template: ProcessTemplate) -> Iterator[str]:
         if figure.remainder and not (figure.required and figure.operation == "difference"):
             yield f"figure {figure.name}: only a required difference is a remainder"
         for text in figure.operands:
-            if is_figure(text):
+            if is_figure_name(text):
                 yield from () if text in before else (f"figure {figure.name}: no figure before it is {text}",)
             else:
                 yield from _find_pattern_problem(figure.name, text)
@@ -133,7 +133,7 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
     guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
     template = ProcessTemplate(
         process_type=process_type,
-        states=with_gate(proposed.states) if guarded else proposed.states,
+        states=with_approval_gate(proposed.states) if guarded else proposed.states,
         risk=proposed.risk,
         instructions={one.state: " ".join(one.text.split()) for one in proposed.instructions if one.text.strip()},
         outputs=tuple(text.strip() for text in proposed.outputs if text.strip()),
@@ -174,7 +174,7 @@ def general_template_with_approval(kind: str) -> ProcessTemplate:
         level=Level.MANAGER.word,
         reason=f"{kind} has a process of its own, which may ask for an approval and cannot be followed now",
     )
-    return GENERAL.model_copy(update={"states": with_gate(GENERAL.states), "rules": (*GENERAL.rules, asks)})
+    return GENERAL.model_copy(update={"states": with_approval_gate(GENERAL.states), "rules": (*GENERAL.rules, asks)})
 
 
 def _refuse_unusable_template(template: ProcessTemplate) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from services.executor.core.reads.recovering import read_with_recovery
 from services.executor.core.reads.server_call import with_expected_names
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
-from services.executor.core.session.ledger import past_calls_of_session, read_outcome, rule_fields
+from services.executor.core.session.ledger import outcome_of_read, past_calls_of_session, rule_fields
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED, Failed
@@ -41,7 +41,7 @@ class ReadRules:
             return barred  # what an earlier turn was refused or has read stays so, whatever was called since
         bar = allowance.find_prohibition(since)
         if bar is not None:
-            journal.add(f"{key}:barred", "verdict", f"{bar.rule_id}: {bar.reason}")
+            journal.add_entry(f"{key}:barred", "verdict", f"{bar.rule_id}: {bar.reason}")
             return f"{bar.rule_id}: {bar.reason}"
         return await self._ask_verdict(key, tool, arguments, since) if allowance.ask else None
 
@@ -232,7 +232,7 @@ class TaskReader:
             self._stale.discard(ref)
             del self._facts[ref]
         self._facts[ref] = fact
-        self._set_outcome(mine, read_outcome(fact))
+        self._set_outcome(mine, outcome_of_read(fact))
         return fact
 
     def _mark_read_by_model(self, fact: Fact) -> Fact:
@@ -240,7 +240,7 @@ class TaskReader:
         handed = fact.model_copy(update={"by_machine": False})
         self._facts[fact.ref] = handed
         asked = rule_fields(loads_object(fact.arguments_json))
-        self._calls.append(PastCall(tool=fact.tool, outcome=read_outcome(handed), fields=asked))
+        self._calls.append(PastCall(tool=fact.tool, outcome=outcome_of_read(handed), fields=asked))
         return handed
 
     def drop_reference(self, ref: str) -> None:

@@ -61,7 +61,7 @@ async def read_with_recovery(
     also has the column under the name that was asked for, as it has fields that were only renamed. A read whose tool is
     gone is made with a tool that asks the same, if there is one.
     """
-    reading = ServerRead(ctx, key, tool, arguments, corrections.for_call(tool, arguments))
+    reading = ServerRead(ctx, key, tool, arguments, corrections.names_for_call(tool, arguments))
     await reading.send()
     await reading.correct_names()
     await reading.recover()

@@ -16,7 +16,7 @@ from services.executor.core.records.seen_records import ParsedFact, SeenRecord, 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import Failed, is_figure, parse_pattern
+from services.executor.core.states.machine import Failed, is_figure_name, parse_pattern
 from services.executor.core.tools.failures import ReadFailure, classify_failure
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import map_objects
@@ -208,7 +208,7 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     words = (word for condition in conditions for word in _record_names_in_condition(ctx, condition))
     named = [WantedField((word,), about) for word in words if word not in _WORDS]
     asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
-    operands = (parse_pattern(one) for figure in template.figures for one in figure.operands if not is_figure(one))
+    operands = (parse_pattern(one) for figure in template.figures for one in figure.operands if not is_figure_name(one))
     computed = [WantedField(one.fields, one.kinds) for one in operands if one.fields]
     return tuple(dict.fromkeys((*computed, *named, *asked)))
 

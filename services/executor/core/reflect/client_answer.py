@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import RunEnd, is_dry_run
-from services.executor.core.session.ledger import describe_doubt, describe_write, open_doubts, operator_decisions
+from services.executor.core.session.ledger import describe_doubt, describe_write, list_open_doubts, operator_decisions
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import NOTHING_WRITTEN
 from shared.contracts.ledger import LedgerEntry
@@ -105,6 +105,6 @@ def ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
         "writes": [
             cast(JsonValue, to_i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
         ],
-        "doubts": [cast(JsonValue, to_i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
+        "doubts": [cast(JsonValue, to_i_json(describe_doubt(entry))) for entry in list_open_doubts(entries)],
         "resolutions": cast("list[JsonValue]", to_i_json(operator_decisions(entries))),
     }

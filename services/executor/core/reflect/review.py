@@ -191,7 +191,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
         return None, {}
     sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.faults_in_words]}
     request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
-    key = f"{run.progress.step}:improve"
+    key = f"{run.progress.visit_key}:improve"
     text, problem = await _try_request(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
     why = problem or why_not_replace_answer(run, text)
     asked: list[JsonValue] = [*wish.faults_in_words]
@@ -228,7 +228,7 @@ async def _draft_sections(
         return {}, {}
     sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "document": asked}
     request = helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
-    key = f"{progress.step}:document"
+    key = f"{progress.visit_key}:document"
 
     def read(reply: ModelReply) -> str:
         return dumps({draft.name: draft.text for draft in parse_reply(reply, DraftedTexts).sections})
@@ -275,10 +275,10 @@ async def _try_request(
         except (HelperUnavailable, UnusableAnswer) as error:
             found = {"problem": str(error)}
         except Failed as error:  # the time is up: the run goes on without it
-            ctx.journal.note_run_continues()
+            ctx.journal.clear_early_end()
             found = {"problem": error.reason}
         stored = dumps(found)
-        ctx.journal.add(key, "note", stored)
+        ctx.journal.add_entry(key, "note", stored)
     known = loads_object(stored)
     problem = known.get("problem")
     return str(known.get("text", "")), None if problem is None else str(problem)

@@ -13,7 +13,7 @@ from services.executor.core.reflect.quality import ReflectedRun, collect_evidenc
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, RunEnd, artifacts_of_dry_run, is_dry_run
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import past_calls_of_facts, past_calls_of_writes, remember_calls
+from services.executor.core.session.ledger import calls_to_remember, past_calls_of_facts, past_calls_of_writes
 from services.executor.core.states.machine import ends_timed_wait
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import QUESTION, SessionState, Timer, TurnEnd
@@ -47,7 +47,7 @@ def build_turn_end(
     if ended.state.is_terminal and ended.final_progress.insight:  # what the strategy tells of its own course
         journal.add_event("insight", **ended.final_progress.insight)
     journal.add_event("status", state=record.state.value, reason=record.reason)
-    entries, events, _ = journal.take_unstored()
+    entries, events, _ = journal.pop_unstored()
     approval, timer = ended.approval, ended.timer
     if approval is not None and approval.status is ApprovalStatus.WAITING:
         timer = Timer(approval.deadline, approval.timer_subject)
@@ -208,7 +208,7 @@ def _session_with_calls(session: SessionState, ended: RunEnd, work: Work) -> Ses
         return session
     made = (*past_calls_of_facts(ended.final_progress.dossier.facts), *past_calls_of_writes(ended.writes))
     over, task_id = ended.state.is_terminal, work.record.task_id
-    return session._replace(calls=remember_calls(session.calls, made, names, task_id, ended=over))
+    return session._replace(calls=calls_to_remember(session.calls, made, names, task_id, ended=over))
 
 
 def _user_text_of(turn: Turn) -> str:

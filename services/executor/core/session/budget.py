@@ -106,12 +106,12 @@ class Tariff:
     def price_of(self, model: str) -> Price:
         return self.prices[model] if model in self.prices else highest_prices(self.prices.values())
 
-    def of_tier(self, tier: Tier) -> Price:
+    def tier_price(self, tier: Tier) -> Price:
         """The highest price among the tier's models, for each kind of token separately."""
         return highest_prices(self.price_of(model) for model in self.tiers.get(tier, ()))
 
 
-class Size(NamedTuple):
+class RequestSize(NamedTuple):
     """The estimated tokens of a request: its static prefix, what is new in its messages, and what was counted
     before.
     """
@@ -125,7 +125,7 @@ class Size(NamedTuple):
         return self.prefix + self.fresh + self.repeated
 
 
-def estimate_cost(size: Size, output: int, price: Price) -> CallCost:
+def estimate_cost(size: RequestSize, output: int, price: Price) -> CallCost:
     """The highest possible cost of a request of that size with ``output`` tokens of answer."""
     return CallCost(size.fresh + output, size.whole * price.fresh_input + output * price.output)
 
@@ -222,7 +222,7 @@ class TaskSpending:
         self._open: dict[str, CallCost] = {}
         self._reserved = 0
         for entry in entries:
-            self._read(entry)
+            self._apply_entry(entry)
 
     @property
     def counted_cost(self) -> CallCost:
@@ -238,20 +238,20 @@ class TaskSpending:
         """The spending for people. Calls without a stored reply are listed separately."""
         aside = sum(self._open.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
-        of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": dollars(ceilings.nanos)}
+        of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": as_dollars(ceilings.nanos)}
         return {
             **of_tokens,
             **of_money,
             "tokens": self.spent.tokens,
-            "dollars": dollars(self.spent.nanos),
+            "dollars": as_dollars(self.spent.nanos),
             "calls": self.calls,
             "cheaper_calls": self.cheaper_calls,
             "set_aside_tokens": aside.tokens,
-            "set_aside_dollars": dollars(aside.nanos),
+            "set_aside_dollars": as_dollars(aside.nanos),
         }
 
     def reserve(
-        self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, share: BudgetShare
+        self, key: str, size: RequestSize, output: int, ceilings: Ceilings, price: Price, share: BudgetShare
     ) -> Reservation:
         """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
         ``BudgetSpent``.
@@ -271,9 +271,9 @@ class TaskSpending:
     def settle(self, settlement: Settlement) -> None:
         """Replaces the call's reservation by what it cost."""
         self.uncounted.append(settlement)
-        self._count(settlement)
+        self._count_settlement(settlement)
 
-    def _count(self, settlement: Settlement) -> None:
+    def _count_settlement(self, settlement: Settlement) -> None:
         self._open.pop(settlement.name, None)
         self.spent += settlement.amount
         self.calls += 1
@@ -285,7 +285,7 @@ class TaskSpending:
         shares = (Fraction(used, max(1, share.portion_of(whole))) for used, whole in pairs if whole is not None)
         return max(shares, default=Fraction(0))
 
-    def _output_left(self, size: Size, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
+    def _output_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of answer fit under both ceilings after the request itself."""
         counted, asked = self.counted_cost, estimate_cost(size, 0, price)
         left = []
@@ -300,7 +300,7 @@ class TaskSpending:
         """Why the call does not fit. ``asked``: the cost of the request alone."""
         counted = self.counted_cost
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
-        of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
+        of_money = f" of {as_dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
         kept = (
             "; a quarter is kept for the plan of writes and the answer"
             if share in (BudgetShare.READING, BudgetShare.PROPOSING)
@@ -309,18 +309,18 @@ class TaskSpending:
         return (
             "the task's budget does not allow a further model call: "
             f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
-            f"{dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{kept}; the "
-            f"call's request alone takes about {asked.tokens:,} tokens and {dollars(asked.nanos)} US dollars"
+            f"{as_dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{kept}; the "
+            f"call's request alone takes about {asked.tokens:,} tokens and {as_dollars(asked.nanos)} US dollars"
         )
 
-    def _read(self, entry: JournalEntry) -> None:
+    def _apply_entry(self, entry: JournalEntry) -> None:
         if entry.kind == RESERVED:
             self._open[entry.key] = CallCost(*json.loads(entry.data_json))
             self._reserved += 1
         elif entry.kind == RELEASED:
             self.release(entry.data_json)
         elif entry.kind == "model":
-            self._count(settlement_in(entry.data_json))
+            self._count_settlement(settlement_in(entry.data_json))
 
 
 def settlement_in(reply: str) -> Settlement:
@@ -340,7 +340,7 @@ def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterat
             yield told
 
 
-def dollars(nanos: int) -> str:
+def as_dollars(nanos: int) -> str:
     """An exact amount in US dollars, as text."""
     return format((Decimal(nanos) / NANO).normalize(), "f")
 
@@ -351,7 +351,7 @@ _ABSURD = 10  # times what a number of tokens can be: then it is none
 _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its own
 
 
-def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
+def request_size(request: ModelRequest, before: ModelRequest | None = None) -> RequestSize:
     """The size of a request in tokens. What it shares with the beginning of the request ``before``, and that one's
     reply, count as repeated; the rest counts as fresh.
     """
@@ -361,10 +361,10 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
     repeated_length, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
-    return Size(to_tokens(prefix), to_tokens(fresh), to_tokens(repeated_length))
+    return RequestSize(to_tokens(prefix), to_tokens(fresh), to_tokens(repeated_length))
 
 
-def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tuple[CallCost, str]:
+def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
     """The cost of a call, and why an estimate replaces the reported usage, if it does. ``longest``: the answer's limit
     in tokens.
 
@@ -379,7 +379,7 @@ def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tup
     return CallCost(fresh + usage.output, price.cost_of(usage)), ""
 
 
-def _describe_doubt(reply: ModelReply, size: Size, longest: int) -> str:
+def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
     usage = reply.usage
     if min(usage) < 0:
         return "the endpoint reports a negative usage"

@@ -118,7 +118,7 @@ class TurnContext:
         return self.record.request.text
 
     @property
-    def clock(self) -> datetime | None:
+    def practice_time(self) -> datetime | None:
         """The time of the task's practice world, if it has one; else None."""
         practice = self.record.request.practice
         return practice.current_time if practice else None
@@ -132,7 +132,7 @@ async def enter_state(
     return moved
 
 
-def state_span(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
+def open_state_span(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
     span = ctx.ports.tracer.open_span(names.STATE.format(state=progress.state.value))
     return ctx.journal.counts.time_span(progress.state, span)
 
@@ -211,13 +211,13 @@ def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     return tuple(_file_as_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
 
 
-def note_files(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
+def file_notes(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
     """The files for the task's metadata; empty if there are none."""
-    rows: list[JsonValue] = [_note_file(file) for file in read]
+    rows: list[JsonValue] = [_file_note(file) for file in read]
     return {"files": rows} if rows else {}
 
 
-def _note_file(file: ReadFile) -> dict[str, JsonValue]:
+def _file_note(file: ReadFile) -> dict[str, JsonValue]:
     about: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
     return {**about, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})}
 
@@ -234,7 +234,7 @@ async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: in
         journal.add_event("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
         return read.model_dump_json()
 
-    return ReadFile.model_validate_json(await journal.note_step(f"file:{number}", step))
+    return ReadFile.model_validate_json(await journal.run_local_step(f"file:{number}", step))
 
 
 def _file_as_fact(number: int, result: Json) -> Fact:
@@ -259,7 +259,7 @@ B = TypeVar("B")
 C = TypeVar("C")
 
 
-async def run_side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
+async def run_in_parallel(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
     """Runs the steps in parallel; returns their results in order. If one raises, the others are cancelled and its error
     is raised.
     """
@@ -294,7 +294,7 @@ async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object
     """Runs steps of different types in parallel; returns their results in order. If one raises, the others are
     cancelled.
     """
-    return tuple(await run_side_by_side(steps))
+    return tuple(await run_in_parallel(steps))
 
 
 def _find_first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:

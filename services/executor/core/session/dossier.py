@@ -113,14 +113,14 @@ class Progress(Contract):
         return self.visited[-1]
 
     @property
-    def step(self) -> str:
+    def visit_key(self) -> str:
         """A name for this visit of this state, unique in the task; the prefix of its journal keys."""
         return f"{len(self.visited)}.{self.state}"
 
     def move_to(self, state: FsmState) -> "Progress":
         return self.model_copy(update={"visited": (*self.visited, state)})
 
-    def note(self, **notes: JsonValue) -> "Progress":
+    def add_notes(self, **notes: JsonValue) -> "Progress":
         """The progress with these notes added for the task's metadata."""
         return self.model_copy(update={"notes": {**self.notes, **notes}})
 
@@ -129,7 +129,7 @@ class Progress(Contract):
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=entries)})
 
 
-def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]:
+def changed_fields_as_json(progress: Progress, stored: Progress | None) -> dict[str, str]:
     """The fields that differ from the ``stored`` progress, as JSON texts; those of the dossier have a prefix. Values
     that Python calls equal (``True == 1``) are compared by their texts, too.
     """

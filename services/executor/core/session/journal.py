@@ -19,7 +19,7 @@ from services.executor.core.session.budget import (
     TaskSpending,
     settlement_in,
 )
-from services.executor.core.session.dossier import Progress, changed_texts
+from services.executor.core.session.dossier import Progress, changed_fields_as_json
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelRests, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
@@ -138,7 +138,7 @@ INPUT = "input"  # what the run was given by the world outside its steps; key: n
 NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
 
 
-def early_end_note(early: EarlyEnd, began: datetime, **more: JsonValue) -> str:
+def write_early_end_note(early: EarlyEnd, began: datetime, **more: JsonValue) -> str:
     """The JSON note of how a run or step ended early, in the attempt that began at ``began``. ``kind`` is the name of
     the exception's class: one that was ever noted must keep its name.
     """
@@ -256,13 +256,13 @@ class Journal:
         self.hidden.update(values)
         HIDDEN.set(self.hidden)
 
-    def take_unstored(self) -> JournalBatch:
+    def pop_unstored(self) -> JournalBatch:
         """Returns everything that waits to be stored; it counts as stored from now on."""
         batch = JournalBatch(tuple(self._waiting), tuple(self._events), self._record)
         self._waiting, self._events, self._record = [], [], None
         return batch
 
-    def keep_record(self, record: TaskRecord) -> None:
+    def queue_record(self, record: TaskRecord) -> None:
         """Stores the task's changed record with the next step."""
         self._record = record
 
@@ -277,7 +277,7 @@ class Journal:
         """The newest noted input of this name; None if there is none."""
         return self._given.get(name)
 
-    def note_attempt(self, turn_id: str, data: str) -> None:
+    def record_attempt(self, turn_id: str, data: str) -> None:
         """Notes the beginning of an attempt at a turn. Stored with its first step."""
         self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
 
@@ -298,18 +298,18 @@ class Journal:
         if stored is not None:
             return stored
         try:
-            result = await self._do_step(key, step, before or self.store_then_check)
+            result = await self._run_bounded_step(key, step, before or self.store_then_check)
         except EarlyEnd as early:
             self.stopped_at = self.stopped_at or key
-            self.record_input(f"{ENDED_AT}{key}", early_end_note(early, self._began))
+            self.record_input(f"{ENDED_AT}{key}", write_early_end_note(early, self._began))
             raise
         except PolicyUnavailable as error:
             self.record_input(f"unavailable:{key}", str(error))
             raise
-        self.add(key, kind, result)
+        self.add_entry(key, kind, result)
         return result
 
-    async def note_step(self, key: str, step: Callable[[], Awaitable[str]], asked: str = "") -> str:
+    async def run_local_step(self, key: str, step: Callable[[], Awaitable[str]], asked: str = "") -> str:
         """The result of a step that calls nothing outside; like ``run_step``, but nothing is stored before it."""
         return await self.run_step(key, NOTE, step, asked, self.check_may_go_on)
 
@@ -321,10 +321,10 @@ class Journal:
             self._queue_entry(JournalEntry(key, "note", decided))
         return decided
 
-    def add(self, key: str, kind: str, data: str) -> None:
-        self.add_all(JournalEntry(key, kind, data))
+    def add_entry(self, key: str, kind: str, data: str) -> None:
+        self.add_entries(JournalEntry(key, kind, data))
 
-    def add_all(self, *entries: JournalEntry) -> None:
+    def add_entries(self, *entries: JournalEntry) -> None:
         """Adds finished steps that are stored in one step, all or none."""
         for entry in entries:
             self._queue_entry(entry)
@@ -334,10 +334,10 @@ class Journal:
         self._queue_entry(reservation.entry)
         await self.check_may_go_on()
         async with self._storing:
-            pulse = await self._store.append(*self.take_unstored())
+            pulse = await self._store.append(*self.pop_unstored())
         self.check_pulse(pulse)
 
-    def take_settlements(self, day: str) -> tuple[Settlement, ...]:
+    def pop_settlements(self, day: str) -> tuple[Settlement, ...]:
         """The settlements of that day whose replies are stored and that the tenant's day does not count yet. They count
         from now on.
         """
@@ -352,30 +352,30 @@ class Journal:
         if reservation.entry in self._waiting:
             self._waiting.remove(reservation.entry)
         else:
-            self.add(f"released:{reservation.name}", RELEASED, reservation.name)
+            self.add_entry(f"released:{reservation.name}", RELEASED, reservation.name)
 
     async def flush(self) -> None:
         """Stores everything that waits, if no further step will."""
-        if any(batch := self.take_unstored()):
-            self.note_time(await self._store.append(*batch))
+        if any(batch := self.pop_unstored()):
+            self.update_time(await self._store.append(*batch))
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
         """Stores the intent of a write, with everything that waits. Raises what ``check_may_go_on`` raises; then
         nothing is stored.
         """
-        batch = self.take_unstored()
+        batch = self.pop_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
         if pulse.refused:
             self._requeue_batch(batch)
             self.check_pulse(pulse)
-        self.note_time(pulse)
+        self.update_time(pulse)
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus) -> None:
         """Stores the outcome of a write."""
-        self.note_time(await self._store.settle_write(entry, before, self.take_unstored()))
+        self.update_time(await self._store.settle_write(entry, before, self.pop_unstored()))
         self.counts.count_settlement(entry, before)
 
-    def note_run_continues(self) -> None:
+    def clear_early_end(self) -> None:
         """Notes that the run continues although a step raised an early end, so that a replay does not end there."""
         self.stopped_at = None
 
@@ -385,7 +385,7 @@ class Journal:
         """
         async with self._storing:  # what another step is just storing may be what this one rests on
             if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
-                self.note_time(await self._store.append(*self.take_unstored()))
+                self.update_time(await self._store.append(*self.pop_unstored()))
         await self.check_may_go_on()
 
     async def check_may_go_on(self) -> None:
@@ -405,13 +405,13 @@ class Journal:
     def out_of_time_error(self) -> Failed:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
-    def note_time(self, pulse: Pulse) -> None:
+    def update_time(self, pulse: Pulse) -> None:
         """Takes the store's time from the pulse without any check: nothing may stop a run between a write's intent and
         its result.
         """
         self._now = pulse.now
 
-    async def _do_step(
+    async def _run_bounded_step(
         self, key: str, step: Callable[[], Awaitable[str]], before: Callable[[], Awaitable[None]]
     ) -> str:
         if len(self._steps) >= self._bounds.steps:
@@ -438,18 +438,18 @@ class Journal:
         """Stores the progress with the next step, once for each ``label`` and visit of a state, together with the
         entries ``beside``; adds an event.
         """
-        changed = changed_texts(progress, self.progress)
+        changed = changed_fields_as_json(progress, self.progress)
         if "template" in changed:
-            self.share_texts(changed["template"])  # tasks of a process have it in common
+            self.register_shared_texts(changed["template"])  # tasks of a process have it in common
         if label == "entered":
             self.add_event("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:
             self.add_event("verdict", **verdict)
         data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
-        self.add_all(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
+        self.add_entries(JournalEntry(f"{progress.visit_key}:{label}", CHECKPOINT, data), *beside)
         self.progress = progress
 
-    def share_texts(self, *texts: str) -> None:
+    def register_shared_texts(self, *texts: str) -> None:
         """Registers texts that many tasks have in common, so that later entries may refer to them by name."""
         self._common = tuple(dict.fromkeys((*self._common, *texts)))
 

@@ -64,13 +64,13 @@ class GivenUp(Escalated):
     """An operator took the task over, or none decided in time."""
 
 
-def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+def list_open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
     """The writes that wait for an operator's decision, the oldest doubt first."""
     found = [entry for entry in entries if entry.status in DOUBTS and entry.operator_decision is None]
     return tuple(sorted(found, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
 
 
-def doubts_deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
+def doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
     """The timer for the earliest deadline among these doubts; None if none has one."""
     return next((Timer(one.decide_by, f"{DOUBT_SUBJECT}{one.doubt_id}") for one in doubts if one.decide_by), None)
 
@@ -81,7 +81,7 @@ def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
 
 
-def with_attempt(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
+def with_attempt_archived(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
     """The entry with its current attempt moved to the earlier ones, so that it may be sent again."""
     attempt = Attempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
     return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
@@ -204,10 +204,10 @@ def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls. A read that the executor repeated counts once."""
     read = {one.call for one in facts if not one.again}
     counted = (one for one in facts if not (one.again and one.call in read))
-    return tuple(_build_past_call(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in counted)
+    return tuple(_build_past_call(one.tool, outcome_of_read(one), loads_object(one.arguments_json)) for one in counted)
 
 
-def read_outcome(fact: Fact) -> CallOutcome:
+def outcome_of_read(fact: Fact) -> CallOutcome:
     """The outcome that a read has for rules. A refusal counts as failed.
 
     Two kinds of read count against limits but satisfy no precondition: one whose answer speaks of an error, and one
@@ -223,15 +223,15 @@ def past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]
     """The writes of this task as past calls, in the order of their intents."""
     ordered = sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
     return tuple(
-        _build_past_call(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered
+        _build_past_call(entry.call.tool, call_outcome(entry), loads_object(entry.arguments_json)) for entry in ordered
     )
 
 
-def outcome_of(entry: LedgerEntry) -> CallOutcome:
+def call_outcome(entry: LedgerEntry) -> CallOutcome:
     return _OUTCOMES.get(entry.status, CallOutcome.UNKNOWN)
 
 
-def remember_calls(
+def calls_to_remember(
     remembered: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
 ) -> tuple[SessionCall, ...]:
     """The calls that the session keeps: those of tools that a rule names, the newest of each tool.

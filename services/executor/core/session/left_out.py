@@ -13,7 +13,7 @@ from shared.domain.exact_json import Json
 OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made after a person's yes
 
 
-class LeftOut(NamedTuple):
+class LeftOutCall(NamedTuple):
     """A planned call that was not made, and why."""
 
     call: PlannedCall
@@ -43,9 +43,9 @@ def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     return "".join(f"\n\n{part}" for part in said)
 
 
-def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
+def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOutCall]:
     """The calls that the task's plans left out, without those that a later plan made."""
-    missing: list[LeftOut] = []
+    missing: list[LeftOutCall] = []
     made: set[tuple[str, str, str]] = set()
     for plan in reversed(dossier.every_plan):
         left = left_out_calls(ctx, plan)
@@ -57,7 +57,7 @@ def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
 async def leave_call_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
     """Journals that the plan is carried out without the call, so that no later attempt makes it out of order."""
     ctx.journal.add_event("note", call=call.call_id, tool=call.tool, left_out=why)
-    ctx.journal.add(left_out_key(plan, call), "note", why)
+    ctx.journal.add_entry(left_out_key(plan, call), "note", why)
 
 
 def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
@@ -69,10 +69,10 @@ def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
     return is_left_out(ctx, plan, call) or ctx.journal.get(OUTDATED.format(plan.round)) is not None
 
 
-def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
+def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOutCall]:
     """The calls that this plan left out, in their order."""
     noted = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
-    return [LeftOut(call, why) for call, why in noted if why is not None]
+    return [LeftOutCall(call, why) for call, why in noted if why is not None]
 
 
 def _call_identity(call: PlannedCall) -> tuple[str, str, str]:

@@ -250,7 +250,7 @@ def normalize_quote(text: str) -> str:
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
 
 
-def open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
+def list_open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
     """The parts to find out that the model has not left."""
     return tuple(part for part in parts if not (part.is_to_do or part.unmet or part.unanswered))
 

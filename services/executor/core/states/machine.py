@@ -48,7 +48,7 @@ class RouteChoice(NamedTuple):
     values: tuple[str, ...]
 
 
-class Pattern(NamedTuple):
+class OperandPattern(NamedTuple):
     """An operand as a pattern over facts: possible names of its record, its fields, or its rows that match
     ``choices``.
     """
@@ -59,12 +59,12 @@ class Pattern(NamedTuple):
     choices: tuple[RouteChoice, ...] = ()
 
 
-def is_figure(text: str) -> bool:
+def is_figure_name(text: str) -> bool:
     """Whether an operand is the name of an earlier figure."""
     return text.isidentifier()
 
 
-def parse_pattern(text: str) -> Pattern:
+def parse_pattern(text: str) -> OperandPattern:
     """Parses an operand such as ``kind.field``; raises ``BadPattern``."""
     match = _SHAPE.fullmatch(text)
     if match is None:
@@ -75,7 +75,7 @@ def parse_pattern(text: str) -> Pattern:
     choices = tuple(_parse_choice(inner, text) for inner in brackets[1:])
     if not _split_names(kinds) or not (fields or brackets):
         raise BadPattern(f"{text!r} names no kind of record, or nothing of it")
-    return Pattern(_split_names(kinds), _split_names(fields or ""), bool(brackets), choices)
+    return OperandPattern(_split_names(kinds), _split_names(fields or ""), bool(brackets), choices)
 
 
 def parse_governed(text: str) -> GovernedArgument:
@@ -198,14 +198,14 @@ def read_template(text: str) -> ProcessTemplate:
     return template
 
 
-def _read_built_in() -> dict[str, ProcessTemplate]:
+def _read_built_in_templates() -> dict[str, ProcessTemplate]:
     """The built-in templates by process type."""
     texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
     templates = sorted(map(read_template, texts), key=lambda template: template.process_type)
     return {template.process_type: template for template in templates}
 
 
-TEMPLATES: Mapping[str, ProcessTemplate] = _read_built_in()
+TEMPLATES: Mapping[str, ProcessTemplate] = _read_built_in_templates()
 GENERAL = TEMPLATES["general"]
 
 
@@ -229,7 +229,7 @@ PERMITTED: Mapping[FsmState, frozenset[ToolClass]] = {
 _COMPLEX = "reconcile|root cause|diagnose|forecast|synthesize|cross-reference|correlate|investigate".split("|")
 
 
-def is_complex(task: str) -> bool:
+def has_complex_word(task: str) -> bool:
     """Whether the task uses one of the complex words, so that even a question goes to the large model."""
     return any(word in task.lower() for word in _COMPLEX)
 
@@ -258,7 +258,7 @@ def first_plan_state(path: Sequence[FsmState]) -> FsmState:
     return found
 
 
-def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
+def with_approval_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
     """The path with APPROVAL_GATE, inserted before MUTATE if the template has none."""
     if FsmState.APPROVAL_GATE in path:
         return tuple(path)
@@ -266,12 +266,12 @@ def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
     return (*path[:at], FsmState.APPROVAL_GATE, *path[at:])
 
 
-def with_end(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
+def with_end_state(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
     """The path, ending in ESCALATE or COMPLETE."""
     return (*path[:-1], FsmState.ESCALATE if escalated else FsmState.COMPLETE)
 
 
-def is_end(state: FsmState) -> bool:
+def is_end_state(state: FsmState) -> bool:
     """Whether this state ends a path."""
     return state in _ENDS
 

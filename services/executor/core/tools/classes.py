@@ -125,7 +125,7 @@ def verb_of_tool(name: str) -> str:
     """The verb that decides a tool's class: the strictest in its name; equally strict ones joined by ``_and_``."""
     clauses = _split_clauses(_split_name(name)[-1])
     found = [
-        (STRICTNESS.index(_classify_clause(clause).tool_class), _find_effect(clause)) for clause in clauses if clause
+        (STRICTNESS.index(_classify_clause(clause).tool_class), _effect_verb(clause)) for clause in clauses if clause
     ]
     strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
     return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
@@ -136,7 +136,7 @@ def _split_name(name: str) -> list[list[str]]:
     return [words for part in _NAMESPACE.split(name) if (words := _split_words(part))] or [[]]
 
 
-def _find_effect(clause: Sequence[str]) -> str:
+def _effect_verb(clause: Sequence[str]) -> str:
     """The verb for what a clause does: ``refund`` for ``create_refund``."""
     return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 

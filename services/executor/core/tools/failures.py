@@ -134,22 +134,22 @@ _OF_TOOL = _compile_any_of(r"\b(?:tool|method|function|endpoint|operation|route|
 
 def classify_error(error: Json) -> ErrorMeaning:
     """What an error answer says of the write, by its words, without those that only repeat the call."""
-    said = _collect_text(error)
+    said = _all_text_of_error(error)
     return next((meaning for meaning, pattern in _MEANINGS if pattern.search(said)), ErrorMeaning.OPEN)
 
 
 def says_timed_out(error: Json) -> bool:
     """Whether an error says that a system behind the server did not answer in time, and may still act."""
-    return bool(_OUT_OF_TIME.search(_collect_text(error)))
+    return bool(_OUT_OF_TIME.search(_all_text_of_error(error)))
 
 
 def says_record_absent(error: Json) -> bool:
     """Whether an error answer to a read says that the record does not exist."""
-    said = _collect_text(error)
+    said = _all_text_of_error(error)
     return bool(_REFUSED_BY_KIND.search(said)) and not _OF_TOOL.search(said)
 
 
-def _collect_text(error: Json) -> str:
+def _all_text_of_error(error: Json) -> str:
     return " ; ".join(_list_texts(error)).replace("_", " ")[:_LONGEST]
 
 
@@ -183,7 +183,7 @@ def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
     """The kind of failure; None if the call did not fail, also if it found nothing."""
     if not has_failed(answer) or _is_data_despite_error(answer):
         return None
-    said = _text_of(_select_error(answer.content))
+    said = _message_of_error(_select_error(answer.content))
     for pattern, kind in _KINDS:
         if pattern.search(said):
             return kind
@@ -353,7 +353,7 @@ _WANTED = re.compile(
 
 def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
     """The arguments with values in the type that the error wants, 42 for ``"42"``; None if it is unclear which."""
-    said = _text_of(error)
+    said = _message_of_error(error)
     found = _WANTED.search(said)
     if found is None:
         return None
@@ -365,7 +365,7 @@ def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | 
     return {**arguments, **changed} if changed and len(changed) == len(names) else None
 
 
-def _text_of(error: Json) -> str:
+def _message_of_error(error: Json) -> str:
     return " ".join(error_texts(error))
 
 

@@ -262,7 +262,7 @@ class NameCorrections(NamedTuple):
 
     names: Mapping[str, str] = {}
 
-    def for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
+    def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """The new names by old ones that apply to one call."""
         found: dict[str, str] = {}
         for scope in dict.fromkeys((_table_scope(tool, arguments), _tool_scope(tool))):

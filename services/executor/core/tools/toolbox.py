@@ -117,7 +117,7 @@ MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
 
-def key_field(tool: Tool) -> str | None:
+def key_argument(tool: Tool) -> str | None:
     """The argument for the executor's idempotency key, if the catalogue names one that the tool has; else None."""
     name = tool.catalogue.idempotency_field
     return name if name and name in tool.parameters else None
@@ -148,7 +148,7 @@ def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
     it. A schema that is invalid, endless or refers to something outside itself lets everything pass: the server will
     judge. What a schema refers to is never fetched. The executor's idempotency key counts as given.
     """
-    if (key := key_field(tool)) and key not in arguments:
+    if (key := key_argument(tool)) and key not in arguments:
         arguments = {**arguments, key: "key"}
     try:
         validator = _validator_of(tool)
@@ -439,7 +439,7 @@ def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
     schema = dict(_wire_schema(tool))
     properties = schema.get("properties")
     own = dict(properties) if isinstance(properties, dict) else {}
-    if key := key_field(tool):
+    if key := key_argument(tool):
         own.pop(key, None)
         required = schema.get("required")
         schema["required"] = [name for name in required if name != key] if isinstance(required, list) else []

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
-from services.executor.core.session.context import run_side_by_side
+from services.executor.core.session.context import run_in_parallel
 from services.executor.ports.sessions import SessionName
 from services.executor.ports.upkeep import EndedContent, EndedTasks, IdleSessions
 from shared.ports.archive import Archive, ArchiveUnavailable
@@ -25,7 +25,7 @@ class Archiver:
         self._archive = archive
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
-    async def tick(self, partitions: Collection[int]) -> int:
+    async def archive_once(self, partitions: Collection[int]) -> int:
         """Archives ended tasks of these partitions; returns how many. It may be interrupted and repeated at any
         point.
         """
@@ -43,7 +43,7 @@ class Archiver:
         archive = self._archive
         if archive is None:
             return list(found)
-        safe = await run_side_by_side(self._archive_task(archive, one) for one in found)
+        safe = await run_in_parallel(self._archive_task(archive, one) for one in found)
         return [one for one, is_safe in zip(found, safe, strict=True) if is_safe]
 
     async def _archive_task(self, archive: Archive, found: EndedContent) -> bool:
@@ -54,7 +54,7 @@ class Archiver:
                 await archive.put(found.task.tenant, found.task.task_id, found.envelope)
             return True
 
-        return await _archive_one(self._at_once, put, "not_archived", task=found.task.task_id)
+        return await _put_or_log(self._at_once, put, "not_archived", task=found.task.task_id)
 
 
 class Evictor:
@@ -66,7 +66,7 @@ class Evictor:
         self._seconds = idle_seconds
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
-    async def tick(self, partitions: Collection[int]) -> int:
+    async def evict_once(self, partitions: Collection[int]) -> int:
         """Evicts idle sessions of these partitions; returns how many. It may be interrupted and repeated at any
         point.
         """
@@ -75,7 +75,7 @@ class Evictor:
             if self._archive is None:
                 await self._idle.take_off_idle_list(sessions)
                 continue
-            gone = sum(await run_side_by_side(self._evict_session(self._archive, session) for session in sessions))
+            gone = sum(await run_in_parallel(self._evict_session(self._archive, session) for session in sessions))
             total += gone
             if not gone:  # what could not be archived is taken again after a while, by whoever comes
                 break
@@ -93,10 +93,10 @@ class Evictor:
             await archive.put(session.tenant, session.session_id, found.content)
             return await self._idle.evict(session, found.mark)
 
-        return await _archive_one(self._at_once, put, "session_not_archived", session=session.session_id)
+        return await _put_or_log(self._at_once, put, "session_not_archived", session=session.session_id)
 
 
-async def _archive_one(
+async def _put_or_log(
     at_once: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failed: str, **about: str
 ) -> bool:
     """The result of ``put``; False, after a log line, if it failed, so that it is tried again later."""

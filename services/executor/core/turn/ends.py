@@ -23,7 +23,7 @@ from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, TurnContext, is_practice
 from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd, WaitsForDecision, WaitsForTime
-from services.executor.core.session.ledger import GivenUp, WritesInDoubt, brief_operator, doubts_deadline, open_doubts
+from services.executor.core.session.ledger import GivenUp, WritesInDoubt, brief_operator, doubts_timer, list_open_doubts
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
 from services.executor.core.turn.waits import StillInDoubt, StillWaiting
@@ -61,14 +61,14 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     """The end of a run without an answer. While a write is in doubt the task waits, unless it was given up."""
     writes, progress = await _list_writes(opened.store), opened.journal.progress
     early.correct_reason(writes)
-    if open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
+    if list_open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
         return await _end_in_doubt(opened, "" if early.reason == IN_DOUBT else early.reason)
     answer = early.reason
     if isinstance(early, BudgetSpent):
         early = end_of_budget(early, progress or NO_PROGRESS, await opened.store.read_ledger())
-        answer = _say_values(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
+        answer = _write_partial_answer(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
     elif isinstance(early, Canceled):
-        answer = _say_left_out(early.reason, progress or NO_PROGRESS, writes)
+        answer = _write_cancel_answer(early.reason, progress or NO_PROGRESS, writes)
     return RunEnd(
         early.state,
         early.fsm_state,
@@ -97,13 +97,13 @@ def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, L
     return Partial(spent.reason)
 
 
-def _say_values(reason: str, progress: Progress) -> str:
+def _write_partial_answer(reason: str, progress: Progress) -> str:
     """The answer of a partial result: why it is partial, and the figures known so far."""
     values = [f"- {value.name}: {value.value}" for value in progress.dossier.values]
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
 
 
-def _say_left_out(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
+def _write_cancel_answer(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
     """The answer of a cancelled task: the reason, and the planned calls that were never begun."""
     plan = progress.dossier.present_plan
     begun = {(entry.plan_hash, entry.call.call_id) for entry in writes}
@@ -133,7 +133,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
     plan, verdict = waits.progress.dossier.plan, waits.progress.dossier.verdict
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
-    progress = _store_waiting(ctx, waits.progress, f"asked:{ctx.turn.turn_id}")
+    progress = _store_progress_before_wait(ctx, waits.progress, f"asked:{ctx.turn.turn_id}")
     approval = ask_for_approval(
         plan,
         verdict,
@@ -155,7 +155,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
 async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd:
     """The end of a run that continues at a later time. No lease is held until then."""
     ctx.ports.tracer.current_span().add_event(names.RESTS)
-    progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
+    progress, rest = _store_progress_before_wait(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
     ctx.journal.add_event("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = await _list_writes(ctx.store)
     return RunEnd(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
@@ -181,7 +181,7 @@ async def _end_asking_approval(
 async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
     """The end of a run that waits for an operator's decision on writes in doubt."""
     writes = await _list_writes(opened.store)
-    doubts = open_doubts(writes)
+    doubts = list_open_doubts(writes)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
     reason = f"an operator has to say what became of a write in doubt: {named}"
     opened.journal.add_event("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
@@ -190,10 +190,10 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
         None,
         f"{reason}; {note}" if note else reason,
         brief_operator(doubts),
-        _store_latest(opened, "doubt"),
+        _store_latest_progress(opened, "doubt"),
         writes,
         escalated=True,
-        timer=doubts_deadline(doubts),
+        timer=doubts_timer(doubts),
     )
 
 
@@ -203,18 +203,18 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
-    progress, writes = _store_latest(opened, "question"), await _list_writes(opened.store)
+    progress, writes = _store_latest_progress(opened, "question"), await _list_writes(opened.store)
     opened.journal.add_event("approval", status="waiting", question=entry.call.call_id)
     return RunEnd(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
 
 
-def _store_latest(opened: OpenedTurn, why: str) -> Progress | None:
+def _store_latest_progress(opened: OpenedTurn, why: str) -> Progress | None:
     """Stores the latest progress before a wait for ``why``; None if the run failed before it began."""
     latest = opened.journal.progress
-    return _store_waiting(opened, latest, f"{why}:{opened.work.turn.turn_id}") if latest else None
+    return _store_progress_before_wait(opened, latest, f"{why}:{opened.work.turn.turn_id}") if latest else None
 
 
-def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
+def _store_progress_before_wait(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
     """Stores the progress under ``label`` with this turn's working time added, since waiting does not count as work."""
     worked = progress.worked_ms + round(at.journal.worked_seconds * 1000)
     progress = progress.model_copy(update={"worked_ms": worked})

@@ -48,14 +48,14 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | W
     while True:
         conversation = await begin_conversation(ctx, progress)
         try:
-            return await _carry_conversation(conversation)
+            return await _run_conversation(conversation)
         except Failed as failed:
-            if not _may_pass_to_next(conversation.progress, failed):
+            if not _may_pass_to_next_orchestrator(conversation.progress, failed):
                 raise
-            progress = _pass_to_next(conversation, failed)
+            progress = _pass_to_next_orchestrator(conversation, failed)
 
 
-async def _carry_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | WaitsForTime:
+async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | WaitsForTime:
     """Lets the model continue, carries out each plan that closes, and tells the model the outcomes of its calls."""
     while True:
         try:
@@ -71,7 +71,7 @@ async def _carry_conversation(conversation: Conversation) -> AnsweredTask | Wait
             case PlanClosed(progress) if is_dry_run(ctx.record):
                 return AnsweredTask(answer_with_plan(progress, describe_needed_approval(ctx, progress)))
             case PlanClosed():
-                carried = await _carry_closed_plan(ctx, event)
+                carried = await _run_closed_plan(ctx, event)
         if not isinstance(carried, _CarriedPlan):
             return carried
         await conversation.add_outcomes(carried.progress, carried.outcomes)
@@ -89,7 +89,7 @@ async def _complete_answer(conversation: Conversation, progress: Progress) -> An
     )
 
 
-async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
+async def _run_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
     """Carries out the plan; returns the outcomes of its calls (a journal step), or what the run waits for."""
     stored = ctx.journal.get_from_earlier_attempt(_OUTCOMES.format(closed.plan.round))
     if stored is not None:
@@ -100,7 +100,7 @@ async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPl
         case WaitsForTime() as resting:
             return resting
         case StaleInputs() as stale:
-            return await _store_outcomes(ctx, closed.plan, stale.progress, _say_outdated(ctx, closed.plan, stale))
+            return await _store_outcomes(ctx, closed.plan, stale.progress, _record_outdated(ctx, closed.plan, stale))
         case Progress() as progress:
             return await _store_outcomes(ctx, closed.plan, progress)
 
@@ -113,7 +113,7 @@ async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress,
     return _CarriedPlan(progress, outcomes)
 
 
-def _say_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
+def _record_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
     ctx.journal.add_event("note", plan=plan.round, outdated=stale.why)
     ctx.journal.decide_once(OUTDATED.format(plan.round), lambda: stale.why)
     return f"nothing of the plan was made: {stale.why}. Read again what it rests on, and propose what is right now"
@@ -134,22 +134,22 @@ async def _wait_for_model(conversation: Conversation, away: ModelRests) -> Waits
     return WaitsForTime(conversation.progress, pause)
 
 
-def _may_pass_to_next(progress: Progress, failed: Failed) -> bool:
+def _may_pass_to_next_orchestrator(progress: Progress, failed: Failed) -> bool:
     """Whether the next orchestrator may take over: there is one, and nothing is planned."""
     return len(progress.orchestrators) > 1 and failed.part == "model" and progress.dossier.plan is None
 
 
-def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress:
+def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Progress:
     """The progress with which the next orchestrator begins."""
     ctx, progress = conversation.ctx, conversation.progress
     name = progress.orchestrator
     key = f"passed-over:{name.value}"
     if ctx.journal.get(key) is None:
-        ctx.journal.note_run_continues()
+        ctx.journal.clear_early_end()
         ctx.journal.add_event("note", orchestrator=name.value, not_available=failed.reason)
         made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
-        ctx.journal.add(passed_over_reads_key(name.value), "note", dumps(made))
-        ctx.journal.add(key, "note", failed.reason)
+        ctx.journal.add_entry(passed_over_reads_key(name.value), "note", dumps(made))
+        ctx.journal.add_entry(key, "note", failed.reason)
     passed_over = {**progress.passed_over, name.value: failed.reason}
     update = {"orchestrators": progress.orchestrators[1:], "passed_over": passed_over, "replies": 0}
     return progress.model_copy(update=update)

@@ -38,7 +38,7 @@ class FairShareSlots:
     def free_slots(self, free: int) -> FreeSlotsByTenant:
         """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
         return FreeSlotsByTenant(
-            free, free_share(0, free), self._list_shares(free) | dict.fromkeys(self._tenants_at_cap(), 0)
+            free, fair_slot_count(0, free), self._list_shares(free) | dict.fromkeys(self._tenants_at_cap(), 0)
         )
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
@@ -77,7 +77,7 @@ class FairShareSlots:
                 log.warning("slots_not_kept", error=str(error))
 
     async def _take_slot(self, tenant: str, session_id: str) -> bool:
-        cap = await self._find_cap(tenant)
+        cap = await self._get_cap(tenant)
         if cap is None:
             return True
         if not await self._store.acquire(tenant, session_id, cap, self._slot_seconds):
@@ -91,14 +91,14 @@ class FairShareSlots:
             del self._here[tenant]
 
     def _list_shares(self, free: int) -> dict[str, int]:
-        return {tenant: free_share(here, free) for tenant, here in self._here.items()}
+        return {tenant: fair_slot_count(here, free) for tenant, here in self._here.items()}
 
     def _tenants_at_cap(self) -> Mapping[str, float]:
         now = asyncio.get_running_loop().time()
         self._full = {tenant: until for tenant, until in self._full.items() if until > now}
         return self._full
 
-    async def _find_cap(self, tenant: str) -> int | None:
+    async def _get_cap(self, tenant: str) -> int | None:
         cap, until = self._caps.get(tenant, (None, 0.0))
         now = asyncio.get_running_loop().time()
         if now < until:
@@ -116,7 +116,7 @@ class FairShareSlots:
             return None
 
 
-def free_share(here: int, free: int) -> int:
+def fair_slot_count(here: int, free: int) -> int:
     """How many free slots a tenant with ``here`` sessions may take. The last slot is kept for a tenant without any."""
     even = max(0, -(-(_TIMES_THE_FREE * free - here) // (_TIMES_THE_FREE + 1)))
     return max(0, min(even, free - 1)) if here or free > 1 else free

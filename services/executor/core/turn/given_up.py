@@ -13,12 +13,12 @@ from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.journal import latest_progress
 from services.executor.core.session.ledger import (
     brief_operator,
-    doubts_deadline,
+    calls_to_remember,
+    doubts_timer,
     find_taken_over,
-    open_doubts,
+    list_open_doubts,
     past_calls_of_facts,
     past_calls_of_writes,
-    remember_calls,
 )
 from services.executor.ports.sessions import TURNS_KEPT, UnreadableTurn, UnreadTurnEnd, Work
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
@@ -42,8 +42,8 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     The reason names every write that was made or may have been.
     """
     entries, now = tuple((await store.read_ledger()).values()), (await store.get_pulse()).now
-    doubts = open_doubts(entries)
-    waits = bool(doubts) and not is_practice(work.record) and _may_still_wait(work.turn, entries, now)
+    doubts = list_open_doubts(entries)
+    waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"
     reason = f"The worker stopped {times} while carrying out this turn; it is not tried again."
     reason += _list_tools("Carried out before", entries, DONE)
@@ -60,22 +60,22 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     record = work.record.model_copy(update=update)
     return TurnEnd(
         record=record,
-        session=await _remember_calls(record, store, entries, ended=not waits),
-        events=(_build_status(record),),
-        timer=doubts_deadline(doubts) if waits else None,
-        outcome=None if waits else await known_outcome(record, store),
+        session=await _session_with_calls(record, store, entries, ended=not waits),
+        events=(_build_status_event(record),),
+        timer=doubts_timer(doubts) if waits else None,
+        outcome=None if waits else await outcome_from_store(record, store),
         letter=None if waits else build_dead_letter(work, record, attempts),
     )
 
 
-async def _remember_calls(
+async def _session_with_calls(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, ended: bool
 ) -> SessionState | None:
     """The session's state with the task's calls added; None to leave it unchanged, if there are none.
 
     If the rules cannot be read, which may be why the turn failed, every write is kept.
     """
-    made, names = await _calls_made(record, store, entries)
+    made, names = await _read_calls_and_ruled_tools(record, store, entries)
     if not (made and names):
         return SessionState() if starts_assessment(record) else None
     try:
@@ -85,10 +85,10 @@ async def _remember_calls(
     except (StoreUnavailable, ValueError) as error:
         log.warning("memory_not_read", task=record.task_id, error=repr(error))
         return None
-    return session._replace(calls=remember_calls(session.calls, made, names, record.task_id, ended=ended))
+    return session._replace(calls=calls_to_remember(session.calls, made, names, record.task_id, ended=ended))
 
 
-async def _calls_made(
+async def _read_calls_and_ruled_tools(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry]
 ) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
     """The task's calls, and the names and name patterns of tools in rules."""
@@ -102,16 +102,16 @@ async def _calls_made(
     return (*past_calls_of_facts(progress.dossier.facts), *past_calls_of_writes(entries)), progress.ruled_tools
 
 
-def _may_still_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
+def _may_operator_decide(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
     """Whether an operator may still decide: the turn is neither a cancel nor a deadline, nobody took the task over, and
     time is left.
     """
     if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
         return False
-    return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
+    return all(entry.decide_by is not None and now < entry.decide_by for entry in list_open_doubts(entries))
 
 
-def _build_status(record: TaskRecord) -> TaskEvent:
+def _build_status_event(record: TaskRecord) -> TaskEvent:
     told = redact_json({"state": record.state.value, "reason": record.reason}, protected_values(record.request.text))
     return TaskEvent(kind="status", at=record.updated_at, data=told)
 
@@ -136,18 +136,18 @@ def build_dead_letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
         reason=str(ended.reason),
         last_error=work.last_error or _SILENT,
         died_at=ended.updated_at,
-        writes=tuple(_begun_writes(ended)),
+        writes=tuple(_list_begun_writes(ended)),
     )
 
 
-def _begun_writes(ended: TaskRecord) -> Iterator[str]:
+def _list_begun_writes(ended: TaskRecord) -> Iterator[str]:
     told = ended.metadata.get("writes")
     for write in told if isinstance(told, list) else ():
         if isinstance(write, dict) and write.get("status") in (*DONE, *UNDECIDED):
             yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
 
 
-async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
+async def outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from its stored record and ledger."""
     is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
     writes = (await store.read_ledger()).values()
@@ -178,14 +178,14 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
         answer=_REASON,
     )
     done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
-    events = (_build_status(record), TaskEvent(kind="turn_finished", at=unread.now, data=done))
+    events = (_build_status_event(record), TaskEvent(kind="turn_finished", at=unread.now, data=done))
     dead = build_dead_letter(Work(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
     outcome = outcome_of_record(record, (), protected_values(turn.text), is_applied=False)
-    ended = _ended_record(unread.record, record, turn.turn_id)
+    ended = _record_json_as_ended(unread.record, record, turn.turn_id)
     return UnreadTurnEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)
 
 
-def _ended_record(stored: str, least: TaskRecord, turn_id: str) -> str:
+def _record_json_as_ended(stored: str, least: TaskRecord, turn_id: str) -> str:
     """The stored record in its ended state, as JSON, with the fields that this release does not know.
 
     Missing fields come from the ``least`` record; so do all if the stored one is not a JSON object.

@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class LeaseKeeper:
-    """Extends the leases of a process: ``keep_extending`` runs all the time, and each session runs under ``watch``.
+    """Extends the leases of a process: ``keep_extending`` always runs, and each session runs under ``keep_until_lost``.
 
     It may run in another thread than the sessions, so that a long calculation of one session does not cost the others
     their leases. It then stops extending once the sessions' event loop has shown no sign of life for too long: see
@@ -37,7 +37,7 @@ class LeaseKeeper:
         """Whether the turn must ask the store for its pulse: the last heartbeat said so, or is too old."""
         return lease in self._called or monotonic() - self._beat_at > self._lease_seconds
 
-    async def watch(self, kept: "KeptLease") -> None:
+    async def keep_until_lost(self, kept: "KeptLease") -> None:
         """Has the lease extended while this is awaited; raises ``LeaseLost`` when it is lost."""
         self._watched[kept.lease] = kept
         try:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
-from services.executor.core.session.context import run_side_by_side
+from services.executor.core.session.context import run_in_parallel
 from services.executor.core.turn.runner import Runner
 from services.executor.ports.sessions import SessionWakes
 from shared.ports.store import StoreUnavailable
@@ -34,7 +34,7 @@ class LocalFirstWakes(SessionWakes):
     ) -> Sequence[tuple[str, str]]:
         """The sessions that were taken here or queued. Those for other executors are queued first."""
         every = list(sessions)
-        free = max(0, FEW_SESSIONS - self._runner.running)
+        free = max(0, FEW_SESSIONS - self._runner.running_count)
         near, left = (every[:free], every[free:]) if begun else ([], every)
         try:
             queued = [*await self._wakes.wake_unattended(left, begun=begun)]
@@ -49,8 +49,8 @@ class LocalFirstWakes(SessionWakes):
 
     async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Offers the sessions to this process's runner in parallel; returns those that it took."""
-        took = await run_side_by_side(self._offer_session(one) for one in sessions)
+        took = await run_in_parallel(self._offer_session(one) for one in sessions)
         return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
 
     async def _offer_session(self, session: tuple[str, str]) -> bool:
-        return self._runner.running < FEW_SESSIONS and await self._runner.offer(*session)
+        return self._runner.running_count < FEW_SESSIONS and await self._runner.offer(*session)

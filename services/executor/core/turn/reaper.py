@@ -57,7 +57,7 @@ class Reaper:
         self.outcomes_behind = 0
         self.soonest: Mapping[int, float] = {}
 
-    async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
+    async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
         """Looks at the partitions once; returns how many sessions it woke."""
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
@@ -72,7 +72,7 @@ class Reaper:
             await self._upkeep.add_fault_counts(fresh)
         return woken
 
-    async def count_outcomes(self) -> None:
+    async def update_outcomes_behind(self) -> None:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _wake_forgotten(self, sessions: tuple[SessionName, ...]) -> int:

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.dossier import RunEnd
-from services.executor.core.session.journal import Journal, current_step_key, early_end_note
+from services.executor.core.session.journal import Journal, current_step_key, write_early_end_note
 from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelRests
 from services.executor.core.tools.failures import says_timed_out
 from services.executor.ports.orchestrators import OrchestratorName
@@ -49,7 +49,7 @@ class AttemptStart(NamedTuple):
     ledger: Mapping[str, LedgerEntry]
     settings: JsonObject
 
-    def limits(self, today: Limits) -> Limits:
+    def restore_limits(self, today: Limits) -> Limits:
         """Today's limits, with the recorded ones where they affect a run."""
         said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
         said["orchestrators"] = self.settings.get("orchestrators", [OrchestratorName.LOCAL])  # there was no other
@@ -58,15 +58,15 @@ class AttemptStart(NamedTuple):
             tool_calls=int(str(said["tool_calls"])),
             plans=int(str(said["plans"])),
             trusts_requests=bool(said["trusts_requests"]),
-            answers=_answer_rules(self.settings),
-            audit=_plan_audit(self.settings),
+            answers=_recorded_answer_rules(self.settings),
+            audit=_recorded_plan_audit(self.settings),
             translator=str(self.settings.get("translator", today.translator)),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
             orchestrators=tuple(OrchestratorName(str(name)) for name in cast("list[str]", said["orchestrators"])),
         )
 
 
-class NotedEnd(NamedTuple):
+class RecordedEnd(NamedTuple):
     """The recorded early end of a run, in the attempt that began at ``began``; ``step``: the step that raised it, if
     any.
     """
@@ -76,7 +76,7 @@ class NotedEnd(NamedTuple):
     began: str
 
 
-def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
+def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
     """Records that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _DECIDING}
@@ -84,22 +84,22 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
     settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
     settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
-    journal.note_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
+    journal.record_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
 
 
-def _plan_audit(settings: JsonObject) -> PlanAudit:
+def _recorded_plan_audit(settings: JsonObject) -> PlanAudit:
     """The recorded setting of the plan audit. Older releases had none."""
     if settings.get("audits_all") is True:
         return PlanAudit.ALL
     return PlanAudit.RISKY if settings.get("audits_values") is True else PlanAudit.OFF
 
 
-def _answer_rules(settings: JsonObject) -> AnswerRules:
+def _recorded_answer_rules(settings: JsonObject) -> AnswerRules:
     """The recorded answer rules, without a footer."""
     return AnswerRules(Formula(str(settings.get("formula", Formula.SIGNALS.value))), footer=False)
 
 
-def read_turn(text: str) -> AttemptStart:
+def parse_attempt_start(text: str) -> AttemptStart:
     """Parses the recorded beginning of an attempt; raises ``ValueError`` for an unknown version."""
     noted = loads_object(text)
     if noted.get("v") not in (1, VERSION):
@@ -109,17 +109,17 @@ def read_turn(text: str) -> AttemptStart:
     return AttemptStart(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
 
 
-def note_early_end(journal: Journal, early: EarlyEnd) -> None:
+def record_early_end(journal: Journal, early: EarlyEnd) -> None:
     """Records how the run ends early."""
-    journal.record_input("ended", early_end_note(early, journal.began, step=journal.stopped_at))
+    journal.record_input("ended", write_early_end_note(early, journal.began, step=journal.stopped_at))
 
 
-def read_early_end(text: str) -> NotedEnd:
+def parse_early_end(text: str) -> RecordedEnd:
     """Parses a recorded early end; an unknown kind becomes ``Failed``."""
     noted = loads_object(text)
     kind = _subclasses_by_name(EarlyEnd).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))
-    return NotedEnd(_build_early_end(kind, noted), step, str(noted["began"]))
+    return RecordedEnd(_build_early_end(kind, noted), step, str(noted["began"]))
 
 
 def _build_early_end(kind: type[EarlyEnd], noted: JsonObject) -> EarlyEnd:
@@ -134,15 +134,15 @@ def _subclasses_by_name(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
     return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
 
 
-def note_session(journal: Journal, session: SessionState) -> None:
+def record_session(journal: Journal, session: SessionState) -> None:
     journal.record_input("session", _SESSION.dump_json(session).decode())
 
 
-def read_session(text: str) -> SessionState:
+def parse_session(text: str) -> SessionState:
     return _SESSION.validate_json(text)
 
 
-def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
+def open_turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
     """The span of a turn, in the trace of the request that began its task. If another request brought the turn (a
     decision, a cancel, a message), that one is linked.
     """
@@ -151,7 +151,7 @@ def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
     return tracer.continue_trace(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)
 
 
-def note_start_on_span(span: Span, work: Work) -> None:
+def put_start_on_span(span: Span, work: Work) -> None:
     if not span.is_recording:
         return
     record = work.record
@@ -161,7 +161,7 @@ def note_start_on_span(span: Span, work: Work) -> None:
     span.annotate({**of_task, **of_turn, **counts})
 
 
-def note_end_on_span(span: Span, ended: RunEnd) -> None:
+def put_end_on_span(span: Span, ended: RunEnd) -> None:
     if not span.is_recording:
         return
     span.annotate({names.TASK_STATE: ended.state.value})
@@ -229,7 +229,7 @@ def policy_input_name(request: str, asked: Counter[str]) -> str:
     return f"policy:{same}:{asked[same]}"
 
 
-def read_verdict(text: str) -> Verdict:
+def parse_verdict(text: str) -> Verdict:
     """Parses a recorded verdict; raises ``PolicyUnavailable`` if there was none."""
     noted = loads_object(text)
     if "unavailable" in noted:
@@ -284,14 +284,14 @@ class RecordedTools(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         asked = self._servers.call(connection, tool, arguments, timeout, session_id)
-        return await self._note_failure(connection, tool, arguments, asked, is_read=False)
+        return await self._await_recording_failure(connection, tool, arguments, asked, is_read=False)
 
     @override
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         asked = self._servers.read(connection, tool, arguments, timeout, session_id)
-        return await self._note_failure(connection, tool, arguments, asked, is_read=True)
+        return await self._await_recording_failure(connection, tool, arguments, asked, is_read=True)
 
     @override
     async def ask_outcome(
@@ -305,7 +305,7 @@ class RecordedTools(ToolServers):
     ) -> ToolAnswer | None:
         return await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
 
-    async def _note_failure(
+    async def _await_recording_failure(
         self, connection: Connection, tool: str, arguments: JsonObject, asked: Awaitable[ToolAnswer], *, is_read: bool
     ) -> ToolAnswer:
         try:
@@ -337,12 +337,12 @@ def call_input_name(connection: Connection, tool: str, arguments: JsonObject) ->
 def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
     """The recorded tools, and whether the server may have others; raises the error that was recorded in their place."""
     noted = _unpack_object(text)
-    raise_failure(noted)
+    raise_recorded_failure(noted)
     listed = cast("list[JsonObject]", noted["tools"])
     return tuple(_read_tool(tool, connection.id) for tool in listed), bool(noted["unlisted"])
 
 
-def raise_failure(noted: JsonObject) -> None:
+def raise_recorded_failure(noted: JsonObject) -> None:
     if "unreachable" in noted:
         raise ToolUnreachable(str(noted["unreachable"]))
     if "silent" in noted:

@@ -19,11 +19,11 @@ from services.executor.core.session.journal import Journal, JournalLimits, Makes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.recording import (
     call_input_name,
+    parse_session,
     parse_tools,
+    parse_verdict,
     policy_input_name,
-    raise_failure,
-    read_session,
-    read_verdict,
+    raise_recorded_failure,
     tools_input_name,
 )
 from services.executor.core.turn.replay_cursor import (
@@ -72,7 +72,7 @@ class ReplayJournal(Journal):
 
     @override
     def get(self, key: str) -> str | None:
-        return self._cursor.peek_step(key)
+        return self._cursor.take_step_if_any(key)
 
     @override
     async def run_step(
@@ -89,19 +89,19 @@ class ReplayJournal(Journal):
         unavailable = self._cursor.why_unavailable(key)
         if unavailable is not None:
             raise PolicyUnavailable(unavailable)
-        if ended := self._cursor.find_end(key):
+        if ended := self._cursor.find_early_end(key):
             raise ended
         return self._cursor.take_step(key, asked).data_json
 
     @override
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
-        recorded = self._cursor.peek_step(key)
+        recorded = self._cursor.take_step_if_any(key)
         return decide() if recorded is None else recorded
 
     @override
-    def add_all(self, *entries: JournalEntry) -> None:
+    def add_entries(self, *entries: JournalEntry) -> None:
         for entry in entries:
-            self._cursor.compare(entry.key, entry.kind, entry.data_json)
+            self._cursor.compare_step(entry.key, entry.kind, entry.data_json)
             if enters_write_state(entry.key):
                 self._cursor.ledger.reveal_planned()
 
@@ -110,7 +110,7 @@ class ReplayJournal(Journal):
         return
 
     @override
-    def note_attempt(self, turn_id: str, data: str) -> None:
+    def record_attempt(self, turn_id: str, data: str) -> None:
         return
 
 
@@ -143,7 +143,7 @@ class ReplayStore(TurnStore):
         if any(enters_write_state(entry.key) for entry in self._cursor.attempt.before):
             self._cursor.ledger.reveal_planned()
         found = self._cursor.attempt.inputs.get("session")
-        return SessionState() if found is None else read_session(found)
+        return SessionState() if found is None else parse_session(found)
 
     @override
     async def get_pulse(self) -> Pulse:
@@ -178,7 +178,7 @@ class ReplayStore(TurnStore):
         self.end = end
 
 
-class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
+class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
     """All ports of the run, answered from the archived attempt. A question that it never asked raises the
     difference.
     """
@@ -210,7 +210,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         """Raises the recorded failure of a write or read-back. Outcomes of other calls are in the ledger."""
         noted = self._cursor.attempt.inputs.get(call_input_name(connection, tool, arguments))
         if noted is not None:
-            raise_failure(loads_object(noted))
+            raise_recorded_failure(loads_object(noted))
         if not self._cursor.attempt.is_last:
             raise AttemptStopped
         raise ToolUnreachable("nothing is called in a replay")
@@ -218,7 +218,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         name = policy_input_name(request.to_json(), self._asked)
-        return read_verdict(self._cursor.recorded_input(name, "the policy would be asked something else"))
+        return parse_verdict(self._cursor.recorded_input(name, "the policy would be asked something else"))
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
@@ -294,7 +294,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
             finally:
                 taken += cursor.taken
         if not _is_given_up(task.record):
-            _compare(task.record, standing.record)
+            _compare_records(task.record, standing.record)
     except ReplayDifference as found:
         return ReplayResult(tuple(taken), found.at, found.how, None, "")
     return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
@@ -306,9 +306,9 @@ async def _run_attempt(
     """Replays one attempt to its end, or to where the archived one stopped."""
     attempt = cursor.attempt
     store = ReplayStore(cursor, standing.record, standing.approval)
-    world = ArchivedWorld(cursor)
+    world = ArchivedPorts(cursor)
     ports = Ports(world, world, world, world, world)
-    running = worker(ports, attempt.begun.limits(limits), prompts, partial(ReplayJournal, cursor))
+    running = worker(ports, attempt.begun.restore_limits(limits), prompts, partial(ReplayJournal, cursor))
     try:
         await running.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except AttemptStopped:
@@ -316,10 +316,10 @@ async def _run_attempt(
     left = cursor.first_untaken_step()
     if left is not None:
         raise ReplayDifference(left, "this step would not be taken")
-    return _standing_after(cursor, store, standing)
+    return _state_after_attempt(cursor, store, standing)
 
 
-def _standing_after(cursor: ReplayCursor, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
+def _state_after_attempt(cursor: ReplayCursor, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
     """The record and approval after this attempt. If the archived attempt died before its end was stored, the end does
     not count, since the next attempt runs the turn. Raises ``ReplayDifference`` if the replay reached no end.
     """
@@ -350,7 +350,7 @@ def _is_given_up(record: TaskRecord) -> bool:
     return record.state is TaskState.FAILED and "states" not in record.metadata
 
 
-def _compare(then: TaskRecord, now: TaskRecord) -> None:
+def _compare_records(then: TaskRecord, now: TaskRecord) -> None:
     if then.state is not now.state:
         raise ReplayDifference("the end", f"the task would be {now.state}, not {then.state}")
     for name in _COMPARED:

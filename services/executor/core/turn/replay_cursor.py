@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.plan.closing import CLOSING, StoredClosing
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
 from services.executor.core.states.machine import EarlyEnd, ProcessTemplate
-from services.executor.core.turn.recording import AttemptStart, NotedEnd, read_early_end, read_turn
+from services.executor.core.turn.recording import AttemptStart, RecordedEnd, parse_attempt_start, parse_early_end
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.base import Contract
@@ -33,9 +33,9 @@ class ArchivedAttempt(NamedTuple):
     is_last: bool  # of its turn: it came to an end
 
     @property
-    def end(self) -> NotedEnd | None:
+    def end(self) -> RecordedEnd | None:
         """The attempt's recorded early end; None if it had none."""
-        noted = read_early_end(self.inputs["ended"]) if "ended" in self.inputs else None
+        noted = parse_early_end(self.inputs["ended"]) if "ended" in self.inputs else None
         return noted if noted and noted.began == self.begun.began.isoformat() else None
 
 
@@ -78,7 +78,7 @@ def _build_attempt(
 
 def _read_beginning(entry: JournalEntry) -> AttemptStart:
     try:
-        return read_turn(entry.data_json)
+        return parse_attempt_start(entry.data_json)
     except (ValueError, KeyError) as error:
         raise CannotReplay(f"the note of a turn cannot be read: {error}") from error
 
@@ -126,7 +126,7 @@ class ReplayedWrites:
         self._end = attempt.ledger
         self._plans: set[str] = set()
         for entry in attempt.before:
-            self.note_plan(entry)
+            self.register_closed_plan(entry)
         self.shown = self._in_ledger_order(attempt.begun.ledger)
 
     def reveal(self, key: str) -> bool:
@@ -135,7 +135,7 @@ class ReplayedWrites:
             self.shown = self._in_ledger_order({**self.shown, key: self._end[key]})
         return key in self.shown
 
-    def note_plan(self, entry: JournalEntry) -> None:
+    def register_closed_plan(self, entry: JournalEntry) -> None:
         """If the step closed a plan, notes it, so that its writes may be revealed."""
         if entry.key.endswith(CLOSING):
             self._plans.add(StoredClosing.model_validate_json(entry.data_json).plan.hash)
@@ -161,7 +161,7 @@ class ReplayCursor:
         self.ledger = ReplayedWrites(attempt)
         self.taken: list[StepTaken] = []
         self._seen: set[str] = set()
-        self._fields = _overlay_fields(attempt.before)
+        self._fields = _latest_fields(attempt.before)
         self.stops = given_up or not attempt.is_last
 
     def take_step(self, key: str, asked: str = "") -> JournalEntry:
@@ -174,8 +174,8 @@ class ReplayCursor:
         its_own = entry.kind == "model" and key in self.attempt.own  # an earlier attempt was given other things
         if its_own and loads_object(entry.data_json).get("request", asked) != asked:
             raise ReplayDifference(key, "the model would be asked something else")
-        self._note(entry)
-        self.ledger.note_plan(entry)
+        self._count_as_taken(entry)
+        self.ledger.register_closed_plan(entry)
         return entry
 
     def why_unavailable(self, key: str) -> str | None:
@@ -188,23 +188,23 @@ class ReplayCursor:
         self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
         return found
 
-    def find_end(self, key: str) -> EarlyEnd | None:
+    def find_early_end(self, key: str) -> EarlyEnd | None:
         """The recorded early end of a step without a result; None if there is none."""
         noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
-        ended = read_early_end(noted) if noted is not None and key not in self.attempt.steps else None
+        ended = parse_early_end(noted) if noted is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.begun.began.isoformat():
             return None
         self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
         return ended.early
 
-    def peek_step(self, key: str) -> str | None:
+    def take_step_if_any(self, key: str) -> str | None:
         """The step's data; None if the archived attempt did not take it."""
         entry = self.attempt.steps.get(key)
         if entry is not None:
-            self._note(entry)
+            self._count_as_taken(entry)
         return entry.data_json if entry else None
 
-    def compare(self, key: str, kind: str, data: str) -> None:
+    def compare_step(self, key: str, kind: str, data: str) -> None:
         """Compares a checkpoint, or a step that calls nothing outside, with the archived one; raises
         ``ReplayDifference``.
         """
@@ -213,11 +213,11 @@ class ReplayCursor:
             raise self.absence_error(key, "this was not stored then")
         if kind == CHECKPOINT:
             was, now = {**self._fields, **_stable_fields(entry.data_json)}, {**self._fields, **_stable_fields(data)}
-            different = sorted(name for name in was if _dump(was, name) != _dump(now, name))  # the rest is newer
+            different = sorted(name for name in was if _text_of(was, name) != _text_of(now, name))  # the rest is newer
             if different:
                 raise ReplayDifference(key, f"the checkpoint says something else of {', '.join(different)}")
             self._fields = now
-        self._note(entry)
+        self._count_as_taken(entry)
 
     def recorded_input(self, name: str, what: str) -> str:
         """The recorded input of this name; raises the error of ``absence_error`` if there is none."""
@@ -230,7 +230,7 @@ class ReplayCursor:
         """The exception to raise if the archived attempt has nothing under ``key``."""
         ended = self.attempt.end
         if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):
-            return self._check_early_end(ended.early)
+            return self._early_end_or_difference(ended.early)
         return AttemptStopped() if self.stops else ReplayDifference(key, how)
 
     def journal_so_far(self) -> tuple[JournalEntry, ...]:
@@ -247,11 +247,11 @@ class ReplayCursor:
         own = self.attempt.own
         return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
 
-    def _check_early_end(self, early: EarlyEnd) -> Exception:
+    def _early_end_or_difference(self, early: EarlyEnd) -> Exception:
         left = self.first_untaken_step()
         return early if left is None else ReplayDifference(left, "this step would not be taken")
 
-    def _note(self, entry: JournalEntry) -> None:
+    def _count_as_taken(self, entry: JournalEntry) -> None:
         if entry.key in self._seen:
             return
         self._seen.update(self._inner_steps(entry.key), (entry.key,))
@@ -271,7 +271,7 @@ def enters_write_state(key: str) -> bool:
     return bool(_WRITING.match(key))
 
 
-def _overlay_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
+def _latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
     fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT:
@@ -293,7 +293,7 @@ def _keep_known_fields(value: Json, model: type[Contract]) -> Json:
     return {key: one for key, one in value.items() if key in model.model_fields} if isinstance(value, dict) else value
 
 
-def _dump(fields: JsonObject, name: str) -> str | None:
+def _text_of(fields: JsonObject, name: str) -> str | None:
     """A field as text for the comparison, since Python calls 1 and True equal."""
     missing: Json = None
     return dumps(fields.get(name, missing))

@@ -47,7 +47,7 @@ class Runner:
     @property
     def free_capacity(self) -> int:
         """How many more sessions may be taken; 0 while stopping."""
-        return 0 if self.stopping else self._parts.limits.capacity - len(self._here)
+        return 0 if self.is_stopping else self._parts.limits.capacity - len(self._here)
 
     @property
     def free_slots(self) -> FreeSlotsByTenant:
@@ -55,7 +55,7 @@ class Runner:
         return self._slots.free_slots(self.free_capacity)
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         return len(self._tasks)
 
     @property
@@ -63,7 +63,7 @@ class Runner:
         return [one.task for one in self._here.values() if one.task is not None]
 
     @property
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
     async def offer(self, tenant: str, session_id: str) -> bool:
@@ -136,7 +136,7 @@ class Runner:
             self._parts.mended.add(lease.mended, session=lease.session_id)
         claimed.run = SessionRun(self._parts, lease, self._leases, self._stopping)
         claimed.task = self._group.create_task(self._run_session(name, claimed.run))
-        self._mark_capacity()
+        self._update_free_slot_event()
         claimed.task.add_done_callback(lambda _: self._forget_session(name))
         return True
 
@@ -165,7 +165,7 @@ class Runner:
             self._group.create_task(self._offer_again(name))
         if not self._here:
             self.idle.set()
-        self._mark_capacity()
+        self._update_free_slot_event()
         self.changed.set()
 
     async def _offer_again(self, name: SessionName) -> None:
@@ -174,7 +174,7 @@ class Runner:
         except StoreUnavailable as error:  # the reaper wakes the session again
             log.warning("claim_failed", session=name.session_id, error=str(error))
 
-    def _mark_capacity(self) -> None:
+    def _update_free_slot_event(self) -> None:
         if self.free_capacity > 0:
             self.has_free_slot.set()
         else:

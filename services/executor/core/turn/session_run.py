@@ -8,7 +8,7 @@ import structlog
 
 from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
-from services.executor.core.turn.given_up import end_unreadable_turn, give_up, known_outcome
+from services.executor.core.turn.given_up import end_unreadable_turn, give_up, outcome_from_store
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
@@ -61,7 +61,7 @@ class TurnAttempt:
 
     async def _skip_turn(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """Ends a turn that came too late. The task stays as it is; a missing outcome is sent to the learner."""
-        outcome = await known_outcome(work.record, store) if work.lacks_outcome else None
+        outcome = await outcome_from_store(work.record, store) if work.lacks_outcome else None
         await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
         if outcome is not None:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
@@ -71,17 +71,17 @@ class TurnAttempt:
         letter.
         """
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=self._attempts, last_error=work.last_error)
-        await settle_blindly(work, store, await self._read_open_writes(work, store))
+        await settle_open_writes_unread(work, store, await self._settle_by_reading(work, store))
         end = await give_up(work, store, self._attempts)
         await store.finish(end)
         if end.outcome is not None:
-            self.count_unrun(end.outcome)
+            self.count_unrun_task(end.outcome)
 
-    def count_unrun(self, ended: TaskOutcome) -> None:
+    def count_unrun_task(self, ended: TaskOutcome) -> None:
         """Counts a task that ended without being run."""
         count_ended_task(self._meter, ended, "worker")
 
-    async def _read_open_writes(self, work: Work, store: TurnStore) -> str:
+    async def _settle_by_reading(self, work: Work, store: TurnStore) -> str:
         """Tries once to settle the open writes by reading, which may fail like the turn itself; returns why that
         failed.
         """
@@ -123,7 +123,7 @@ class SessionRun:
         try:
             await self._run_while_kept()
         except asyncio.CancelledError:
-            await self._give_back(0.0, handed_over=True)
+            await self._release(0.0, handed_over=True)
             raise
         except LeaseLost:
             self._parts.mended.add(Fault.NOT_OWNED, session=self._lease.session_id)
@@ -131,14 +131,14 @@ class SessionRun:
             log.warning("store_unavailable", session=self._lease.session_id, error=str(error))
         except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
             log.exception("session_failed", session=self._lease.session_id, error=repr(error))
-            await self._give_back(self._limits.retry_seconds_most, error=error)
+            await self._release(self._limits.retry_seconds_most, error=error)
 
     async def _run_while_kept(self) -> None:
         """Runs the turns while the lease is held; cancels the turn when it is lost."""
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                watch = group.create_task(self._leases.watch(self._heartbeat))
+                watch = group.create_task(self._leases.keep_until_lost(self._heartbeat))
                 await self._run_turns()
                 watch.cancel()
         except* (LeaseLost, StoreUnavailable) as group_of_one:
@@ -151,7 +151,7 @@ class SessionRun:
         goes_on = True
         while goes_on and not self._heartbeat.released:
             if self._stopping.is_set():
-                await self._give_back(0.0, handed_over=True)
+                await self._release(0.0, handed_over=True)
                 return
             try:
                 with self._heartbeat.allow_release():
@@ -170,17 +170,17 @@ class SessionRun:
             raise
         except TenantStopped as stopped:
             log.info("tenant_stopped", session=lease.session_id, reason=str(stopped))
-            await self._give_back(_STOPPED_SECONDS, handed_over=True)
+            await self._release(_STOPPED_SECONDS, handed_over=True)
             return False
         except HandedOver:
-            await self._give_back(0.0, handed_over=True)
+            await self._release(0.0, handed_over=True)
             return False
         except SessionUnavailable as error:
             await self._postpone_turn(work, error)
             return False
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
-            await self._give_back(self._compute_pause(work.attempts), error=error)
+            await self._release(self._compute_pause(work.attempts), error=error)
             return False
         for tell in self._parts.after_turn:
             tell(lease.tenant, lease.session_id)
@@ -192,12 +192,12 @@ class SessionRun:
         """
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
-            await self._give_back(self._compute_pause(unread.attempts), error=unread)
+            await self._release(self._compute_pause(unread.attempts), error=unread)
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
         end = end_unreadable_turn(unread, self._lease.tenant, self._lease.session_id)
         await self._sessions.bury_unreadable(self._lease, end)
-        self._parts.attempt.count_unrun(end.outcome)
+        self._parts.attempt.count_unrun_task(end.outcome)
         return True
 
     async def _postpone_turn(self, work: Work, error: SessionUnavailable) -> None:
@@ -209,14 +209,14 @@ class SessionRun:
             "memory_unavailable", session=self._lease.session_id, waited_seconds=round(waited), error=str(error)
         )
         if waited > self._limits.session_seconds:
-            return await self._give_back(self._compute_pause(work.attempts), error=error)
+            return await self._release(self._compute_pause(work.attempts), error=error)
         pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
-        return await self._give_back(pause, handed_over=True, error=error)
+        return await self._release(pause, handed_over=True, error=error)
 
     def _compute_pause(self, attempts: int) -> float:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
-    async def _give_back(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
+    async def _release(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
         """Releases the lease. If that fails, the lease expires and the reaper finds the session."""
         lease, said = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.leaves = True
@@ -229,7 +229,7 @@ class SessionRun:
             log.warning("abandon_failed", session=lease.session_id, error=str(failure))
 
 
-async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
+async def settle_open_writes_unread(work: Work, store: TurnStore, why: str) -> None:
     """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.get_pulse()).now, 0.0)
     journal.redact_values(protected_values(work.record.request.text))

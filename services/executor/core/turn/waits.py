@@ -21,8 +21,8 @@ from services.executor.core.session.ledger import (
     GivenUp,
     brief_operator,
     find_taken_over,
-    open_doubts,
-    with_attempt,
+    list_open_doubts,
+    with_attempt_archived,
 )
 from services.executor.core.states.machine import ModelRests, Rejected, ends_timed_wait
 from services.executor.ports.sessions import Work
@@ -33,7 +33,7 @@ from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import Resolution, Role, WriteStatus
 
 
-async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) -> bool:
+async def is_turn_too_late(work: Work, store: TurnStore, asked: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task has ended, or what it decides is no longer open. A
     decision on a doubt that an earlier attempt stored must still be carried on from.
     """
@@ -42,7 +42,7 @@ async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) 
         return True
     if _is_about_doubts(turn):
         ledger = tuple((await store.read_ledger()).values())
-        return not (open_doubts(ledger) or _is_decision_stored(turn, ledger))
+        return not (list_open_doubts(ledger) or _is_decision_stored(turn, ledger))
     if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
         return False
     if asked is not None and asked.status is ApprovalStatus.WAITING:
@@ -60,9 +60,9 @@ async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
     if work.turn.kind is TurnKind.CANCEL:
         return
     accepted = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
-    await _answer_doubts(opened.store, journal, work.turn, accepted)
+    await _apply_doubt_decision(opened.store, journal, work.turn, accepted)
     if latest is not None and asked is not None and is_approval_awaited(asked, latest):
-        passed = apply_approval(latest, await _answer_approval(journal, work.turn, asked, accepted))
+        passed = apply_approval(latest, await _apply_approval_decision(journal, work.turn, asked, accepted))
         opened.journal.save_progress(passed, "approved" if is_plan_released(passed) else "entered")
 
 
@@ -75,7 +75,7 @@ class StillWaiting(Exception):
         self.note = note
 
 
-async def _answer_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
+async def _apply_approval_decision(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
     """The approval, fully given by this turn. Raises ``StillWaiting``, or ``Rejected`` for a refusal or expiry.
 
     A decision counts if it was ``accepted`` before the deadline, however late it is applied. It is journaled first, so
@@ -113,7 +113,7 @@ async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, acc
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
     status = "escalated" if _goes_to_next_level(decided, turn) else decided.status.value
     journal.add_event("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
-    journal.add(_decision_key(turn), "approval", decided.model_dump_json())
+    journal.add_entry(_decision_key(turn), "approval", decided.model_dump_json())
     return decided
 
 
@@ -148,7 +148,7 @@ class StillInDoubt(Exception):
     """The task keeps waiting for an operator; the message says why."""
 
 
-async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
+async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
     """Applies the turn's decision on writes in doubt; returns if none is left.
 
     A decision counts if it was ``accepted`` before the doubt's deadline, however late it is applied. It is stored in
@@ -157,19 +157,19 @@ async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepte
     """
     ledger = tuple((await store.read_ledger()).values())
     if left := find_taken_over(ledger):
-        raise _task_given_up(left)
-    doubts = open_doubts(ledger)
+        raise _taken_over_error(left)
+    doubts = list_open_doubts(ledger)
     if not doubts:
         return
-    entry = _find_doubt(turn, doubts) or doubts[0]
+    entry = _find_doubted_write(turn, doubts) or doubts[0]
     came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
     if came is not None and _is_past_deadline(entry, came):
         raise GivenUp(f"no operator said in time what became of a write. {brief_operator([entry])}")
     word = _operator_decision(turn, doubts, journal.now)
     await _store_doubt_resolution(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
-        raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
-    if remaining := open_doubts((await store.read_ledger()).values()):
+        raise _taken_over_error(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
+    if remaining := list_open_doubts((await store.read_ledger()).values()):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
 
@@ -192,7 +192,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
         )
     if Role.OPERATOR not in turn.principal.roles:
         raise StillInDoubt(f"the word does not count: {turn.principal.id} does not have the role operator")
-    spoken_of = _find_doubt(turn, doubts)
+    spoken_of = _find_doubted_write(turn, doubts)
     if spoken_of is None:
         raise StillInDoubt("the word does not count: it speaks of a write that is not in doubt, or no longer")
     try:
@@ -212,7 +212,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
 async def _store_doubt_resolution(journal: Journal, entry: LedgerEntry, word: DoubtResolution) -> None:
     status = _BECOMES.get(word.resolution, entry.status)
     note = f"{_describe_resolution(word)}; before: {entry.note}"
-    again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
+    again = with_attempt_archived(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
     resolutions = (*entry.resolutions, word)
     settled = again.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
     journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
@@ -225,14 +225,14 @@ def _describe_resolution(word: DoubtResolution) -> str:
     return f"operator {who} said at {word.at:%Y-%m-%d %H:%M:%S} UTC {_MEANS[word.resolution]}{comment}"
 
 
-def _task_given_up(entry: LedgerEntry) -> GivenUp:
+def _taken_over_error(entry: LedgerEntry) -> GivenUp:
     word = entry.operator_decision
     return GivenUp(
         f"{_describe_resolution(word) if word else 'taken over'}. {entry.call.call_id} {entry.call.tool}: {entry.note}"
     )
 
 
-def _find_doubt(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
+def _find_doubted_write(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
     name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_SUBJECT)
     return next((entry for entry in doubts if entry.doubt_id == name), None)
 
@@ -244,7 +244,7 @@ def _is_past_deadline(entry: LedgerEntry, now: datetime) -> bool:
 _FIRST_SECONDS, _LONGEST_SECONDS = 5.0, 60.0
 
 
-def next_try(
+def next_model_try(
     retry_after: float | None, tries: int, first_away_at: datetime, now: datetime, deadline_seconds: float
 ) -> datetime | None:
     """When to ask the model again after ``tries`` failures in a row; None if that would be past the deadline.
@@ -269,9 +269,9 @@ async def wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedW
     while (noted := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:
         first = datetime.fromisoformat(noted) if tries == 1 else first
         tries += 1
-    until = next_try(away.retry_after, tries, first, ctx.journal.now, ctx.limits.rest_seconds)
+    until = next_model_try(away.retry_after, tries, first, ctx.journal.now, ctx.limits.rest_seconds)
     if until is None:
         return None
-    ctx.journal.note_run_continues()
-    ctx.journal.add(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
+    ctx.journal.clear_early_end()
+    ctx.journal.add_entry(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
     return TimedWait(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")

@@ -20,13 +20,13 @@ from services.executor.core.session.context import (
     Limits,
     Ports,
     TurnContext,
-    note_files,
+    file_notes,
     run_together,
     session_for_task,
 )
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest_progress
-from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped, is_end
+from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped, is_end_state
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
 from services.executor.core.turn.ends import (
@@ -38,7 +38,7 @@ from services.executor.core.turn.ends import (
     end_with_timed_wait,
 )
 from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.waits import apply_turn, changes_nothing, recorded_approval
+from services.executor.core.turn.waits import apply_turn, is_turn_too_late, recorded_approval
 from services.executor.core.write.one_write import settle_open_writes
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import TurnRunner, Work
@@ -74,18 +74,19 @@ class Worker(TurnRunner):
     async def run(self, work: Work, store: TurnStore) -> None:
         """Runs the turn and stores its end. Raises ``LeaseLost`` if another executor owns the session."""
         counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
-        with counts.count_turn(work.turn.kind, waited), recording.turn_span(self._ports.tracer, work) as span:
-            recording.note_start_on_span(span, work)
+        with counts.count_turn(work.turn.kind, waited), recording.open_turn_span(self._ports.tracer, work) as span:
+            recording.put_start_on_span(span, work)
             await self._run_counted(work, store, counts)
 
     async def _run_counted(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
         entries, pulse, approval = await run_together(store.read_journal(), store.get_pulse(), store.read_approval())
-        if await changes_nothing(work, store, approval):
+        if await is_turn_too_late(work, store, approval):
             end = build_unchanged_end(work, await store.read_session(), pulse.now)
             await store.finish(end)
             return counts.count_end(end, approval)
         opened = self._open_turn(work, store, entries, pulse.now, counts)
-        recording.note_turn(opened.journal, work.turn, await store.read_ledger() if entries else {}, self._limits)
+        ledger = await store.read_ledger() if entries else {}
+        recording.record_attempt_start(opened.journal, work.turn, ledger, self._limits)
         try:
             ended = await self._run_phases(opened, approval)
             charges = _list_charges(work, entries, opened.journal.spending.uncounted)
@@ -123,9 +124,9 @@ class Worker(TurnRunner):
         An early end is raised, from any depth. A cancellation of the process and a lost lease are not caught: the next
         attempt settles what is open.
         """
-        ctx, canceled = None, _cancellation(opened.work.turn)
+        ctx, canceled = None, _cancel_error(opened.work.turn)
         try:
-            _begin_task(opened)
+            _mark_working_or_refuse(opened)
             await apply_turn(opened, asked)
             ctx = await self._prime_turn(opened)
             if canceled is not None:
@@ -137,10 +138,10 @@ class Worker(TurnRunner):
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open_writes(ctx, ends=False)
-            await _return_to_queue(opened, stopped)
+            await _store_waiting_again(opened, stopped)
             raise
         except EarlyEnd as early:
-            recording.note_early_end(opened.journal, early)
+            recording.record_early_end(opened.journal, early)
             if ctx is not None:
                 await settle_open_writes(ctx)
             else:
@@ -150,11 +151,11 @@ class Worker(TurnRunner):
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
         earlier = opened.journal.progress
-        is_over = earlier is not None and is_end(earlier.state)
+        is_over = earlier is not None and is_end_state(earlier.state)
         with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
             ports = recording.record_inputs(self._ports, opened.journal, calls_no_more=is_over)
             primed = await prime(self._equipment._replace(ports=ports), opened)
-            recording.note_session(opened.journal, primed.session)
+            recording.record_session(opened.journal, primed.session)
             return with_thresholds(await with_history(await with_translated_rules(with_documents(primed))))
 
     async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | WaitsForTime:
@@ -164,7 +165,7 @@ class Worker(TurnRunner):
                 progress = first_progress(ctx)
                 ctx.journal.save_progress(progress)
             else:  # with notes on all files of the task, also those of later messages
-                progress = earlier.note(**note_files(ctx.files))
+                progress = earlier.add_notes(**file_notes(ctx.files))
             return await execute_task(ctx, progress)
 
     async def _reflect_on(self, ctx: TurnContext, executed: AnsweredTask | WaitsForDecision | WaitsForTime) -> RunEnd:
@@ -198,7 +199,7 @@ class Worker(TurnRunner):
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=asked, settled=over, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
-        recording.note_end_on_span(self._ports.tracer.current_span(), ended)
+        recording.put_end_on_span(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.open_span(names.STORE):
             notices = tuple(find_approval_notices(asked_before, asked, over))
             await store.finish(end._replace(notices=notices, charges=charges))
@@ -232,24 +233,24 @@ def _list_charges(
     )
 
 
-def _begin_task(opened: OpenedTurn) -> None:
+def _mark_working_or_refuse(opened: OpenedTurn) -> None:
     """Notes that the task is being worked on. Raises ``Rejected`` if it asks for protected data."""
     opened.journal.enter_phase(Phase.PRIME)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
-    opened.journal.keep_record(record.model_copy(update=update))
+    opened.journal.queue_record(record.model_copy(update=update))
     if opened.journal.progress is None:
         refuse_protected_request(record.request.text)
 
 
-async def _return_to_queue(opened: OpenedTurn, stopped: TenantStopped) -> None:
+async def _store_waiting_again(opened: OpenedTurn, stopped: TenantStopped) -> None:
     """Stores that the task waits again. The next attempt continues from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
     opened.journal.add_event("status", state=record.state.value, reason=record.reason)
-    entries, events, _ = opened.journal.take_unstored()
+    entries, events, _ = opened.journal.pop_unstored()
     await opened.store.append(entries, events, record)
 
 
-def _cancellation(turn: Turn) -> Canceled | None:
+def _cancel_error(turn: Turn) -> Canceled | None:
     return Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None

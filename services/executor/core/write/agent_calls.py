@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
-from services.executor.core.session.ledger import with_attempt
+from services.executor.core.session.ledger import with_attempt_archived
 from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
 from services.executor.ports.tools import NEVER_TAKEN, PARTS, ToolAnswer, ToolSilent, ToolUnreachable
@@ -71,7 +71,7 @@ def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
     return is_timer and ctx.turn.data.get("subject") == f"{_SUBJECT}{entry.question_id}"
 
 
-async def apply_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
+async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """The entry with this turn's answer, to be sent to the agent's task that asked. Raises ``AgentNeedsAnswer`` if the
     turn brings none.
 
@@ -145,7 +145,7 @@ async def _settle_by_answer(
 async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDINGS:
-        once_more = with_attempt(entry, WriteStatus.ABSENT, note)
+        once_more = with_attempt_archived(entry, WriteStatus.ABSENT, note)
         return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
     return await store_status(ctx, entry, WriteStatus.REFUSED, note)
 

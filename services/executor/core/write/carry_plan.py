@@ -20,7 +20,7 @@ from services.executor.core.plan.sources import SourceFinder, known_figures, kno
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.references import referenced_calls
-from services.executor.core.session.context import TurnContext, enter_state, run_side_by_side, state_span
+from services.executor.core.session.context import TurnContext, enter_state, open_state_span, run_in_parallel
 from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
 from services.executor.core.session.ledger import has_begun, plan_entries, took_effect
 from services.executor.core.session.left_out import is_left_out, leave_call_out
@@ -42,7 +42,7 @@ async def carry_out_plan(
     """Carries out the plan from its present state until it is done, a person has to decide, or it has to wait."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.first_plan_state(progress.path))
-    while not machine.is_end(progress.state):
+    while not machine.is_end_state(progress.state):
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
             released = await _release_plan(ctx, progress)
             if not isinstance(released, Progress):
@@ -51,12 +51,12 @@ async def carry_out_plan(
         if pause := await wait_until_quiet_hours_end(ctx, progress):
             return WaitsForTime(progress, pause)
         try:
-            with state_span(ctx, progress):
+            with open_state_span(ctx, progress):
                 progress = await _make_calls_of_state(ctx, progress)
         except AgentAtWork as busy:
             return WaitsForTime(progress, busy.rest)
         following = machine.state_after(progress.path, progress.state)
-        if machine.is_end(following):
+        if machine.is_end_state(following):
             return progress
         progress = await enter_state(ctx, progress, following)
     return progress
@@ -111,18 +111,18 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     journal holds may be old.
     """
     key = _reread_step_prefix(ctx, progress)
-    facts = await run_side_by_side(
+    facts = await run_in_parallel(
         read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts
     )
     values = with_figures(
         progress.dossier.values, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)
     )
     if values:
-        values = await _compute_again(ctx, progress, values, facts)
+        values = await _recompute_values(ctx, progress, values, facts)
     return progress.update_dossier(facts=tuple(facts), values=values)
 
 
-async def _compute_again(
+async def _recompute_values(
     ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
 ) -> tuple[NamedValue, ...]:
     made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
@@ -136,7 +136,7 @@ async def _compute_again(
 
 def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
     """The prefix of the names of the journal steps in which this attempt at the turn reads and computes again."""
-    return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
+    return f"{progress.visit_key}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
 
 
 def _find_unsourced_arguments(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:

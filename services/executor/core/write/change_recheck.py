@@ -8,7 +8,7 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.binding import refs_of_reads_around
-from services.executor.core.session.context import TurnContext, run_side_by_side
+from services.executor.core.session.context import TurnContext, run_in_parallel
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
 from services.executor.core.session.left_out import left_out_key
@@ -43,7 +43,7 @@ async def why_barred_by_changes(
     async def decide() -> str:
         tools = ", ".join(dict.fromkeys(one.tool for one in made))
         try:
-            fresh = await run_side_by_side(read_again(ctx, f"{key}:{one.ref}", one, progress) for one in touched)
+            fresh = await run_in_parallel(read_again(ctx, f"{key}:{one.ref}", one, progress) for one in touched)
             alone = _isolate_call(ctx, progress, call, fresh)
             verdict = await request_verdict(ctx, alone.template, alone.dossier, plan)
         except Failed as failed:
@@ -51,7 +51,7 @@ async def why_barred_by_changes(
         said = _find_new_demands(ctx, progress, alone.update_dossier(verdict=verdict))
         return f"since {tools} was made, rules say of it: {'; '.join(said)} {_PROPOSE_AGAIN}" if said else ""
 
-    return await ctx.journal.note_step(key, decide)
+    return await ctx.journal.run_local_step(key, decide)
 
 
 def _find_refs_to_reread(

@@ -66,19 +66,19 @@ class WriteEvidence(NamedTuple):
 
     def split_rows(self) -> Sequence["WriteEvidence"]:
         """The evidence of each row of the call, with its own read; of rows that one read shows, with that."""
-        rows = [self._take_row(row) for row in arguments_by_row(self.tool, self.arguments)]
+        rows = [self._restrict_to_row(row) for row in arguments_by_row(self.tool, self.arguments)]
         if not self.of_rows:
             return rows
         if len(rows) != len(self.of_rows):  # a value from a result made other rows of them
             return [self._replace(before=None, after=None, of_rows=())]
         reads = [*dict.fromkeys(self.of_rows)]
-        return [row._take_read(reads.index(read), read) for row, read in zip(rows, self.of_rows, strict=True)]
+        return [row._restrict_to_read(reads.index(read), read) for row, read in zip(rows, self.of_rows, strict=True)]
 
-    def _take_row(self, row: JsonObject) -> "WriteEvidence":
+    def _restrict_to_row(self, row: JsonObject) -> "WriteEvidence":
         own: JsonObject = {key: value for key, value in row.items() if self.arguments.get(key) != value}
         return self._replace(arguments=row, own=frozenset(leaf.name for leaf in find_leaves(own)))
 
-    def _take_read(self, place: int, read: ReadBack) -> "WriteEvidence":
+    def _restrict_to_read(self, place: int, read: ReadBack) -> "WriteEvidence":
         return self._replace(
             before=self.before[place] if isinstance(self.before, list) else None,
             after=self.after[place] if isinstance(self.after, list) else None,
@@ -111,7 +111,7 @@ def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
     """What the reads show of each row of the call. A call without rows that name records is one row."""
     rows = [_ComparedReads(row) for row in evidence.split_rows()]
     for row in rows:
-        row.see_others([one for one in rows if one is not row and one.evidence.after is row.evidence.after])
+        row.set_other_rows([one for one in rows if one is not row and one.evidence.after is row.evidence.after])
     return [(row.evidence, _prove_row(row)) for row in rows]
 
 
@@ -122,7 +122,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
         "taken out": _find_removed_values,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
         "changed": _find_changed_records,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
         "made": _find_new_record,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
-        "done": _find_done_by_verb,  # approve_claim(C-1): a field of C-1 became "approved"
+        "done": _find_participle_fields,  # approve_claim(C-1): a field of C-1 became "approved"
         "left in a status": _find_new_state,  # submit_claim(C-1), which sets no field: its status became "filed"
     }
     against = ProofFinding()
@@ -140,7 +140,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
     return against._replace(denied=against.denied or _contradicts_write(reads))
 
 
-def shows_already(evidence: WriteEvidence) -> bool:
+def is_shown_before(evidence: WriteEvidence) -> bool:
     """Whether the read before the call already shows all that a row sets, or the status that the tool's verb leads
     to.
     """
@@ -195,15 +195,15 @@ class _ComparedReads:
     def is_named_by_call(self, node: RecordNode) -> bool:
         return node.own is not None and any(shows_same_value(node.own, value) for value in self.ids.values())
 
-    def see_others(self, others: Sequence["_ComparedReads"]) -> None:
+    def set_other_rows(self, others: Sequence["_ComparedReads"]) -> None:
         self.others = others
-        self._foreign = frozenset[str]().union(*(one.own_values for one in others)) - self.own_values
+        self._foreign = frozenset[str]().union(*(one.row_own_values for one in others)) - self.row_own_values
 
     @property
-    def own_values(self) -> frozenset[str]:
+    def row_own_values(self) -> frozenset[str]:
         return frozenset(str(claim.value) for claim in self.claims if claim.name in self.evidence.own)
 
-    def is_shared(self, node: RecordNode) -> bool:
+    def is_about_other_row(self, node: RecordNode) -> bool:
         """Whether another row is about the record, too, so that a change of it alone does not tell of which row."""
         return any(one.record is node.record for other in self.others for one in other.after.direct)
 
@@ -236,7 +236,7 @@ def _contradicts_write(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
     if words.removes:
-        still = _find_named_targets(reads).items() if words.verb in _DELETING else ()
+        still = _ids_of_targets(reads).items() if words.verb in _DELETING else ()
         left = (*reads.after.direct, *reads.after.within)
         return any(_has_id(node, name, value) for node in left for name, value in still)
     if not words.may_make_record or reads.before.direct or not isinstance(evidence.after, list):
@@ -272,7 +272,7 @@ def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
     evidence, words = reads.evidence, reads.words
     if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
         return ProofFinding()
-    targets = _find_named_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
+    targets = _ids_of_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
     then = (*reads.before.direct, *reads.before.within)
     # ``{"order_id": "O-1", "found": false}`` is no order, but a read that says now what it said before shows no change.
     was = {dumps(node.record) for node in then}
@@ -286,7 +286,7 @@ def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
     return ProofFinding(shown=gone)
 
 
-def _find_named_targets(reads: _ComparedReads) -> Mapping[str, Json]:
+def _ids_of_targets(reads: _ComparedReads) -> Mapping[str, Json]:
     """The ids of what the tool is about."""
     nouns = reads.words.nouns
     return {
@@ -375,7 +375,7 @@ def _compare_record(
         has_kept_field = named is not None and named.name == claim.name and named.path in old and named not in changed
         is_set_elsewhere = reads.words.verb not in EDITING or not has_kept_field
         if leaf is None and earlier is not None and claim.name not in reads.exact and is_set_elsewhere:
-            leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_shared(node))
+            leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
         if leaf is None:
             missing = True
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
@@ -388,7 +388,7 @@ def _compare_record(
             new[claim.name] = leaf
         elif was and not is_id_name(claim.name):
             kept[claim.name] = leaf
-    for claim in reads.answer_claims if with_answer and not (new or denied or reads.is_shared(node)) else ():
+    for claim in reads.answer_claims if with_answer and not (new or denied or reads.is_about_other_row(node)) else ():
         said = find_leaf_for_claim(claim, changed)
         if said is not None and has_claimed_value(claim, said):
             new[claim.name] = said
@@ -494,7 +494,7 @@ def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> boo
     )
 
 
-def _find_done_by_verb(reads: _ComparedReads) -> ProofFinding:
+def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
     """Fields that changed to a participle of the tool's verb: "approved"."""
     for changed in _fields_changed_by_call(reads):
         if fields := {leaf.name: leaf for leaf in changed if _has_participle(leaf, reads.done)}:
@@ -518,7 +518,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
     """Yields the changed fields of each earlier record, unless a field that the call sets got another value."""
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier(node)
-        if earlier is None or reads.is_shared(node):
+        if earlier is None or reads.is_about_other_row(node):
             continue
         _, changed = _find_changes(reads.relevant_leaves(node), earlier)
         if not any(_got_another_value(claim, changed, reads.done) for claim in reads.claims):

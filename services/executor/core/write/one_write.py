@@ -17,8 +17,8 @@ from services.executor.core.session.context import DispatchRefused, TurnContext,
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import (
     WritesInDoubt,
+    call_outcome,
     has_begun,
-    outcome_of,
     plan_entries,
     plan_results,
     took_effect,
@@ -27,10 +27,10 @@ from services.executor.core.session.ledger import (
 from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import arguments_to_send, key_field, problems_with
+from services.executor.core.tools.toolbox import arguments_to_send, key_argument, problems_with
 from services.executor.core.write.agent_calls import (
     UNSTOPPED,
-    apply_reply,
+    apply_requester_answer,
     is_answer_overdue,
     is_with_agent,
     settle_by_agent,
@@ -93,7 +93,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
                 if entry.status in SENDABLE:
                     return entry
             case LedgerEntry(status=WriteStatus.ASKED) if not is_answer_overdue(ctx, entry):
-                entry = await apply_reply(ctx, entry)
+                entry = await apply_requester_answer(ctx, entry)
             case LedgerEntry(status=WriteStatus.ASKED):  # its agent is told to stop
                 entry = await _settle_sent_call(ctx, entry, may_resend=False)
             case LedgerEntry(status=WriteStatus.SENDING | WriteStatus.DENIED) | LedgerEntry(waits_for_proof=True):
@@ -144,7 +144,7 @@ async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> Prepa
     arguments = await _arguments_with_notice_sentence(write, tool, arguments)
     if problems := problems_with(arguments, tool):
         raise NotSent(f"{call.call_id}: {call.tool} was not called, its arguments do not fit: {problems}")
-    return PreparedCall(write, tool, arguments, await _state_before(write, entry), entry)
+    return PreparedCall(write, tool, arguments, await _read_state_before_json(write, entry), entry)
 
 
 async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
@@ -162,7 +162,7 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
     return append_sentence_at(arguments, place, going.sentence) if going.sentence and place else arguments
 
 
-async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
+async def _read_state_before_json(write: PlannedWrite, entry: LedgerEntry | None) -> str:
     """What the read-back shows before the call, as JSON; for a repetition by key, before the first sending."""
     if entry is not None and is_resent_by_key(entry) and entry.before_json is not None:
         return entry.before_json
@@ -178,7 +178,7 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     answer for the first time. A repetition that an operator asked for is not made if the write took effect since.
     """
     ctx, tool, read = prepared.write.ctx, prepared.tool, prepared.before_json
-    has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_field(tool))
+    has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_argument(tool))
     if is_resent_by_key(entry) and not has_key:
         note = "no answer came, and the server no longer takes our key"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
@@ -252,7 +252,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         sending_at=ctx.journal.now,
         open_until=ctx.journal.now + timedelta(seconds=hold),
         before_json=prepared.before_json,
-        idempotency_field=key_field(prepared.tool),
+        idempotency_field=key_argument(prepared.tool),
         decide_hours=ctx.tenant.approval_hours,
         is_replanned=_is_replanned(prepared.write),
         compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
@@ -322,7 +322,7 @@ async def _refuse_before_required_calls(write: PlannedWrite) -> None:
     if not needs:
         return
     entries = await plan_entries(write.ctx.store, write.plan)
-    done = {call_id for call_id, entry in entries.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
+    done = {call_id for call_id, entry in entries.items() if call_outcome(entry) is CallOutcome.SUCCEEDED}
     for need in needs:
         if done.isdisjoint(need.any_of):
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")

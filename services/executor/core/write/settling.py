@@ -19,7 +19,7 @@ from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import plan_results, with_attempt
+from services.executor.core.session.ledger import plan_results, with_attempt_archived
 from services.executor.core.tools.classes import (
     STATES,
     ToolWords,
@@ -33,7 +33,7 @@ from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, NoSuchPath, find_leaves, is_id_name
 from services.executor.core.tools.toolbox import MOST_SENDINGS
-from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, prove_rows, shows_already
+from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
@@ -83,7 +83,7 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
         return WriteJudgement(WriteStatus.UNVERIFIED, note)
     rows = prove_rows(evidence)
     if _are_all_shown(rows):
-        return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(_list_shown(rows))}")
+        return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(_list_proofs(rows))}")
     return _judge_unproved_rows(rows)
 
 
@@ -135,7 +135,7 @@ def _name_row(place: int, row: WriteEvidence) -> str:
     return f"row {place} ({', '.join(ids)})" if ids else f"row {place}"
 
 
-def _list_shown(rows: Sequence[RowProof]) -> list[str]:
+def _list_proofs(rows: Sequence[RowProof]) -> list[str]:
     """What proves the rows that are proved, each text once."""
     return [*dict.fromkeys(text for _, found in rows for text in found.shown)][:_MOST_SHOWN]
 
@@ -152,7 +152,7 @@ def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
     elif evidence.after == evidence.before:
         why = f"and nothing can tell: {_CANNOT_TELL}"
     elif _are_all_shown(rows := prove_rows(evidence)):
-        status, why = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_shown(rows))}"
+        status, why = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_proofs(rows))}"
     return WriteJudgement(status, f"no answer came, {why}")
 
 
@@ -165,14 +165,14 @@ def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudg
     """
     is_read, is_known = bool(evidence.reader) and evidence.after is not None, evidence.before is not None
     rows = prove_rows(evidence) if is_read else ()
-    shown = _list_shown(rows) or ["some of its rows" for _, found in rows if 0 < found.miscount < found.wanted][:1]
+    shown = _list_proofs(rows) or ["some of its rows" for _, found in rows if 0 < found.miscount < found.wanted][:1]
     is_clear = entry.call.tool_class is not ToolClass.CHANGE or (
         entry.not_begun and not _may_have_taken_effect_before(entry)
     )
     if shown:
         earlier = "" if is_known else ", and nothing is known of the state before"
         why = f"but the read-back shows it: {', '.join(shown)}{earlier}"
-    elif is_read and (entry.earlier or not is_known) and shows_already(evidence._replace(before=evidence.after)):
+    elif is_read and (entry.earlier or not is_known) and is_shown_before(evidence._replace(before=evidence.after)):
         cause = "an earlier sending may have done it" if is_known else "nothing is known of the state before"
         why = f"but the read-back shows it, and {cause}"
     elif is_clear or (is_read and can_read_show_write(evidence)):
@@ -252,12 +252,12 @@ def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
 
 def was_shown_before(entry: LedgerEntry) -> bool:
     """Whether the read before the call shows all that the call sets: by chance, or because it was made before."""
-    return shows_already(evidence_of_write(entry, None))
+    return is_shown_before(evidence_of_write(entry, None))
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
     """What the read-back shows before the call; None if it needs the call's own result."""
-    return await _read_back(ctx, call, await plan_results(ctx.store, plan))
+    return await _make_read_back(ctx, call, await plan_results(ctx.store, plan))
 
 
 async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
@@ -266,25 +266,25 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
     None if it cannot be made or gets no answer.
     """
     entries = (*(await ctx.store.read_ledger()).values(), entry)
-    return await _read_back(
+    return await _make_read_back(
         ctx, entry.call, {one.call.call_id: loads(one.result_json) for one in entries if one.result_json}
     )
 
 
-async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
+async def _make_read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
     """The answer of the call's read-back, whose arguments may refer to ``results``, by call id. Of several reads a list
     of their answers; None if one of them cannot be made or gets no answer.
     """
     answers: list[Json] = []
     for read in call.read_back.reads if call.read_back else ():
-        answer = await _make_read(ctx, call, read, results)
+        answer = await _make_single_read(ctx, call, read, results)
         if answer is None:
             return None
         answers.append(answer)
     return answers if call.read_back and call.read_back.of_rows else next(iter(answers), None)
 
 
-async def _make_read(ctx: TurnContext, call: PlannedCall, read: ReadBack, results: Mapping[str, Json]) -> Json:
+async def _make_single_read(ctx: TurnContext, call: PlannedCall, read: ReadBack, results: Mapping[str, Json]) -> Json:
     reader = ctx.toolbox.find_tool(call.connection_id, read.tool)
     # The class of the reading tool may have changed.
     if reader is None or reader.tool_class is not ToolClass.READ:
@@ -369,14 +369,14 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
         read = read.model_copy(update={"proof_json": dumps(after)})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTS
     if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
-        once_more = with_attempt(read, status, note)
+        once_more = with_attempt_archived(read, status, note)
         return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same key")
     return await store_status(ctx, read, status, note)
 
 
 async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
     """Stores a write's new status and note; for a doubt or a question also the time by which somebody has to decide."""
-    return await _store_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
+    return await _settle_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
 async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -> None:
@@ -389,7 +389,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
         if status is not None:
             await wait_until_call_is_over(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
-            await _store_entry(journal, entry, status, note, entry.decide_hours)
+            await _settle_entry(journal, entry, status, note, entry.decide_hours)
 
 
 def is_resent_by_key(entry: LedgerEntry | None) -> bool:
@@ -406,7 +406,7 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
     """
     if entry.status is not WriteStatus.RESEND or entry.operator_decision is None:
         return None
-    shown = _read_at_decision(entry)
+    shown = _shown_at_decision(entry)
     if shown is None:
         is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}))
         why = "a read shows it by now, and none had an answer when the operator spoke"
@@ -419,7 +419,7 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
     return judgement if judgement.status is WriteStatus.VERIFIED else None
 
 
-def _read_at_decision(entry: LedgerEntry) -> str | None:
+def _shown_at_decision(entry: LedgerEntry) -> str | None:
     """What a read had shown, as JSON, when an operator decided; None if no read had an answer."""
     return next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
 
@@ -438,7 +438,7 @@ def _status_without_reading(entry: LedgerEntry) -> WriteStatus | None:
     return WriteStatus.IN_DOUBT if is_open else None
 
 
-async def _store_entry(
+async def _settle_entry(
     journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
 ) -> LedgerEntry:
     update: dict[str, object] = {"status": status, "note": note}
@@ -452,10 +452,10 @@ async def _store_entry(
 
 async def wait_until_call_is_over(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
     """Waits until the call's time has passed by the store's clock; the heartbeat keeps the lease alive meanwhile."""
-    journal.note_time(await store.get_pulse())
+    journal.update_time(await store.get_pulse())
     if entry.open_until is not None:
         await asyncio.sleep(max(0.0, (entry.open_until - journal.now).total_seconds()))
-    journal.note_time(await store.get_pulse())
+    journal.update_time(await store.get_pulse())
 
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from services.gateway.features.console.views.health import DayCounts
 from services.gateway.features.console.views.progress import ProcessCard, QualityHistory
-from services.gateway.features.console.views.tasks import format_dollars
+from services.gateway.features.console.views.tasks import as_dollars
 from services.gateway.features.tenants.service import DailySpending
 
 theme.margin = 0.0
@@ -163,7 +163,7 @@ def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
 
 
 def _format_dollars(value: float) -> str:
-    return format_dollars(round(value * _NANO))
+    return as_dollars(round(value * _NANO))
 
 
 def _format_tokens(value: float) -> str:

@@ -14,7 +14,7 @@ VOCABULARY: Mapping[str, object] = {
     "delivery_badge": tasks.delivery_badge,
     "distance": words.relative_time,
     "document_text": tasks.artifact_text,
-    "dollars": tasks.format_dollars,
+    "dollars": tasks.as_dollars,
     "exact_time": words.format_exact_time,
     "fact_note": memory.fact_note,
     "figure_origin": approvals.figure_origin,

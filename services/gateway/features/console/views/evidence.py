@@ -16,7 +16,7 @@ from services.gateway.features.console.views.approvals import (
     describe_source,
     figure_origin,
 )
-from services.gateway.features.console.views.tasks import WRITES, format_dollars, verdict_badge
+from services.gateway.features.console.views.tasks import WRITES, as_dollars, verdict_badge
 from services.gateway.features.console.views.words import (
     Badge,
     field_rows,
@@ -132,7 +132,7 @@ def usage_by_tier(events: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, .
 
 def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
     costs = [cost for one in calls if (cost := one.get("nanos")) is not None]
-    price = format_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
+    price = as_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
     sums = (sum(_int_or_zero(one.get(key)) for one in calls) for key in ("input", "output"))
     read, written = (f"{number:,}" if number else "" for number in sums)
     return TierUsage(humanize_name(tier), len(calls), read, written, price)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.views.progress import QualityTrend
-from services.gateway.features.console.views.tasks import format_dollars, format_duration
+from services.gateway.features.console.views.tasks import as_dollars, format_duration
 from services.gateway.features.console.views.words import (
     Badge,
     count_with_noun,
@@ -288,12 +288,12 @@ def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: 
     if not any(day.calls for day in spent):
         return Tile(question, "$0.00", "no model was asked in the last days", href)
     ended = next((day.events for day in days if day.date == today.isoformat()), 0)
-    each = f", {format_dollars(round(now.nanos / ended))} a task" if now and ended and now.nanos else ""
+    each = f", {as_dollars(round(now.nanos / ended))} a task" if now and ended and now.nanos else ""
     calls = f"{count_with_noun(now.calls, 'model call')}{each}" if now else "no model call"
     return Tile(
         question,
-        format_dollars(now.nanos if now else 0),
-        f"today: {calls}; {format_dollars(week)} in {WEEK} days",
+        as_dollars(now.nanos if now else 0),
+        f"today: {calls}; {as_dollars(week)} in {WEEK} days",
         href,
     )
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from services.gateway.features.console.views.tasks import format_dollars
+from services.gateway.features.console.views.tasks import as_dollars
 from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name
 from services.gateway.features.memory.service import LinkedEntity
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
@@ -94,7 +94,7 @@ def describe_finding_cost(finding: Mapping[str, int]) -> str:
     if not tasks:
         return ""
     read, written = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
-    price = f", {format_dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
+    price = f", {as_dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
     found = count_with_noun(finding.get("facts_found", 0), "fact")
     took = f"{count_with_noun(calls, 'model call')}, {read:,} tokens read, {written:,} written{price}"
     return f"{count_with_noun(tasks, 'task')} read for facts, {found} found: {took}."

@@ -165,7 +165,7 @@ def artifact_text(artifact: Artifact) -> str:
     return "\n\n".join(filter(None, (artifact.text, data)))
 
 
-def format_dollars(nanos: int) -> str:
+def as_dollars(nanos: int) -> str:
     """Format nano-dollars as dollars: to the cent, or with more digits for less than a cent."""
     amount = Decimal(nanos) / 1_000_000_000
     if amount == 0 or amount >= Decimal("0.01"):
@@ -239,7 +239,7 @@ def _format_number(value: object) -> str:
 
 def _format_money(value: object) -> str:
     try:
-        return format_dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
+        return as_dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
     except InvalidOperation:
         return ""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.tasks import format_dollars
+from services.gateway.features.console.views.tasks import as_dollars
 from services.gateway.features.console.views.words import (
     count_with_noun,
     duration_words,
@@ -148,7 +148,7 @@ def _model_step(stream_id: str, event: TaskEvent) -> TaskStep:
         f"{count_with_noun(written, 'token') if read is None else f'{written:,}'} written"
         if isinstance(written, int)
         else "",
-        format_dollars(nanos) if isinstance(nanos, int) else "",
+        as_dollars(nanos) if isinstance(nanos, int) else "",
     ]
     return TaskStep(
         stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at
