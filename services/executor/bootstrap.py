@@ -103,7 +103,7 @@ async def run_executor(settings: ExecutorSettings, worker: MakesWorker, tracer: 
                 build_part = cast(BuildPart, load_part("executor", name))
                 equip_ports = await parts.enter_async_context(build_part(ExecutorPartHost(settings, redis)))
                 ports = equip_ports(ports)
-            archive, session_archive = settings.archive(), settings.session_archive()
+            archive, session_archive = settings.open_task_archive(), settings.open_session_archive()
             carrying_out = worker(ports, limits, load_prompts())
             sessions = run_sessions(settings, carrying_out, stored(1.0), archive, session_archive, tools, metrics)
             await run_with_companion(sessions, _load_sdk_ahead())

@@ -23,7 +23,7 @@ from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits, RunParts, TurnAttempt
 from services.executor.entrypoints import upkeep_loop
-from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
+from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.entrypoints.http import ExecutorGauges, HasCircuitCounts, health_app
 from services.executor.ports.policy import Tenants
@@ -76,7 +76,7 @@ async def run_sessions(
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
         app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)
         beside = _SideWork(
-            queue=WakeWorker(queue_pool(settings.queue_url), runner, wakes),
+            queue=WakeWorker(open_queue_pool(settings.queue_url), runner, wakes),
             reaper=reaper,
             plan=plan,
             archiver=Archiver(RedisEndedTasks(state, shared), archive),

@@ -83,7 +83,7 @@ def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
 
 
 async def _replay_task(wanted: WantedTask, worker: ReplaysWith) -> ReplayResult:
-    archive = read_settings(ArchiveSettings).archive()
+    archive = read_settings(ArchiveSettings).open_task_archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")
     content = await archive.get(wanted.tenant, wanted.task_id)

@@ -164,7 +164,7 @@ def _build_services(
     settings: GatewaySettings, opened: _Connections, shutdown: ShutdownState, tracer: Tracer
 ) -> FeatureServices:
     """The services that several groups of routes use."""
-    state, kept = opened.state, settings.archive()
+    state, kept = opened.state, settings.open_task_archive()
     stored, wakes = TaskStore(state, opened.live), BestEffortWakes(ArqWakes(opened.queue))
     store = _build_store(settings, opened, wakes, tracer)
     tasks = TaskService(

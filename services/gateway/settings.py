@@ -13,7 +13,7 @@ from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.tasks.checks import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.address_ranges import why_not_open
-from shared.infra.archive_open import ArchiveSettings, read_keys
+from shared.infra.archive_open import ArchiveSettings, parse_keys
 from shared.infra.parts import check_parts
 from shared.infra.redis import QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
@@ -32,12 +32,12 @@ class AssessmentSettings(Settings):
     @field_validator("assessment_key")
     @classmethod
     def _are_world_sealing_keys(cls, value: str) -> str:
-        read_keys(value)
+        parse_keys(value)
         return value
 
     @property
     def world_sealing_keys(self) -> tuple[str, ...]:
-        return read_keys(self.assessment_key)
+        return parse_keys(self.assessment_key)
 
 
 _URL = r"^(https?://\S+)?$"

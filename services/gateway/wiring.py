@@ -180,4 +180,4 @@ def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> 
 
 def message_files(settings: GatewaySettings) -> MessageFiles:
     reach = files_reach(settings.files_allowed_hosts, loopback=settings.profile == "embedded")
-    return MessageFiles(settings.file_archive(), reach, settings.files_per_message, settings.file_bytes)
+    return MessageFiles(settings.open_file_archive(), reach, settings.files_per_message, settings.file_bytes)

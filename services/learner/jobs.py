@@ -97,7 +97,7 @@ def build_memory_jobs(
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
     news, outcomes = learner.add_listener(), RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions, news.drain)
-    forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.session_archive()))
+    forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.open_session_archive()))
     if not wants_facts:
         return MemoryJobs(rememberer, follower, news, forgetter)
 

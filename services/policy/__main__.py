@@ -49,7 +49,7 @@ def _backtest(arguments: list[str]) -> int:
     from shared.infra.archive_open import ArchiveSettings  # it decrypts: only whoever reads archives needs it
 
     try:
-        archive = read_settings(ArchiveSettings).archive()
+        archive = read_settings(ArchiveSettings).open_task_archive()
     except CannotStart as problem:
         return print_problem(problem)
     if archive is None:

@@ -38,7 +38,7 @@ class BadRecord(ValueError):
 
 def read_record(document: JsonObject) -> TenantRecord:
     """Parse a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
-    problems = [*_check_fields(document, TenantRecord, ""), *_check_ids(document), *_check_urls(document)]
+    problems = [*_unread_fields(document, TenantRecord, ""), *_repeated_ids(document), *_bad_urls(document)]
     try:
         record = TenantRecord.model_validate(_sort_policy_rules(document))
     except ValidationError as error:
@@ -93,7 +93,7 @@ def _field_problems(error: ValidationError) -> Iterator[FieldProblem]:
         yield FieldProblem(where, one["msg"].removeprefix("Value error, "))
 
 
-def _check_fields(document: Json, shape: type[BaseModel], where: str) -> Iterator[FieldProblem]:
+def _unread_fields(document: Json, shape: type[BaseModel], where: str) -> Iterator[FieldProblem]:
     """Yields the fields that no reader knows, at any depth."""
     if not isinstance(document, dict):
         return
@@ -110,7 +110,7 @@ def _check_fields(document: Json, shape: type[BaseModel], where: str) -> Iterato
             continue
         if inner := _model_in(known[name].annotation):
             for step, part in _inner_fields(value, inner, f"{where}{name}"):
-                yield from _check_fields(part, inner, f"{step}.")
+                yield from _unread_fields(part, inner, f"{step}.")
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
@@ -135,7 +135,7 @@ def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
     return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list) else []
 
 
-def _check_ids(document: JsonObject) -> Iterator[FieldProblem]:
+def _repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
     """Yields the entries whose id an earlier entry of the same list has."""
     for name in ("connections", "policies", "prose_policies"):
         ids = [one.get("id") for one in _objects_in(document, name)]
@@ -144,7 +144,7 @@ def _check_ids(document: JsonObject) -> Iterator[FieldProblem]:
                 yield FieldProblem(f"{name}.{place}.id", f"{one!r} is another's already")
 
 
-def _check_urls(document: JsonObject) -> Iterator[FieldProblem]:
+def _bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
     for place, one in enumerate(_objects_in(document, "connections")):
         url = one.get("url")
         if isinstance(url, str) and url and not _URL.fullmatch(url):

@@ -48,18 +48,18 @@ class FolderArchive(Archive):
         self._folder = folder
 
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        await asyncio.to_thread(self._put, self._find_path(tenant, task_id), content)
+        await asyncio.to_thread(self._put, self._path_of(tenant, task_id), content)
 
     async def get(self, tenant: str, task_id: str) -> bytes | None:
-        return await asyncio.to_thread(self._get, self._find_path(tenant, task_id))
+        return await asyncio.to_thread(self._get, self._path_of(tenant, task_id))
 
     async def list(self, tenant: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, self._folder / tenant_folder_name(tenant))
 
     async def delete(self, tenant: str, task_id: str) -> bool:
-        return await asyncio.to_thread(self._delete, self._find_path(tenant, task_id))
+        return await asyncio.to_thread(self._delete, self._path_of(tenant, task_id))
 
-    def _find_path(self, tenant: str, task_id: str) -> Path:
+    def _path_of(self, tenant: str, task_id: str) -> Path:
         return self._folder / tenant_folder_name(tenant) / task_file_name(task_id)
 
     def _put(self, path: Path, content: bytes) -> None:

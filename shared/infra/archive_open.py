@@ -81,36 +81,36 @@ class ArchiveSettings(Settings):
     @field_validator("archive_key")
     @classmethod
     def _check_keys(cls, value: str) -> str:
-        read_keys(value)
+        parse_keys(value)
         return value
 
     @model_validator(mode="after")
     def _check_encrypted(self) -> Self:
-        if self.archive_url and not read_keys(self.archive_key):
+        if self.archive_url and not parse_keys(self.archive_key):
             raise ValueError("ARCHIVE_KEY is not set: what ARCHIVE_URL names is kept encrypted")
         return self
 
-    def archive(self) -> Archive | None:
+    def open_task_archive(self) -> Archive | None:
         """The archive of ended tasks; None if ``ARCHIVE_URL`` is not set. Does not connect yet."""
         return self._open_archive(self.archive_url)
 
-    def session_archive(self) -> Archive | None:
+    def open_session_archive(self) -> Archive | None:
         """The archive of idle sessions, in a folder ``sessions`` next to the tenants' tasks."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/sessions")
 
-    def file_archive(self) -> Archive | None:
+    def open_file_archive(self) -> Archive | None:
         """The archive of message files, named by the hashes of their contents."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:
-        return EncryptedArchive(_open_plain(address), read_keys(self.archive_key)) if self.archive_url else None
+        return EncryptedArchive(_open_plain(address), parse_keys(self.archive_key)) if self.archive_url else None
 
 
 def generate_key() -> str:
     return Fernet.generate_key().decode()
 
 
-def read_keys(text: str) -> tuple[str, ...]:
+def parse_keys(text: str) -> tuple[str, ...]:
     """Parses Fernet keys separated by commas, newest first; its ``ValueError`` does not repeat them."""
     keys = tuple(filter(None, map(str.strip, text.split(","))))
     for key in keys:

@@ -20,7 +20,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from shared.infra.keys import SERVER
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 
 log = structlog.get_logger()
 
@@ -128,7 +128,7 @@ class EmbeddedRedis:
                 stderr=log,
                 umask=_HIDE_FROM_OTHERS,
                 pass_fds=[lock],  # the lock lasts for as long as the server, whoever started it
-                preexec_fn=parent_death_hook(),  # noqa: PLW1509  # started before any thread that holds a lock
+                preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  # started before any thread that holds a lock
                 start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
             )
         return self._process

@@ -33,7 +33,7 @@ class StoredStep(NamedTuple):
         """The names of the shared texts in the step's data."""
         return tuple(part[0] for part in self.parts if isinstance(part, list))
 
-    def data(self, texts: Mapping[str, str]) -> str:
+    def join_data(self, texts: Mapping[str, str]) -> str:
         """The step's data with names replaced by their texts; raises ``KeyError`` for a name not in ``texts``."""
         return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
 

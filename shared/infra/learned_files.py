@@ -56,7 +56,7 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
-def read_rows(kind: type[Row], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, Row]:
+def parse_rows(kind: type[Row], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, Row]:
     """The parsed rows; one that this version cannot read is logged and left out."""
     found: dict[Key, Row] = {}
     for key, text in rows:
@@ -86,7 +86,7 @@ def _read_case(row: str) -> dict[str, JsonValue]:
     return {**own, **told, "timestamp": case.at.timestamp()}
 
 
-def read_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
+def parse_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
     """The arms from their hash, by process type and strategy; raises ``ValueError``."""
     arms: dict[str, dict[str, Arm]] = {}
     for field, value in numbers.items():
@@ -99,7 +99,7 @@ def read_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
 def _read_bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
     return {
         kind: {name: _arm_json(arm, trends.get(keys.trend_field(kind, name), "")) for name, arm in sorted(own.items())}
-        for kind, own in sorted(read_arms(arms).items())
+        for kind, own in sorted(parse_arms(arms).items())
     }
 
 

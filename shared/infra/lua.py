@@ -52,10 +52,10 @@ def script_source(name: str, *, again: bool = False) -> str:
     lost.
     """
     text = script_text(name)
-    return f"local again = {'true' if again else 'false'}\n{_prelude_of(text)}\n{text}"
+    return f"local again = {'true' if again else 'false'}\n{_used_prelude(text)}\n{text}"
 
 
-def _prelude_of(script: str) -> str:
+def _used_prelude(script: str) -> str:
     """The prelude without functions that are not used, since a call creates all of them anew.
 
     A function uses only functions defined above it.

@@ -49,7 +49,7 @@ def serve_until_stopped(
     A second signal ends the lingering. WebSockets are off unless ``websockets`` is set.
     """
     grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
-    stoppable_server(config_of(app, host, port, grace, websockets), farewell).run()
+    stoppable_server(uvicorn_config(app, host, port, grace, websockets), farewell).run()
 
 
 def stoppable_server(config: uvicorn.Config, farewell: ShutdownHooks | None = None) -> uvicorn.Server:
@@ -64,7 +64,7 @@ def stoppable_server(config: uvicorn.Config, farewell: ShutdownHooks | None = No
     return server
 
 
-def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets: bool = False) -> uvicorn.Config:
+def uvicorn_config(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets: bool = False) -> uvicorn.Config:
     """uvicorn's configuration for an application. uvicorn evaluates ``X-Forwarded-*``, since it knows the trusted
     proxies.
     """

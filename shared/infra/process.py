@@ -34,7 +34,7 @@ def make_stop_event() -> asyncio.Event:
     return stop
 
 
-def parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
+def make_parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
     """A ``preexec_fn`` for a child process that must end when its parent ends, in whatever way.
 
     Works on Linux only. The kernel regards the spawning *thread* as the parent, so spawn from the main thread.

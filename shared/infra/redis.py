@@ -85,7 +85,7 @@ def connect(url: str) -> Redis:
     return Redis.from_pool(FollowingPool(address, Lineage(address.confirm_replicas)))
 
 
-def queue_connections(url: str) -> FollowingPool:
+def make_queue_pool(url: str) -> FollowingPool:
     """A connection pool for arq, without decoding of replies."""
     return FollowingPool(read_address(url), decode=False)
 

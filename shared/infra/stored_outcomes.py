@@ -8,15 +8,15 @@ _SHAPES = CompressionShapes("outcome_shapes.txt")
 
 
 def pack_outcome(outcome: TaskOutcome) -> bytes:
-    return pack_digested(digest_of(outcome), outcome.stored_json())
+    return pack_with_digest(digest_of(outcome), outcome.stored_json())
 
 
-def pack_digested(digest: Digest, event: str) -> bytes:
+def pack_with_digest(digest: Digest, event: str) -> bytes:
     """Three lines: header and case of the digest, and the outcome as JSON."""
     return _SHAPES.pack("\n".join((*digest, event)))
 
 
-def read_stored(stored: str) -> tuple[Digest | None, str]:
+def unpack_outcome(stored: str) -> tuple[Digest | None, str]:
     """The digest (None if there is none) and the outcome's JSON."""
     try:
         text = _SHAPES.unpack(stored)

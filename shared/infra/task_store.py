@@ -174,9 +174,9 @@ class TaskStore(Tasks):
                 return Accepted(read_record(stored) if stored else record, turn.turn_id, True)
             case ["seen", first]:
                 task_id, turn_id = first.split("\n")
-                return await self._accepted_before(record, task_id, turn_id)
+                return await self._find_acceptance(record, task_id, turn_id)
             case ["waits", known]:
-                return await self._accepted_before(record, Turn.model_validate_json(known).task_id, turn.turn_id)
+                return await self._find_acceptance(record, Turn.model_validate_json(known).task_id, turn.turn_id)
             case ["full", waiting]:
                 raise TooManyWaiting(int(waiting or self._admission.waiting))
             case ["ended"]:
@@ -186,7 +186,7 @@ class TaskStore(Tasks):
             case _:
                 raise SessionBelongsToOther(record.session_id)
 
-    async def _accepted_before(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
+    async def _find_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
         stored = await self._read_record(record.tenant, task_id, record.session_id)
         return Accepted(stored or record, turn_id, False)
 

@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from cli.stack.plan import url_of
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from tests.deployment.compose import ComposeService
 from tests.deployment.dockerfile import STACK, Image, copy_context
 from tests.deployment.environments import python_with_only
@@ -94,7 +94,7 @@ def start(image: Image, service: ComposeService | None, place: Place) -> StandIn
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            preexec_fn=parent_death_hook(),  # noqa: PLW1509  a killed test run leaves nothing behind
+            preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  a killed test run leaves nothing behind
         )
     return StandIn(image, place.folder, place.python, port, process)
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from cli.stack.plan import free_ports
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from tests.http_client import open_http
 
 SERVED_BY = "x-served-by"  # the response header that names the server
@@ -76,7 +76,7 @@ def _start(config: Path) -> "subprocess.Popen[bytes]":
             [haproxy_or_skip(), "-db", "-f", str(config)],
             stdout=log,
             stderr=log,
-            preexec_fn=parent_death_hook(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
+            preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
         )
 
 

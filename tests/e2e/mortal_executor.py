@@ -23,7 +23,7 @@ from services.executor.ports.sessions import TurnRunner, Work
 from services.executor.ports.turns import TurnStore
 from services.executor.settings import ExecutorSettings
 from shared.contracts.tenant import Connection
-from shared.infra.process import configure_logging, parent_death_hook
+from shared.infra.process import configure_logging, make_parent_death_hook
 from tests.e2e.fuse import FUSE, Fuse
 from tests.e2e.fused_ports import fused_ports, fused_store
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
     asyncio.run(_warm_up(settings))
     gc.collect()
     gc.freeze()  # what every fork shares, none of them has to look through
-    ends_with_us = parent_death_hook(signal.SIGKILL)
+    ends_with_us = make_parent_death_hook(signal.SIGKILL)
     for _ in range(int(arguments[0])):
         _fork(settings, ends_with_us)
     while True:

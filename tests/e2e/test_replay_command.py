@@ -24,7 +24,9 @@ async def test_a_task_of_a_stack_that_is_gone_is_replayed_to_the_same_end() -> N
         async with whole_stack(2, folder, LEASE_SECONDS="1", PLANNER_LATENCY_MS="60") as stack:
             await _carried_out_by_two(stack)
             assert await eventually(lambda: any((folder / "archive").rglob("*.task")))
-        archive = ArchiveSettings(archive_url=folder_url(folder), archive_key=get_or_create_key(folder)).archive()
+        archive = ArchiveSettings(
+            archive_url=folder_url(folder), archive_key=get_or_create_key(folder)
+        ).open_task_archive()
         assert archive is not None
         assert await archive.list("default") == ("T1",)
         done = await purple("replay", "T1", "--dir", name, "--json")

@@ -10,7 +10,7 @@ from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, read_rows
 from shared.infra.ledger_rows import read_entry
-from shared.infra.stored_outcomes import read_stored
+from shared.infra.stored_outcomes import unpack_outcome
 from tests.e2e.whole_stack import TENANT, WholeStack
 
 _OWN = (  # what differs from task to task and from run to run, whatever happens
@@ -102,13 +102,13 @@ async def _journal(whole: WholeStack, asked: Asked) -> tuple[tuple[str, str, str
     steps = (step for step in read_rows(rows) if step.kind not in {*NO_STEPS, OWN_TEXT})
     names = ((step, {name: name for name in step.names}) for step in steps)  # of texts that other tasks have as well
     return tuple(
-        sorted((_nameless(one.key, asked), one.kind, _nameless(one.data(texts), asked)) for one, texts in names)
+        sorted((_nameless(one.key, asked), one.kind, _nameless(one.join_data(texts), asked)) for one, texts in names)
     )
 
 
 async def _outcomes(whole: WholeStack, asked: Asked) -> int:
     rows = await whole.redis.xrange(keys.partition_keys_of(TENANT, asked.session).outcomes)
-    told = (loads_object(read_stored(row["o"])[1]) for _, row in cast("list[tuple[str, dict[str, str]]]", rows))
+    told = (loads_object(unpack_outcome(row["o"])[1]) for _, row in cast("list[tuple[str, dict[str, str]]]", rows))
     return sum(outcome["task_id"] == asked.session for outcome in told)
 
 

@@ -95,7 +95,7 @@ async def test_what_has_left_the_store_is_told_from_the_archive(redis: Redis, re
     async with office(redis, redis_url, _world(), **archive) as here:
         await _written(here)
         stored = await _writes(here)
-        assert await Archiver(RedisEndedTasks(redis), kept.archive()).archive_once(range(PARTITIONS)) == 1
+        assert await Archiver(RedisEndedTasks(redis), kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
         await _forget(redis, ":ledger", ":approvals")
         archived = await _writes(here)
         await _forget(redis, ":record", ":alias:", ":listed:")

@@ -190,7 +190,7 @@ async def test_it_tells_the_same_once_all_but_the_record_is_archived(
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, world(), **archive) as here:
         await written(here)
-        assert await Archiver(RedisEndedTasks(redis), kept.archive()).archive_once(range(PARTITIONS)) == 1
+        assert await Archiver(RedisEndedTasks(redis), kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
         await forget(redis, ":ledger", ":approvals", ":events")
         archived = await page_of(here, "olga")
         spoil(tmp_path)

@@ -15,7 +15,7 @@ from services.executor.core.turn.fair_share import FairShareSlots, fair_slot_cou
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
+from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, Work
 from services.executor.ports.turns import TurnStore
@@ -82,7 +82,7 @@ async def _fleet(redis: Redis, url: str, worker: Held, cap: int | None, size: in
             runner = a_runner(sessions_of(redis, f"r{number}"), wakes, worker, LIMITS, slots=slots)
             runners.append(runner)
             group.create_task(runner.serve())
-            group.create_task(_look_until_stopped(WakeWorker(queue_pool(url), runner, wakes), runner))
+            group.create_task(_look_until_stopped(WakeWorker(open_queue_pool(url), runner, wakes), runner))
         await asyncio.sleep(0)
         yield runners
         for runner in runners:
@@ -255,7 +255,7 @@ class Slots(IdleRunner):
 
 @asynccontextmanager
 async def _looking(url: str, wakes: ArqWakes, runner: Slots) -> AsyncIterator[None]:
-    worker = WakeWorker(queue_pool(url), runner, wakes)
+    worker = WakeWorker(open_queue_pool(url), runner, wakes)
     async with asyncio.timeout(20):
         looking = asyncio.create_task(worker.main())
         yield

@@ -30,7 +30,7 @@ from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.packed import ESCAPES
 from shared.infra.rpc import RpcQueue, keep_importing
-from shared.infra.stored_outcomes import pack_digested, pack_outcome
+from shared.infra.stored_outcomes import pack_outcome, pack_with_digest
 from shared.ports.tracing import NO_TRACER, Tracer
 from tests.doubles.kept_spans import KeptSpans
 from tests.integration.gateway_stage import PATIENCE
@@ -42,7 +42,7 @@ PARTITION = next(number for number in range(64) if keys.partition_keys(number).o
 
 async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **forged: str) -> None:
     for outcome in outcomes:
-        packed = pack_digested(digest_of(outcome)._replace(**forged), outcome.stored_json())
+        packed = pack_with_digest(digest_of(outcome)._replace(**forged), outcome.stored_json())
         stream = keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes
         await redis.xadd(stream, {"id": outcome.event_id, "o": packed})
 
@@ -110,7 +110,7 @@ async def test_where_a_digest_is_none_the_outcome_is_read_in_its_order(redis: Re
 
 @pytest.mark.promise("learner.digest")
 async def test_where_neither_can_be_read_the_entry_goes_whole_to_the_dead_letters(redis: Redis) -> None:
-    fields = {"id": "bad:1", "o": pack_digested(Digest("odd", "{}"), "poison").decode(errors=ESCAPES)}
+    fields = {"id": "bad:1", "o": pack_with_digest(Digest("odd", "{}"), "poison").decode(errors=ESCAPES)}
     await redis.xadd(STREAM, {"id": "bad:1", "o": fields["o"].encode(errors=ESCAPES)})
     await _leave_with_digest(redis, [an_outcome(1)])
     learner = await _learned(redis)

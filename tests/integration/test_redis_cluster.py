@@ -32,9 +32,9 @@ from shared.infra.embedded_redis import server_program
 from shared.infra.lineage import lineage_of
 from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from shared.infra.reads import Reads
-from shared.infra.redis import check_durable, connect, queue_connections
+from shared.infra.redis import check_durable, connect, make_queue_pool
 from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
@@ -291,7 +291,7 @@ async def test_a_turn_goes_on_through_a_failover(pair: Pair, sentinel: int) -> N
 
 @pytest.mark.promise("redis.sentinel")
 async def test_the_queue_is_found_by_name_too(sentinel: int) -> None:
-    pool = queue_connections(_url(sentinel))
+    pool = make_queue_pool(_url(sentinel))
     queue = Redis.from_pool(pool)
     assert await queue.ping()
     await queue.aclose()
@@ -321,7 +321,7 @@ def _sentinel(primary: int) -> Iterator[int]:
             [server_program(), str(config), "--sentinel"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            preexec_fn=parent_death_hook(),  # noqa: PLW1509  # no other thread runs in the tests
+            preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  # no other thread runs in the tests
         )
         try:
             yield port

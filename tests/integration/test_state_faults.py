@@ -21,7 +21,7 @@ from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.words import TaskState
 from shared.infra.keys import MENDED, executors_key, partition_keys_of, task_keys
 from shared.infra.lua import Scripts
-from shared.infra.stored_outcomes import read_stored
+from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON
@@ -139,7 +139,7 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
     mended = FaultCounts()
     await _worked_off(redis, mended)
     outcomes = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
-    told = [TaskOutcome.model_validate_json(read_stored(row["o"])[1]) for _, row in outcomes]
+    told = [TaskOutcome.model_validate_json(unpack_outcome(row["o"])[1]) for _, row in outcomes]
     assert [(one.task_id, one.quality) for one in told] == [(record.task_id, 0.75)]
     assert mended.counts[Fault.OUTCOME_MISSING] == 1
 

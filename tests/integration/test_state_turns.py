@@ -12,7 +12,7 @@ from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
 from shared.infra.keys import alias_key, dedupe_key, partition_keys_of, session_keys
-from shared.infra.stored_outcomes import read_stored
+from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import (
@@ -198,7 +198,7 @@ async def test_the_outcome_is_what_the_learner_will_read(redis: Redis, task_stor
     await begun.store.finish(end)
     [(_, row)] = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
     told = an_outcome(end.record)
-    digest, event = read_stored(row["o"])
+    digest, event = unpack_outcome(row["o"])
     assert (row["id"], event, digest) == (f"{end.record.task_id}:1", told.stored_json(), digest_of(told))
 
 

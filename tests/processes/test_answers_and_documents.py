@@ -8,7 +8,7 @@ from shared.domain.quality import WEAK
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.redis import connect
-from shared.infra.stored_outcomes import read_stored
+from shared.infra.stored_outcomes import unpack_outcome
 from tests.processes.errands import ERRANDS
 from tests.processes.expectations import exactly, path, row, statuses, values
 from tests.processes.people import MANAGER
@@ -69,7 +69,7 @@ async def _outcome(redis_url: str, task: TaskRecord) -> TaskOutcome:
     redis = connect(redis_url)
     rows = await redis.xrange(keys.partition_keys_of(task.tenant, task.session_id).outcomes)
     await redis.aclose()
-    found = [TaskOutcome.model_validate_json(read_stored(fields["o"])[1]) for _, fields in rows]
+    found = [TaskOutcome.model_validate_json(unpack_outcome(fields["o"])[1]) for _, fields in rows]
     return next(outcome for outcome in found if outcome.task_id == task.task_id)
 
 

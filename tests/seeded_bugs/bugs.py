@@ -142,7 +142,7 @@ def _ignore_cancels() -> None:
     """A cancel is taken in, and nothing comes of it."""
     from services.executor.adapters.turn_scripts import TurnScripts
 
-    TurnScripts._find_cancel = lambda self, signals: None  # type: ignore[method-assign]
+    TurnScripts._find_own_cancel = lambda self, signals: None  # type: ignore[method-assign]
     _replace_function("services.executor.core", "_cancellation", lambda _: lambda turn: None)
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from rich.table import Table
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from tools.chaos.evidence import harms_of
 from tools.chaos.judgement import ExitCode, worst_of
 from tools.chaos.strikes import LEAST_STRIKES
@@ -57,7 +57,7 @@ def _check_seed(seed: int, words: Sequence[str], folder: Path, seconds: float) -
     command = [sys.executable, "-m", "cli.main", "chaos", "--seed", str(seed), "--report", str(kept), *words]
     command += ["--dir", str(folder / f"seed-{seed}")]
     said = subprocess.DEVNULL if "--json" in words else None  # its report is in the file
-    process = subprocess.Popen(command, stdout=said, preexec_fn=parent_death_hook())  # noqa: S603, PLW1509  # our words
+    process = subprocess.Popen(command, stdout=said, preexec_fn=make_parent_death_hook())  # noqa: S603, PLW1509  # our words
     try:
         code = process.wait(seconds)
     except subprocess.TimeoutExpired:

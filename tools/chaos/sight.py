@@ -113,8 +113,10 @@ class Sight:
         journal = keys.task_keys(task.tenant, task.session_id, task.task_id).journal
         (rows,) = await self._run_pipeline(lambda pipe: _each(pipe.xrange, ((journal,),)))
         found = read_rows(cast("list[Row]", rows))
-        texts = {step.key: step.data({}) for step in found if step.kind == OWN_TEXT}  # it has its own while it waits
-        steps = [loads_object(step.data(texts)) for step in found if step.kind == _CHECKPOINT]
+        texts = {
+            step.key: step.join_data({}) for step in found if step.kind == OWN_TEXT
+        }  # it has its own while it waits
+        steps = [loads_object(step.join_data(texts)) for step in found if step.kind == _CHECKPOINT]
         plan = [step["dossier.plan"] for step in steps if step.get("dossier.plan")][-1]
         altered = dumps({"dossier.plan": loads(dumps(plan).replace(before, after))})
 

@@ -9,7 +9,7 @@ from collections import deque
 
 import httpx
 
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from shared.infra.tls import trusted_certificates
 from shared.ports.simulator import SimulatorFailed
 
@@ -70,7 +70,7 @@ class UESServerManager:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            preexec_fn=parent_death_hook(),
+            preexec_fn=make_parent_death_hook(),
         )
         self._drain = asyncio.create_task(self._drain_output(self._process))  # ends with the process, awaited in stop
         try:

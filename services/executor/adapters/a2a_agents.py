@@ -18,7 +18,7 @@ from services.executor.adapters.server_http import (
     ServerHttp,
     bounded_parts,
     origin_of,
-    port_error,
+    to_port_error,
 )
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
@@ -57,7 +57,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
             finally:
                 await response.aclose()
         except TRANSPORT_ERRORS as error:
-            raise port_error(error) from error
+            raise to_port_error(error) from error
         kind = response.headers.get("content-type", "application/json")
         return httpx.Response(response.status_code, headers={"content-type": kind}, content=body, request=request)
 

@@ -79,7 +79,7 @@ def to_tool_answer(said: types.Task | types.Message) -> ports.ToolAnswer:
     return ports.ToolAnswer(_read_content(parts or said.status.message.parts))
 
 
-def is_done(task: types.Task) -> bool:
+def has_ended(task: types.Task) -> bool:
     return to_tool_answer(task).unfinished is None
 
 
@@ -207,7 +207,7 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
     raise ports.ToolSilent(f"{connection.id}: no agent's card is there: {missing}")
 
 
-class _TaskSearch(NamedTuple):
+class _FoundTask(NamedTuple):
     """The result of looking for the agent's task that holds our message. ``certain``: with no task found, whether it is
     certain that the agent has none.
     """
@@ -254,7 +254,7 @@ class A2aAgent:
             return None
         if found.task is None:
             return ports.NEVER_TAKEN if found.certain else None
-        if stop_agent and not is_done(found.task):
+        if stop_agent and not has_ended(found.task):
             return await self.stop(found.task.id) or to_tool_answer(found.task)
         return to_tool_answer(found.task)
 
@@ -297,10 +297,10 @@ class A2aAgent:
                 continue  # it has the message: what became of it can be asked later
         return answer
 
-    async def _find_task(self, call_id: str, task_id: str, context: str) -> _TaskSearch:
+    async def _find_task(self, call_id: str, task_id: str, context: str) -> _FoundTask:
         if task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
-            return _TaskSearch(task if _has_message_of_call(task, call_id) or not task.history else None, certain=True)
+            return _FoundTask(task if _has_message_of_call(task, call_id) or not task.history else None, certain=True)
         certain = True
         for within in (context, ""):  # an agent need not keep the context that we name
             try:
@@ -310,12 +310,12 @@ class A2aAgent:
                     )
                 )
             except NotImplementedError:  # the SDK's word for a generation without such a method
-                return _TaskSearch(None, certain=False)
+                return _FoundTask(None, certain=False)
             taken = next((task for task in listed.tasks if _has_message_of_call(task, call_id)), None)
             if taken is not None:
-                return _TaskSearch(taken, certain=True)
+                return _FoundTask(taken, certain=True)
             certain = not listed.next_page_token and all(task.history for task in listed.tasks)
-        return _TaskSearch(None, certain)
+        return _FoundTask(None, certain)
 
 
 def _has_message_of_call(task: types.Task, call_id: str) -> bool:

@@ -77,7 +77,7 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
     closes it.
     """
     text, calls, size = "", list[orchestrators.OrchestratorCall](), 0
-    async for data in _read_data(source):
+    async for data in _read_event_data(source):
         if data == _DONE:
             return orchestrators.OrchestratorReply(text, tuple(calls))
         size += len(data)
@@ -94,7 +94,7 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
     raise orchestrators.OrchestratorUnavailable("BrainOS's stream was cut off")
 
 
-async def _read_data(source: EventSource) -> AsyncIterator[str]:
+async def _read_event_data(source: EventSource) -> AsyncIterator[str]:
     try:
         async for event in source.aiter_sse():
             yield event.data

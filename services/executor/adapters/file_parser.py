@@ -93,13 +93,13 @@ def _parse(content: bytes, media_type: str) -> ParsedFile:
     read = _READERS.get(media_type)
     if read is None:
         raise UnreadableFile(f"files of the type {media_type} are not read")
-    text, is_cut = _join_lines(read(content))
+    text, is_cut = _join_until_full(read(content))
     if not text.strip():
         raise UnreadableFile("there is no text in it")
     return {"text": text, "is_cut": is_cut}
 
 
-def _join_lines(lines: Iterator[str]) -> tuple[str, bool]:
+def _join_until_full(lines: Iterator[str]) -> tuple[str, bool]:
     kept: list[str] = []
     left = MOST_TEXT
     for line in lines:
@@ -171,19 +171,19 @@ def _read_slides(content: bytes) -> Iterator[str]:
     for number, slide in enumerate(Presentation(io.BytesIO(content)).slides, 1):
         yield f"# Slide {number}"
         for shape in slide.shapes:
-            yield from _shape_lines(shape)
+            yield from _lines_of_shape(shape)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             yield slide.notes_slide.notes_text_frame.text
 
 
-def _shape_lines(shape: "BaseShape") -> Iterator[str]:
+def _lines_of_shape(shape: "BaseShape") -> Iterator[str]:
     from pptx.shapes.autoshape import Shape
     from pptx.shapes.graphfrm import GraphicFrame
     from pptx.shapes.group import GroupShape
 
     if isinstance(shape, GroupShape):
         for inner in shape.shapes:
-            yield from _shape_lines(inner)
+            yield from _lines_of_shape(inner)
     elif isinstance(shape, Shape):
         yield shape.text_frame.text
     elif isinstance(shape, GraphicFrame) and shape.has_table:

@@ -23,8 +23,8 @@ from services.executor.adapters.server_http import (
     USER_AGENT,
     ServerHttp,
     bounded_parts,
-    port_error,
     refuse_compressed,
+    to_port_error,
 )
 from services.executor.ports.tools import Credentials, OtherProtocol, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
@@ -128,7 +128,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(COURTESY_SECONDS):
                 return await self._fetch_answer(request, message)
         except TRANSPORT_ERRORS as error:
-            raise port_error(error) from error
+            raise to_port_error(error) from error
 
     async def _fetch_answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
         response = await self._http.send(self._connection, request)

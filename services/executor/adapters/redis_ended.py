@@ -82,7 +82,7 @@ class RedisEndedTasks(EndedTasks):
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = found
         read = read_rows((row_id, _read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
-        own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
+        own = {step.key: step.join_data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
         steps = _encode([_fill_step(step, texts) for step in read if step.kind != OWN_TEXT])
         writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _read_pairs(ledger).items()]
@@ -97,7 +97,7 @@ def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | in
     """A journal step with its shared texts filled in. ``lost`` lists the names of texts that no longer exist."""
     lost = [name for name in step.names if name not in texts]
     every = {**texts, **dict.fromkeys(lost, _LOST)}
-    said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(every)}
+    said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.join_data(every)}
     return {**said, "at_ms": step.at_ms, **({"lost": lost} if lost else {})}
 
 

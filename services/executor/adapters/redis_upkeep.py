@@ -95,10 +95,10 @@ class RedisUpkeep(Upkeep):
     _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST)
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
-        if len(partitions) == len(self._calls) and await self._is_idle():
+        if len(partitions) == len(self._calls) and await self._has_no_work():
             return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
-        rows = [_read_row(reply) for reply in replies]
+        rows = [_parse_row(reply) for reply in replies]
         waiting = [
             (_read_session(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)
         ]
@@ -143,7 +143,7 @@ class RedisUpkeep(Upkeep):
         ]
         return sum(reply == 1 for reply in await self._scripts.run_many("end_lease", calls))
 
-    async def _is_idle(self) -> bool:
+    async def _has_no_work(self) -> bool:
         """Whether no partition has a waiting session, a lease or a timer. False on a cluster, where one command cannot
         tell.
         """
@@ -190,7 +190,7 @@ class _PartitionRow(NamedTuple):
     due: Sequence[str] = ()
 
 
-def _read_row(reply: Reply) -> _PartitionRow:
+def _parse_row(reply: Reply) -> _PartitionRow:
     soonest, *found = cast("list[int | str]", reply)
     now_ms, *members = cast("tuple[str, list[str], list[str], list[str]]", found or ("0", [], [], []))
     return _PartitionRow(int(soonest), int(now_ms), *members)

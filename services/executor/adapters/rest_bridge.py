@@ -91,7 +91,7 @@ class RestBridge(ports.ToolServers):
         except TimeoutError:
             raise ports.ToolSilent(f"{what}: no answer within {seconds:g} seconds") from None
         except http.TRANSPORT_ERRORS as error:
-            raise http.port_error(error, f"{what}: ") from error
+            raise http.to_port_error(error, f"{what}: ") from error
 
     async def _fetch_reply(self, connection: Connection, what: str, request: httpx2.Request) -> _BridgeReply:
         response = await self._http.send(connection, request)

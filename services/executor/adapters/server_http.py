@@ -91,7 +91,7 @@ def origin_of(url: str) -> tuple[str, str, int | None]:
     return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme.lower())
 
 
-def port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSilent:
+def to_port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSilent:
     """The port's error for one of ``TRANSPORT_ERRORS``. ``what`` begins its message, with what was asked for."""
     words = str(error) or type(error).__name__
     if isinstance(error, _NEVER_CONNECTED):

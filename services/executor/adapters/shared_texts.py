@@ -40,7 +40,7 @@ class SharedTexts:
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
         self._stored: OrderedDict[tuple[str, str], _StoredText] = OrderedDict()
         self._characters = 0
-        self._server = self._server_incarnation()
+        self._server = self._server_lineage()
         self._new: Counter[str] = Counter()
         self._since = 0.0
 
@@ -80,7 +80,7 @@ class SharedTexts:
 
     def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
-        if (server := self._server_incarnation()) != self._server:
+        if (server := self._server_lineage()) != self._server:
             self._stored.clear()
             self._characters, self._server = 0, server
         if now >= self._since + _STORED_AGAIN_SECONDS:
@@ -94,7 +94,7 @@ class SharedTexts:
         while self._characters > _STORED_MOST and len(self._stored) > 1:
             self._characters -= len(self._stored.popitem(last=False)[1].text)
 
-    def _server_incarnation(self) -> _Server:
+    def _server_lineage(self) -> _Server:
         lineage = self._scripts.lineage
         return lineage.failed_over, lineage.restored, lineage.crashed
 
@@ -120,7 +120,7 @@ class TaskJournal:
         try:
             for step in found:
                 if step.kind != OWN_TEXT:
-                    steps.setdefault(step.key, JournalEntry(step.key, step.kind, step.data(self._named)))
+                    steps.setdefault(step.key, JournalEntry(step.key, step.kind, step.join_data(self._named)))
         except KeyError as missing:
             raise LostText(f"the journal names the text {missing}, which is not stored any more") from missing
         return tuple(steps.values())
@@ -142,7 +142,7 @@ class TaskJournal:
         return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])
 
     async def _collect_texts(self, steps: Sequence[StoredStep]) -> None:
-        own = {step.key: step.data({}) for step in steps if step.kind == OWN_TEXT}
+        own = {step.key: step.join_data({}) for step in steps if step.kind == OWN_TEXT}
         self._own.update(own)
         names = {name for step in steps for name in step.names}
         self._named.update(own)

@@ -178,7 +178,7 @@ class TurnScripts:
     def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:
             case ["ok" | "refused" as word, _, stopped, *signals]:
-                pulse = ports.Pulse(store_time_of(reply), self._find_cancel(signals), stopped or None)
+                pulse = ports.Pulse(store_time_of(reply), self._find_own_cancel(signals), stopped or None)
                 self.heard = pulse, monotonic()
                 return pulse._replace(refused=word == "refused")
             case ["lost"]:
@@ -186,7 +186,7 @@ class TurnScripts:
             case _:
                 raise ports.LedgerConflict(f"task {self._turn.task_id} is not as this turn last stored it")
 
-    def _find_cancel(self, signals: Sequence[str]) -> Turn | None:
+    def _find_own_cancel(self, signals: Sequence[str]) -> Turn | None:
         turns = (Turn.model_validate_json(signal) for signal in signals if signal)
         mine = (turn for turn in turns if turn.kind is TurnKind.CANCEL and turn.task_id == self._turn.task_id)
         return next(mine, None)

@@ -27,7 +27,7 @@ from services.executor.core.turn.runner import Runner
 from services.executor.ports.sessions import FreeSlotsByTenant
 from shared.infra.keys import BELL, HEALTH, QUEUE, tenant_of
 from shared.infra.lua import bounded_redis_calls
-from shared.infra.redis import queue_connections
+from shared.infra.redis import make_queue_pool
 from shared.infra.wakes import WAKE_JOB, ArqWakes, job_from_bytes, job_to_bytes
 from shared.ports.store import StoreUnavailable
 
@@ -160,9 +160,9 @@ def _select_startable_jobs(job_ids: list[bytes], free_slots: FreeSlotsByTenant) 
             yield job_id
 
 
-def queue_pool(url: str) -> ArqRedis:
+def open_queue_pool(url: str) -> ArqRedis:
     """arq's connections to the queue's Redis. arq's log of each job is silenced."""
     logging.getLogger("arq").setLevel(logging.WARNING)
     return ArqRedis(
-        queue_connections(url), job_serializer=job_to_bytes, job_deserializer=job_from_bytes, default_queue_name=QUEUE
+        make_queue_pool(url), job_serializer=job_to_bytes, job_deserializer=job_from_bytes, default_queue_name=QUEUE
     )

@@ -125,7 +125,7 @@ def _find_undecidable_fields(tool: Tool, found: ServerListing) -> Iterator[str]:
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
     named = [*_find_named_records(tool, found.keys).values()]
-    if any(_may_be_shown(one, found) for one in named):
+    if any(_may_some_read_show(one, found) for one in named):
         return
     given, kinds = [(name, None) for name in tool.parameters], [one.noun for one in named]
     told = {name for policy in found.policies for name in policy.context}
@@ -134,7 +134,7 @@ def _find_undecidable_fields(tool: Tool, found: ServerListing) -> Iterator[str]:
             yield name
 
 
-def _may_be_shown(named: RecordReference, found: ServerListing) -> bool:
+def _may_some_read_show(named: RecordReference, found: ServerListing) -> bool:
     """Whether some read of the server may show the record. For an id without a declared kind, any read may."""
     readers = [one.name for one in found.tools if one.tool_class is ToolClass.READ]
     shown = [kind for name in readers for kind in (noun_of_tool(name, found.keys), found.keys.kind_shown_by(name))]

@@ -12,7 +12,7 @@ from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 from shared.infra import keys
-from shared.infra.learned_files import read_rows
+from shared.infra.learned_files import parse_rows
 from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls, store_unavailable
 from shared.ports.store import StoreUnavailable
 
@@ -162,4 +162,4 @@ def _list_arguments(change: memory.MemoryChange, version: str) -> list[Argument]
 
 
 def _read_fields(kind: type[Row], fields: Sequence[Key], found: object) -> Mapping[Key, Row]:
-    return read_rows(kind, zip(fields, cast("list[str | None]", found), strict=False))
+    return parse_rows(kind, zip(fields, cast("list[str | None]", found), strict=False))

@@ -13,7 +13,7 @@ from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCa
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.infra import keys
-from shared.infra.learned_files import read_arms, read_rows
+from shared.infra.learned_files import parse_arms, parse_rows
 from shared.infra.lua import Argument, ScriptedStore, Scripts, bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
@@ -134,8 +134,8 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             _read_arms(found[3]),
             int(events),
             [(row, KnownFact.read_row(row)) for row in facts],
-            read_rows(KnownEntity, cast("dict[str, str]", found[5]).items()),
-            read_rows(Accuracy, cast("dict[str, str]", found[6]).items()),
+            parse_rows(KnownEntity, cast("dict[str, str]", found[5]).items()),
+            parse_rows(Accuracy, cast("dict[str, str]", found[6]).items()),
         )
 
     async def keep(self, tenant: str, brought: files.FileChanges, versions: files.StoredVersions) -> bool:
@@ -195,7 +195,7 @@ def _flatten(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
 
 def _read_arms(found: object) -> Mapping[files.ArmName, Arm]:
     try:
-        arms = read_arms(cast("dict[str, str]", found))
+        arms = parse_arms(cast("dict[str, str]", found))
     except ValueError as error:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
     return {(kind, strategy): arm for kind, own in arms.items() for strategy, arm in own.items()}

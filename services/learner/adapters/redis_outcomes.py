@@ -13,7 +13,7 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
-from shared.infra.stored_outcomes import read_stored
+from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.story import parse_stream_id
 
 BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside the learner's own
@@ -159,5 +159,5 @@ class RedisOutcomes(Outcomes):
 def _read_delivery(partition: int, entry: Reply) -> Delivery:
     entry_id, tries, fields = cast("tuple[str, int, list[str]]", entry)
     said = dict(zip(fields[::2], fields[1::2], strict=True))
-    digest, event = read_stored(said.get("o", ""))
+    digest, event = unpack_outcome(said.get("o", ""))
     return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, said.get("t", ""))

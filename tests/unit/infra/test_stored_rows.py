@@ -73,7 +73,7 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
     packed = [StoredStep(key, kind, split_shared_texts(data + "".join(shared), names)) for key, kind, data in steps]
     read = read_rows([("7-1", {ROW: pack_row(packed).decode(errors=ESCAPES)})] if packed else [])
     texts = {name: text for text, name in names.items()}
-    assert [(one.key, one.kind, one.data(texts), one.at_ms) for one in read] == [
+    assert [(one.key, one.kind, one.join_data(texts), one.at_ms) for one in read] == [
         (key, kind, data + "".join(shared), 7) for key, kind, data in steps
     ]
 
@@ -90,4 +90,4 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
 def test_rows_of_an_earlier_revision_are_read(fields: dict[str, str], steps: list[tuple[str, str]]) -> None:
     """The last was packed with the shapes of steps as they were at first: to change that file spoils every journal."""
     read = read_rows([("7-1", fields)])
-    assert [(one.key, one.data({"aaaaaaaa": "aaaaaaaa"})) for one in read] == steps
+    assert [(one.key, one.join_data({"aaaaaaaa": "aaaaaaaa"})) for one in read] == steps

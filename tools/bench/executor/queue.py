@@ -19,7 +19,7 @@ from shared.domain.exact_json import Json, dumps, to_exact
 from shared.domain.words import Dialect
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import ChannelListener
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
@@ -191,7 +191,7 @@ def _executor(urls: Urls, capacity: int) -> Iterator[int]:
             "GRACE_SECONDS": "0",
             "EXECUTOR_CAPACITY": str(capacity),
         },
-        preexec_fn=parent_death_hook(),  # noqa: PLW1509  # no thread runs yet
+        preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  # no thread runs yet
     )
     try:
         yield process.pid

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from cli.console import CommandError
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from tools.bench.overhead.spending import OfRedis
 
 _MOST_BYTES = 2**24  # of a line
@@ -75,7 +75,7 @@ async def yardstick(folder: Path, model_port: int, company_port: int) -> AsyncIt
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_MOST_BYTES,
-            preexec_fn=parent_death_hook(),
+            preexec_fn=make_parent_death_hook(),
         )
         try:
             floor = Yardstick(process, redis)

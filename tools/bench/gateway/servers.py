@@ -19,7 +19,7 @@ from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.task import TaskEvent
 from shared.domain.words import TaskState
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from shared.infra.redis import connect
 
 _START_SECONDS = 30.0
@@ -77,7 +77,7 @@ def run_module(
     process = subprocess.Popen(  # noqa: S603  our own modules
         [python, "-m", *module],
         env={**os.environ, **settings},
-        preexec_fn=parent_death_hook(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
+        preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
     )
     try:
         yield process

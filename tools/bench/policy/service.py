@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
 from typing import NamedTuple
 
-from shared.infra.process import parent_death_hook
+from shared.infra.process import make_parent_death_hook
 from tools.bench.policy.requests import bodies, bodies_by_hash
 
 RULES = (1, 10, 100, 1_000)
@@ -111,7 +111,7 @@ def _service() -> Iterator[int]:
         env={**os.environ, "HOST": _HOST, "PORT": str(port)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=parent_death_hook(),  # noqa: PLW1509  # no thread runs yet
+        preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  # no thread runs yet
     )
     try:
         yield port

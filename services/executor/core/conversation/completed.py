@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from services.executor.core.plan.notices import append_missing_notice
+from services.executor.core.plan.notices import append_notice_remark
 from services.executor.core.plan.outcomes import parts_not_done
 from services.executor.core.process.figures import append_rows_without_call
 from services.executor.core.session.context import TurnContext

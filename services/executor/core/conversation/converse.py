@@ -26,7 +26,7 @@ from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import PendingResults, Talk, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing, PlanSentBack
-from services.executor.core.plan.draft import ClosedPlan, PlanDraft, answer_held_proposal, answer_with_outcome
+from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
 from services.executor.core.plan.named_reads import NamedReads, listed_ids_without_call
 from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
 from services.executor.core.plan.sources import KnownSources, known_sources
@@ -108,7 +108,7 @@ class Conversation:
     @property
     def reads_made(self) -> tuple[PastCall, ...]:
         """The reads so far as past calls, which rules about tools count whoever replies next."""
-        return self._reader.calls
+        return self._reader.calls_made
 
     @property
     def may_answer_from_ledger(self) -> bool:
@@ -166,7 +166,7 @@ class Conversation:
         self._has_outcomes = True
         self._written += await answers_as_facts(self.ctx, (closed.plan,))
         told = self._draft.record_outcomes(closed, outcomes, self._parts)
-        self._pending.send_with_outcomes([answer_with_outcome(one, outcome) for one, outcome in told])
+        self._pending.send_with_outcomes([build_outcome_answer(one, outcome) for one, outcome in told])
         self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
     async def _handle_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
@@ -302,7 +302,7 @@ class Conversation:
         is_whole = not fresh or not self._draft.parts_without_calls(self._parts)
         if self._draft.held and is_whole and not is_cut:
             return await self._close_plan()
-        self._pending.add_results(answer_held_proposal(one, one) for one in fresh)
+        self._pending.add_results(build_held_result(one, one) for one in fresh)
         self._send_results()
         return None
 
@@ -446,7 +446,7 @@ class Conversation:
             return False
         key = f"{self.reply_key}:artifact"
         with open_state_span(self.ctx, self.progress):
-            text = await self._drafting.write_artifact(self.ctx, key, self.progress)
+            text = await self._drafting.draft_final_answer(self.ctx, key, self.progress)
         self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=self._tracker.has_ended)
         if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
             return False

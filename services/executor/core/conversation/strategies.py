@@ -116,7 +116,7 @@ class SingleDraft:
         """The text that is added to the results of the reply of this number; may be empty."""
         return ""
 
-    async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:  # noqa: ARG002
+    async def draft_final_answer(self, ctx: TurnContext, key: str, progress: Progress) -> str:  # noqa: ARG002
         """The answer, once everything that the task asks for is done; empty to let the conversation continue."""
         return ""
 
@@ -151,7 +151,7 @@ class FivePhases(SingleDraft):
     def text_after_results(self, replies: int) -> str:
         return {1: _NAME_READS, 2: _SYNTHESIZE}.get(replies, "")
 
-    async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:
+    async def draft_final_answer(self, ctx: TurnContext, key: str, progress: Progress) -> str:
         """The answer, from a short request to the smaller model; empty if that gives nothing usable."""
         reply = await self._ask_separately(
             ctx, key, key, await _build_artifact_request(ctx, progress), BudgetShare.WHOLE

@@ -229,7 +229,7 @@ def _unit_of(words: Sequence[str], description: str) -> Unit | None:
     return UNITS.get(match[1]) if match else None
 
 
-class FieldNature(StrEnum):
+class ContentKind(StrEnum):
     """Whether a field's value is data or text. ``PROSE``: a whole answer that is one text, by the tool or anybody."""
 
     STRUCTURED = "structured"
@@ -269,15 +269,15 @@ class ReadField(NamedTuple):
         return self.path.rpartition(".")[2].partition("[")[0]
 
     @property
-    def nature(self) -> FieldNature:
+    def kind(self) -> ContentKind:
         if self.is_free:
-            return FieldNature.FREE_TEXT
+            return ContentKind.FREE_TEXT
         if not isinstance(self.value, str):
-            return FieldNature.STRUCTURED
+            return ContentKind.STRUCTURED
         is_text = self.value.count(" ") >= LONGEST_FIELD or "\n" in self.value
         if not self.name or self.is_tool_text:
-            return FieldNature.PROSE if is_text or " " in self.value.strip() else FieldNature.STRUCTURED
-        return FieldNature.FREE_TEXT if is_text or is_free_text_name(self.name) else FieldNature.STRUCTURED
+            return ContentKind.PROSE if is_text or " " in self.value.strip() else ContentKind.STRUCTURED
+        return ContentKind.FREE_TEXT if is_text or is_free_text_name(self.name) else ContentKind.STRUCTURED
 
     @property
     def is_tool_text(self) -> bool:

@@ -150,7 +150,7 @@ def _read_operation(given: Json, made: MadeToolResults) -> str:
 
 
 def _read_operands(given: Json, operation: str, sources: OperandFinder) -> tuple[Operand, ...]:
-    texts = [text for text in read_operand_texts(_parse_list_text(given)) if text.strip()]
+    texts = [text for text in read_operand_texts(_parse_if_list(given)) if text.strip()]
     if not texts:
         raise CannotCalculate(
             f"{operation} has no operands: give a path such as r1.items[*].amount, a name or a figure"
@@ -164,7 +164,7 @@ def _read_operands(given: Json, operation: str, sources: OperandFinder) -> tuple
     )
 
 
-def _parse_list_text(given: Json) -> Json:
+def _parse_if_list(given: Json) -> Json:
     """The given value; a text that holds a JSON list is parsed."""
     if not isinstance(given, str) or not given.lstrip().startswith("["):
         return given
@@ -178,7 +178,7 @@ def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
     """Yields field, sign and value of each condition of ``where``: an object, or a text such as ``status = open``.
     Raises ``CannotCalculate`` for any other form.
     """
-    read = _parse_list_text(given)
+    read = _parse_if_list(given)
     for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
         if isinstance(one, dict):
             said = text_of_argument(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()

@@ -356,7 +356,7 @@ def find_dates(
 ) -> list[DateMention]:
     """The dates of a text in order; without ``relative`` only those that name a day or a month."""
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_date_in_digits(match, today)) is not None]
-    words = _build_words(text, tokens, spelled, numeric)
+    words = _build_grammar_words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
     found = sorted([*numeric, *_match_date_patterns(words, signs, today)])
     found = _shift_by_offsets(text, words, signs, found)
@@ -419,7 +419,7 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
             yield DateMention(start, match.end(), tuple(ahead or days), is_relative=True)
 
 
-def _build_words(
+def _build_grammar_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
 ) -> list[_GrammarWord]:
     """The tokens as role characters for the patterns; ``.`` is any other word, ``|`` the end of a phrase."""

@@ -15,7 +15,7 @@ from services.executor.core.figures.arguments import (
     STRICT,
     ArgumentHints,
     ArgumentKind,
-    FieldNature,
+    ContentKind,
     ReadField,
     hints_of_argument,
     kind_of_argument,
@@ -290,7 +290,7 @@ class FactsIndex:
                 self._plain.setdefault(Decimal(field.value), []).append(field)
             elif not isinstance(field.value, str):
                 continue
-            elif field.nature is FieldNature.STRUCTURED or len(field.value) <= _SHORT:
+            elif field.kind is ContentKind.STRUCTURED or len(field.value) <= _SHORT:
                 self._add_text(field, field.value)
             else:
                 self._several_words.append(field)
@@ -396,7 +396,7 @@ class FactsIndex:
     def _texts_containing(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         """Yields the texts that contain the value among other words, data fields before free text."""
         left = _MOST_CHARACTERS
-        texts = sorted(self._texts_with_rarest_term(value), key=lambda one: one.nature is not FieldNature.STRUCTURED)
+        texts = sorted(self._texts_with_rarest_term(value), key=lambda one: one.kind is not ContentKind.STRUCTURED)
         for field in texts[:_MOST_TEXTS]:
             text = str(field.value)
             left -= len(text)
@@ -600,7 +600,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
     if built is not None and (built.strictness_met or not origins):
         return built
     if origins:
-        is_free = all(one.nature is not FieldNature.STRUCTURED for one in origins)
+        is_free = all(one.kind is not ContentKind.STRUCTURED for one in origins)
         return _trace_to_fields(name, kind, origins, is_met=kind not in STRICT, is_free=is_free)
     return ArgumentTrace(name, kind, OriginKind.NONE, strictness_met=kind not in STRICT)
 
@@ -623,7 +623,7 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
 
 def _is_valid_source(origin: ReadField, kind: ArgumentKind) -> bool:
     """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
-    if not origin.is_whole or origin.nature is not FieldNature.STRUCTURED:
+    if not origin.is_whole or origin.kind is not ContentKind.STRUCTURED:
         return False
     return kind not in _CLASHES or kind_of_argument(origin.field_name, {}, origin.value) not in _CLASHES[kind]
 

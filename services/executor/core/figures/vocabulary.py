@@ -204,11 +204,11 @@ def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: S
             is_letter = one.end == one.start + 1 and len(tokens[one.start].written) == 1  # the "o" of "o'clock"
             if not is_letter and taken.isdisjoint(range(one.start, one.end)):
                 taken.update(range(one.start, one.end))
-                found.append(SpelledNumber(one.start, one.end, _read_decimal(one.text, one.is_ordinal), one.is_ordinal))
+                found.append(SpelledNumber(one.start, one.end, _parse_digits(one.text, one.is_ordinal), one.is_ordinal))
     return sorted(found)
 
 
-def _read_decimal(written: str, is_ordinal: bool) -> Decimal:
+def _parse_digits(written: str, is_ordinal: bool) -> Decimal:
     digits = _ORDINAL.search(written) if is_ordinal else None
     return Decimal(digits[0] if digits else written.replace(",", "."))
 

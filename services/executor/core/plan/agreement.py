@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from services.executor.core.figures.arguments import ArgumentKind, FieldNature, fields_of_facts
+from services.executor.core.figures.arguments import ArgumentKind, ContentKind, fields_of_facts
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import read_figure
@@ -321,7 +321,7 @@ def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
     """Whether somebody's text mentions the tool, or its verb and a value that the call sets: "set it to granted"."""
     given = (one for one in change.given if not is_id_name(field_name_of(one.path)))
     sets = [str(one.value) for one in given if isinstance(one.value, str)]
-    written = (field for field in fields_of_facts(change.facts) if field.nature is not FieldNature.STRUCTURED)
+    written = (field for field in fields_of_facts(change.facts) if field.kind is not ContentKind.STRUCTURED)
     for text in (str(field.value) for field in written):
         said = {stem(word) for word in words_of(text)}
         is_set = stem(named.verb) in said and any(one.strip() and _find_word_positions(one, text) for one in sets)

@@ -38,7 +38,7 @@ class DerivedValues:
     def __init__(self, sources: TraceSources, facts: Sequence[Fact]) -> None:
         self._sources, self._facts = sources, facts
 
-    def is_derived(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
+    def is_implied(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an argument without a source is a share that the task states, or a number that it spells out."""
         return self.is_share(leaf, call) or self._is_spelled_identifier(leaf, call)
 

@@ -99,7 +99,7 @@ class PlanDraft:
             known = None if twin else next((entry for entry in made if _covers_proposal(entry, one)), None)
             is_repeated = twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, ""))
             if twin and not is_repeated:
-                answered.append(answer_held_proposal(one, twin, _HELD_ALREADY))
+                answered.append(build_held_result(one, twin, _HELD_ALREADY))
             elif known:
                 answered.append(ToolResult(one.use_id, dumps(outcome_of_write(known))))
             else:
@@ -146,7 +146,7 @@ class PlanDraft:
                 f"the calls that the model proposed could not be made after {_MOST_CORRECTIONS} corrections: {why}"
             )
         held, self.held = self.held, []
-        answers = [_answer_discarded(one, errors.get(one.use_id)) for one in held]
+        answers = [_build_discard_answer(one, errors.get(one.use_id)) for one in held]
         return answers + [CallAnswer(ToolResult(use_id, why, is_error=True)) for use_id, why in errors.items()]
 
     def record_outcomes(
@@ -178,15 +178,15 @@ def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
     return proposal.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
 
 
-def answer_held_proposal(proposal: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
+def build_held_result(proposal: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
     """The result for a call that is already held as a proposal: it waits until the task's other calls are proposed."""
     return ToolResult(proposal.use_id, dumps({"held": held.name, "note": note}))
 
 
-def answer_with_outcome(proposal: Proposal, outcome: Json) -> CallAnswer:
+def build_outcome_answer(proposal: Proposal, outcome: Json) -> CallAnswer:
     return CallAnswer(ToolResult(proposal.use_id, dumps(outcome)), proposal.describe_outcome(outcome))
 
 
-def _answer_discarded(proposal: Proposal, why: str | None) -> CallAnswer:
+def _build_discard_answer(proposal: Proposal, why: str | None) -> CallAnswer:
     result = ToolResult(proposal.use_id, why or PROPOSE_AGAIN, is_error=True)
     return CallAnswer(result, proposal.describe_outcome({"status": why or _AGAIN}))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.arguments import STRICT, FieldNature, ReadField, fields_of_facts
+from services.executor.core.figures.arguments import STRICT, ContentKind, ReadField, fields_of_facts
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE
@@ -71,14 +71,14 @@ class FreeTexts:
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
         fields = fields_of_facts(self._facts)
         texts = [field for field in fields if _is_text_with_identifier(field, value) and field.fact_id not in asked]
-        is_listed = any(one.fact_id not in asked and one.nature is FieldNature.STRUCTURED for one in origins)
+        is_listed = any(one.fact_id not in asked and one.kind is ContentKind.STRUCTURED for one in origins)
         may_be_taken = any(self._is_allowed_text(one.fact_id, one.path) for one in texts)
         return texts[0] if texts and not may_be_taken else None, is_listed
 
     def has_allowed_origin(self, origins: Sequence[ReadField]) -> bool:
         """Whether one of these fields is a valid source: trusted, referred to, or the tool's own answer."""
         return any(
-            one.nature is not FieldNature.FREE_TEXT or self._is_allowed_text(one.fact_id, one.path) for one in origins
+            one.kind is not ContentKind.FREE_TEXT or self._is_allowed_text(one.fact_id, one.path) for one in origins
         )
 
     def _is_allowed_text(self, ref: str, path: str) -> bool:
@@ -99,7 +99,7 @@ class FreeTexts:
     @cached_property
     def _texts(self) -> tuple[str, ...]:
         fields = fields_of_facts(self._facts)
-        written = (field for field in fields if field.nature is FieldNature.FREE_TEXT)
+        written = (field for field in fields if field.kind is ContentKind.FREE_TEXT)
         return tuple(str(field.value).casefold() for field in written)
 
 
@@ -137,4 +137,4 @@ def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
 
 def _is_text_with_identifier(field: ReadField, value: str) -> bool:
     """Whether a field is a text that somebody wrote and that contains the identifier."""
-    return field.nature is not FieldNature.STRUCTURED and occurs_in(value, str(field.value))
+    return field.kind is not ContentKind.STRUCTURED and occurs_in(value, str(field.value))

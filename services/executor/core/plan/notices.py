@@ -189,7 +189,7 @@ def why_notice_needed(ctx: TurnContext, progress: Progress, plan: WritePlan) -> 
     )
 
 
-async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progress:
+async def append_notice_remark(ctx: TurnContext, progress: Progress) -> Progress:
     """The answered progress; if nobody told the party whom the process has to tell, its answer says so. An answer that
     has to match exactly, such as a list, stays unchanged (I9).
     """

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
-from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldNature, hints_of_argument
+from services.executor.core.figures.arguments import STRICT, ArgumentKind, ContentKind, hints_of_argument
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
     IdentifierForm,
@@ -181,7 +181,7 @@ class SourceFinder:
     def _find_unsourced_arguments(self, traced: TracedCall) -> Iterator[CallFault]:
         """Arguments that need a source and have none, or have it only from reads that code made for this call."""
         for leaf in traced.leaves:
-            has_none = _has_no_source(leaf, traced.value_of(leaf)) and not self._derived.is_derived(leaf, traced.call)
+            has_none = _has_no_source(leaf, traced.value_of(leaf)) and not self._derived.is_implied(leaf, traced.call)
             if has_none or self._is_shown_by_machine_alone(leaf, traced):
                 why = (
                     f"{leaf.path} {traced.format_leaf(leaf)} ({leaf.kind}) stands neither in the task nor in a result, "
@@ -199,7 +199,7 @@ class SourceFinder:
         if leaf.kind not in _SOUGHT or leaf.origin is not OriginKind.FACT:
             return False
         by_machine = {fact.ref for fact in self._facts if fact.by_machine}
-        shown = [one for one in leaf.origins if one.nature is not FieldNature.FREE_TEXT]
+        shown = [one for one in leaf.origins if one.kind is not ContentKind.FREE_TEXT]
         if not shown or any(one.fact_id not in by_machine for one in shown):
             return False
         return not self._records.mentions_record(as_text(traced.value_of(leaf)))

@@ -229,7 +229,7 @@ async def discover_tools(
 ) -> tuple[ServerTools, ...]:
     """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
-    listed = await run_in_parallel(_discover(tools, connection, record.session_id) for connection in connections)
+    listed = await run_in_parallel(_list_tools(tools, connection, record.session_id) for connection in connections)
     found = [*zip(connections, listed, strict=True)]
     for connection, offered in found:
         if not offered:
@@ -270,7 +270,7 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
     return named or [Connection(id="request", url=endpoint, from_request=True)]
 
 
-async def _discover(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
+async def _list_tools(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
     try:
         return await tools.discover(connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:

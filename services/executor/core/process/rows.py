@@ -11,7 +11,7 @@ from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import SeenRecord, are_same_kind, occurs_in, singular_words
 from services.executor.core.session.values import Operand
-from services.executor.core.states.machine import OWN, Figure, OperandPattern, RouteChoice
+from services.executor.core.states.machine import OWN, Figure, OperandPattern, RowChoice
 from services.executor.core.tools.record_tree import is_id_name, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -45,7 +45,7 @@ class RecordLinks:
 
         steps = [node for node in self._graph.nodes if is_step(node.seen)]
         near = [node for node in steps if node.seen.identity in known]
-        ways = (self._walk_links(near, steps, wanted, linked) for linked in (self._find_referring, self._find_linked))
+        ways = (self._walk_links(near, steps, wanted, linked) for linked in (self._referring_ids, self._linked_ids))
         return next((found for found in ways if found), [])
 
     def _walk_links(
@@ -63,16 +63,16 @@ class RecordLinks:
             near = [node for node in steps if id(node) in reached]
         return []
 
-    def _find_referring(self, nodes: Sequence[GraphNode]) -> set[int]:
+    def _referring_ids(self, nodes: Sequence[GraphNode]) -> set[int]:
         return {
             id(other)
             for node in nodes
             for other in (*self._graph.linked_records(node), *self._graph.referring_records(node))
         }
 
-    def _find_linked(self, nodes: Sequence[GraphNode]) -> set[int]:
+    def _linked_ids(self, nodes: Sequence[GraphNode]) -> set[int]:
         sharing = (other for node in nodes for text in _linking_texts(node.seen) for other in self._nodes_by_text[text])
-        return self._find_referring(nodes) | set(map(id, sharing))
+        return self._referring_ids(nodes) | set(map(id, sharing))
 
     @cached_property
     def _nodes_by_text(self) -> Mapping[str, Sequence[GraphNode]]:
@@ -299,9 +299,7 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
     return tuple(whole[0])
 
 
-def _choice_conditions(
-    choice: RouteChoice, records: Sequence[SeenRecord], inputs: FigureInputs
-) -> list[tuple[str, ...]]:
+def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs: FigureInputs) -> list[tuple[str, ...]]:
     """One condition of the pattern, as written for these rows: alternatives, each of conditions that hold together."""
     field = next((name for record in records if (name := record.find_field(choice.fields)) is not None), None)
     if choice.sign == "~":
@@ -318,7 +316,7 @@ def _choice_conditions(
     return [tuple(conditions)] if choice.sign == "!=" else [(one,) for one in conditions]
 
 
-def _values_as_written(field: str, choice: RouteChoice, records: Sequence[SeenRecord]) -> list[Json]:
+def _values_as_written(field: str, choice: RowChoice, records: Sequence[SeenRecord]) -> list[Json]:
     """The values of the choice as the rows write them, in any case; the pattern's first if no row has one."""
     present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
     wanted = [value.replace("_", " ") for value in choice.values]
@@ -326,7 +324,7 @@ def _values_as_written(field: str, choice: RouteChoice, records: Sequence[SeenRe
     return found or [choice.values[0]]
 
 
-def _anchor_value(choice: RouteChoice, inputs: FigureInputs) -> Json:
+def _anchor_value(choice: RowChoice, inputs: FigureInputs) -> Json:
     for anchor in inputs.anchors:
         field = anchor.find_field(choice.fields)
         if field is not None:

@@ -146,7 +146,7 @@ class TaskReader:
         return tuple(fact for fact in self.facts if fact.ref in self._stale and fact.call not in fresh)
 
     @property
-    def calls(self) -> tuple[PastCall, ...]:
+    def calls_made(self) -> tuple[PastCall, ...]:
         """The calls made so far, which rules about reads count."""
         return tuple(self._calls)
 

@@ -173,7 +173,7 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
         and (one.must_exist or (one.noun in seen_nouns and one.is_id) or id_pattern_of(one.text) in seen_shapes)
     ]
     known = {one.noun for one, meant in found if meant}  # which the call gives a new key, if nothing has that yet
-    unread = [one for one in unread if one.noun not in known or (one.key, one.text) not in graph.keys_asked_in_vain]
+    unread = [one for one in unread if one.noun not in known or (one.key, one.text) not in graph.keys_not_found]
     nodes += (
         _find_by_holder_key(given, about, graph) if not any(are_same_kind(about, one.noun) for one in given) else []
     )
@@ -334,7 +334,7 @@ class CallView:
             if (
                 not is_one
                 or one.text in self.ids
-                or self._graph.was_asked_in_vain(one)
+                or self._graph.was_not_found(one)
                 or self._refers_to_other_record(one)
             ):
                 continue
@@ -370,7 +370,7 @@ class CallView:
             near = []
             for one, nodes in ((one, self._graph.find_referenced(one)) for one in told):
                 linked = [node for node in nodes if any(are_same_kind(node.kind, kind) for kind in kinds)]
-                is_unread = not nodes and one.must_exist and not self._graph.was_asked_in_vain(one)
+                is_unread = not nodes and one.must_exist and not self._graph.was_not_found(one)
                 if linked or (is_unread and any(are_same_kind(one.noun, kind) for kind in kinds)):
                     found.append((one, self._graph.with_parts(linked)))
                 near += [node for node in nodes if node not in linked and not self._is_of_called_kind(node)]

@@ -167,7 +167,7 @@ class RecordGraph:
         return found
 
     @cached_property
-    def keys_asked_in_vain(self) -> frozenset[tuple[str, str]]:
+    def keys_not_found(self) -> frozenset[tuple[str, str]]:
         """The declared keys, each with a value, with which a read of their kind was asked and found no record."""
         found: set[tuple[str, str]] = set()
         for fact in latest_reads(self._facts) if self.keys.kinds else ():
@@ -177,12 +177,12 @@ class RecordGraph:
                 found.add((asked[0].key, asked[0].text))
         return frozenset(found)
 
-    def was_asked_in_vain(self, reference: RecordReference) -> bool:
+    def was_not_found(self, reference: RecordReference) -> bool:
         """Whether a read was asked for the record that a reference names, and found none. Nothing has the number 0."""
-        return reference.text == "0" or (name_of_kind(reference.noun), reference.text) in self._nouns_asked_in_vain
+        return reference.text == "0" or (name_of_kind(reference.noun), reference.text) in self._kinds_and_ids_not_found
 
     @cached_property
-    def _nouns_asked_in_vain(self) -> frozenset[tuple[str, str]]:
+    def _kinds_and_ids_not_found(self) -> frozenset[tuple[str, str]]:
         vain = (fact for fact in latest_reads(self._facts) if found_no_record(fact))
         asked = (one for fact in vain for one in references_in(loads_object(fact.arguments_json), (), self.keys))
         return frozenset((name_of_kind(one.noun), one.text) for one in asked)

@@ -246,24 +246,24 @@ class ReflectedRun(NamedTuple):
         """The required outputs that the answer does not mention. None are required of a list, or of a run that was not
         to act.
         """
-        if self.progress is None or is_json_list(self.answer) or not self.is_to_act:
+        if self.progress is None or is_json_list(self.answer) or not self.has_to_act:
             return ()
         return missing_outputs(self.progress.template.outputs, self.answer, self.known)
 
     @property
-    def is_to_act(self) -> bool:
+    def has_to_act(self) -> bool:
         """Whether the run was to carry out its process, and not only to answer a question or write a document."""
         if self.progress is None or self.progress.read_only:
             return False
         return bool(self._calls) or not asked_documents(self.task)
 
     @property
-    def is_idle(self) -> bool:
+    def planned_nothing(self) -> bool:
         """Whether the run was to act but planned no call, although some part to be done was not left for a reason."""
-        return self.is_to_act and not self._calls and not self.is_all_left
+        return self.has_to_act and not self._calls and not self.are_all_parts_left
 
     @property
-    def is_all_left(self) -> bool:
+    def are_all_parts_left(self) -> bool:
         """Whether every part to be done was left for a reason."""
         parts = [part for part in self.progress.dossier.parts if part.is_to_do] if self.progress else []
         return bool(parts) and all(part.unmet for part in parts)
@@ -285,7 +285,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
     dossier = progress.dossier if progress else Dossier()
     calls = [call for plan in dossier.every_plan for call in plan.calls]
     required = (
-        [output for output in progress.template.outputs if output != SUMMARY] if progress and run.is_to_act else []
+        [output for output in progress.template.outputs if output != SUMMARY] if progress and run.has_to_act else []
     )
     known = run.known
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
@@ -301,12 +301,12 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
         needs_met=bool(dossier.facts) and all(fact.ok for fact in dossier.facts) and not nothing_found,
         answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
-        outputs_there=not run.unmentioned_outputs if required and not run.is_idle else None,
-        grounded=not run.is_idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
+        outputs_there=not run.unmentioned_outputs if required and not run.planned_nothing else None,
+        grounded=not run.planned_nothing and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
         provable=run.dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         empty_data=nothing_found,
         error_phrase=mentions_failure(run.answer),
-        idle=run.is_idle,
+        idle=run.planned_nothing,
         tool_calls=progress.calls_made if progress else 0,
         answer_words=len(run.answer.split()),
         task_words=len(run.task.split()),

@@ -70,7 +70,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
         return None
     if score_quality(collect_evidence(run), formula).value >= WEAK:
         return None
-    missing = () if run.is_idle else answerable_outputs(run.unmentioned_outputs, run.known)
+    missing = () if run.planned_nothing else answerable_outputs(run.unmentioned_outputs, run.known)
     faults = _find_faults(run)
     return WantedImprovement(missing, faults) if missing or faults else None
 
@@ -116,7 +116,7 @@ def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
         for said, holds in (
             ("give an answer: there is none", seen.answer_empty),
             ("these stand neither in the task nor in what was found: " + ", ".join(strange), bool(strange)),
-            ("say what was found, with its figures", says_nothing and not strange and not run.is_all_left),
+            ("say what was found, with its figures", says_nothing and not strange and not run.are_all_parts_left),
         )
         if holds
     )

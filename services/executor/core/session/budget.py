@@ -360,7 +360,7 @@ def request_size(request: ModelRequest, before: ModelRequest | None = None) -> R
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
     prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
-    repeated_length, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
+    repeated_length, fresh = _uncached_length(blocks[:repeated]), _uncached_length(blocks[repeated:])
     return RequestSize(to_tokens(prefix), to_tokens(fresh), to_tokens(repeated_length))
 
 
@@ -408,7 +408,7 @@ def _list_blocks(request: ModelRequest) -> list[tuple[str, Block]]:
     return [(message.role, block) for message in request.messages for block in message.blocks]
 
 
-def _dynamic_length(blocks: Iterable[tuple[str, Block]]) -> int:
+def _uncached_length(blocks: Iterable[tuple[str, Block]]) -> int:
     return sum(_block_length(block) for _, block in blocks if not isinstance(block, StableText))
 
 

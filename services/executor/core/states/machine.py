@@ -38,7 +38,7 @@ class GovernedArgument(NamedTuple):
     argument: str
 
 
-class RouteChoice(NamedTuple):
+class RowChoice(NamedTuple):
     """A condition on rows: the possible names of its field, the operator (``=``, ``!=`` or ``~``), and values of which
     one must match.
     """
@@ -56,7 +56,7 @@ class OperandPattern(NamedTuple):
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
     rows: bool = False
-    choices: tuple[RouteChoice, ...] = ()
+    choices: tuple[RowChoice, ...] = ()
 
 
 def is_figure_name(text: str) -> bool:
@@ -86,11 +86,11 @@ def parse_governed(text: str) -> GovernedArgument:
     return GovernedArgument(_split_names(match[1] or ""), match[2])
 
 
-def _parse_choice(inner: str, text: str) -> RouteChoice:
+def _parse_choice(inner: str, text: str) -> RowChoice:
     match = _CONDITION.fullmatch(inner)
     if match is None:
         raise BadPattern(f"{text!r}: [{inner}] is no condition such as [status=open|held]")
-    return RouteChoice(_split_names(match[1]), match[2], _split_names(match[3]))
+    return RowChoice(_split_names(match[1]), match[2], _split_names(match[3]))
 
 
 def _split_names(text: str) -> tuple[str, ...]:

@@ -277,7 +277,7 @@ def find_unknown_name(answer: Json) -> UnknownName | None:
     column = _find_first_match(_COLUMNS, text)
     if column is not None:
         return UnknownName(column)
-    entries = tuple(_find_problems(answer))
+    entries = tuple(_find_validation_problems(answer))
     extra = next((name for kind, name in entries if kind in _EXTRA), None) or _find_first_match(_PARAMETERS, text)
     if extra is None:
         return None
@@ -309,14 +309,14 @@ def _find_first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str |
     return found[1] if found else None
 
 
-def _find_problems(answer: Json) -> Iterator[tuple[str, str]]:
+def _find_validation_problems(answer: Json) -> Iterator[tuple[str, str]]:
     """Yields kind and name of each problem in a validator's list of problems."""
     if isinstance(answer, list):
         for item in answer:
-            yield from _find_problems(item)
+            yield from _find_validation_problems(item)
     elif isinstance(answer, dict):
         for key in ("error", "errors", "detail", "details"):
-            yield from _find_problems(answer.get(key))
+            yield from _find_validation_problems(answer.get(key))
         kind = answer.get("type", answer.get("keyword", answer.get("code")))
         name = _parameter_of(answer)
         if isinstance(kind, str) and name is not None:

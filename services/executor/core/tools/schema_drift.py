@@ -81,7 +81,7 @@ def columns_declared(schema: JsonObject) -> tuple[str, ...]:
     """The columns that a tool's own schema lists for a parameter that takes names; empty if it lists none."""
     declared = schema.get("properties")
     parameters = declared.items() if isinstance(declared, dict) else ()
-    listed = (_list_choices(shape) for name, shape in parameters if _takes_column_names(name))
+    listed = (_enum_values(shape) for name, shape in parameters if _takes_column_names(name))
     return tuple(dict.fromkeys(name for names in listed for name in names))
 
 
@@ -211,7 +211,7 @@ def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
         yield from ((name, "") for name in described)
 
 
-def _list_choices(shape: Json) -> tuple[str, ...]:
+def _enum_values(shape: Json) -> tuple[str, ...]:
     inner = shape.get("items", shape) if isinstance(shape, dict) else None
     choices = inner.get("enum") if isinstance(inner, dict) else None
     return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()

@@ -15,7 +15,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
-from shared.infra.stored_outcomes import read_stored
+from shared.infra.stored_outcomes import unpack_outcome
 from shared.ports.tasks import Tasks, Wakes
 
 _ROUNDS = 50  # of reading further in streams that are full of others' letters
@@ -148,7 +148,7 @@ def _parse_turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLe
 
 def _parse_outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome; without tenant and content if the outcome cannot be parsed."""
-    (_, content), error = read_stored(fields.get("o", "")), fields.get("error", "")
+    (_, content), error = unpack_outcome(fields.get("o", "")), fields.get("error", "")
     tries, told = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
     if told is None:
         return DeadLetter(place.letter_id, place.kind, _added_time(place), error=error, tries=tries)

@@ -12,7 +12,7 @@ from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.estimates import TrendPoint, parse_trend, trend_points
 from shared.domain.exact_json import Json, dumps
 from shared.infra import keys
-from shared.infra.learned_files import read_arms, read_learned_files
+from shared.infra.learned_files import parse_arms, read_learned_files
 from shared.infra.lua import ScriptedStore
 from shared.infra.rpc import RpcQueue
 from shared.ports.store import StoreUnavailable
@@ -31,7 +31,7 @@ class RedisStatistics(ScriptedStore, LearningStatistics):
         cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
         try:
             numbers = {name: int(count) for name, count in counts.items()}
-            return LearningTotals(cases, numbers, read_arms(arms), tools, synthesized)
+            return LearningTotals(cases, numbers, parse_arms(arms), tools, synthesized)
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 

@@ -10,7 +10,7 @@ from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
-from shared.infra.learned_files import read_rows
+from shared.infra.learned_files import parse_rows
 from shared.infra.lua import ScriptedStore
 
 
@@ -20,7 +20,7 @@ class TenantMemories(ScriptedStore):
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, newest first."""
         rows = await self._scripts.execute("LRANGE", keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
-        return tuple(read_rows(CaseEntry, enumerate(cast("list[str]", rows))).values())
+        return tuple(parse_rows(CaseEntry, enumerate(cast("list[str]", rows))).values())
 
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
@@ -31,9 +31,9 @@ class TenantMemories(ScriptedStore):
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
         )
         return TenantMemory(
-            tuple(read_rows(KnownFact, enumerate(facts)).values()),
+            tuple(parse_rows(KnownFact, enumerate(facts)).values()),
             _read_entities(things, links),
-            {keys.unpack_accuracy_field(field): row for field, row in read_rows(Accuracy, accuracy.items()).items()},
+            {keys.unpack_accuracy_field(field): row for field, row in parse_rows(Accuracy, accuracy.items()).items()},
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
 
@@ -61,12 +61,12 @@ class ForgetRequests(ScriptedStore):
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         """The tenant's requests, newest first."""
         rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).forgets))
-        requests = read_rows(ForgetRequest, enumerate(rows)).values()
+        requests = parse_rows(ForgetRequest, enumerate(rows)).values()
         return sorted(requests, key=lambda request: request.asked_at, reverse=True)
 
 
 def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[LinkedEntity, ...]:
     """The entities with their links, the most often seen first."""
-    linked, known = read_rows(EntityLinks, links.items()), read_rows(KnownEntity, entities.items())
+    linked, known = parse_rows(EntityLinks, links.items()), parse_rows(KnownEntity, entities.items())
     found = [LinkedEntity(row, linked.get(field, EntityLinks())) for field, row in known.items()]
     return tuple(sorted(found, key=lambda thing: (-thing.entity.seen, -thing.entity.last_seen.timestamp())))
