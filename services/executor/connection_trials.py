@@ -107,9 +107,7 @@ class ConnectionTrialSettings(CredentialSettings):
 
 
 def try_connections(arguments: Sequence[str]) -> int:
-    """Prints the result for each connection; returns 0 if all work, 1 if one does not, 2 if there is no record
-    to try.
-    """
+    """Prints the result for each connection; returns 0 if all work, 1 if one does not, 2 without a record to try."""
     wanted = parse_arguments(arguments)
     configure_logging("executor-connections", logging.CRITICAL)  # what went wrong is said in one sentence
     try:

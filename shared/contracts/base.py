@@ -54,9 +54,7 @@ class Contract(BaseModel):
 
 
 def first_fault(error: ValidationError, whole: str = "the whole") -> str:
-    """The first validation fault with its place, and without the value. ``whole``: the name for the document as a
-    whole.
-    """
+    """The first validation fault with its place, without the value. ``whole``: the name for the whole document."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"
 

@@ -1,6 +1,4 @@
-"""The grounds of a plan, shown to the person who decides on it: rules, reads, figures, and the source of each
-argument.
-"""
+"""The grounds of a plan, for the person who decides on it: rules, reads, figures, and each argument's source."""
 
 from typing import Literal
 

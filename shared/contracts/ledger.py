@@ -34,9 +34,7 @@ class Attempt(Contract):
 
 
 class AgentCall(Contract):
-    """A call of a remote agent's skill that the agent has accepted: the agent's ``task``, and its question to a
-    person.
-    """
+    """A call of a remote agent's skill that the agent accepted: the agent's ``task``, and its question to a person."""
 
     task: str
     at_work: bool = False  # whether it had not finished when it was last asked, and nobody had to answer anything

@@ -37,7 +37,7 @@ class BadRecord(ValueError):
 
 
 def read_record(document: JsonObject) -> TenantRecord:
-    """Parse a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
+    """Parses a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
     problems = [*_unread_fields(document, TenantRecord, ""), *_repeated_ids(document), *_bad_urls(document)]
     try:
         record = TenantRecord.model_validate(_sort_policy_rules(document))
@@ -49,9 +49,7 @@ def read_record(document: JsonObject) -> TenantRecord:
 
 
 def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
-    """Those policies of a record that can be parsed, so that their rules can be checked even if the record is
-    invalid.
-    """
+    """The policies of a record that can be parsed, so that their rules are checked even if the record is invalid."""
     found: list[Policy] = []
     for one in _objects_in(_sort_policy_rules(document), "policies"):
         with suppress(ValidationError):  # ``read_record`` names what is wrong with it
@@ -60,7 +58,7 @@ def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
 
 
 def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
-    """Parse this tenant's record, which may refer to the tenant's own secrets only. Raises ``BadRecord``."""
+    """Parses this tenant's record, which may refer to the tenant's own secrets only. Raises ``BadRecord``."""
     record = read_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
     for place, connection in enumerate(record.connections):

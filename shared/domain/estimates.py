@@ -76,9 +76,7 @@ class TrendTotal(NamedTuple):
 
 
 class TrendPoint(NamedTuple):
-    """One point to draw: the mean of all rewards so far, and the mean of those since the previous point
-    (``recent``).
-    """
+    """One point to draw: the mean of all rewards so far, and of those since the previous point (``recent``)."""
 
     n: int
     at_ms: int

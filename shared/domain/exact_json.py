@@ -16,7 +16,7 @@ MAX_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to 
 
 
 def loads(text: str | bytes) -> Json:
-    """Parse JSON; fractions become ``Decimal``.
+    """Parses JSON; fractions become ``Decimal``.
 
     Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents, nesting over ``MAX_DEPTH``, and unpaired
     surrogates, which no other process could read.
@@ -35,7 +35,7 @@ def loads(text: str | bytes) -> Json:
 
 
 def loads_object(text: str | bytes) -> JsonObject:
-    """Parse a JSON object; ``ValueError`` if it is anything else."""
+    """Parses a JSON object; raises ``ValueError`` for anything else."""
     value = loads(text)
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, got {type(value).__name__}")
@@ -176,9 +176,7 @@ def to_exact(value: object) -> Json:
 
 
 def to_builtins(value: Json) -> object:
-    """Converts exact JSON to values that ``json.dumps`` accepts: each ``Decimal`` becomes an int or the nearest
-    float.
-    """
+    """Converts exact JSON to values that ``json.dumps`` accepts: a ``Decimal`` becomes an int or the nearest float."""
     match value:
         case Decimal():
             return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)

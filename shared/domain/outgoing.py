@@ -94,9 +94,7 @@ def files_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
 
 
 def operators_reach(allowed_hosts: Collection[str]) -> Reach:
-    """The addresses that a tenant's operators may name in connections: public and private ones, others only if
-    listed.
-    """
+    """The addresses that a tenant's operators may name in connections: public and private, others only if listed."""
     return Reach(normalize_host_list(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
 
 

@@ -1,6 +1,4 @@
-"""Starts a private Redis-compatible server on a Unix socket. It is durable by default and ends with its parent
-process.
-"""
+"""Starts a private Redis-compatible server on a Unix socket, durable by default, which ends with its parent process."""
 
 import fcntl
 import importlib.util
@@ -108,14 +106,14 @@ class EmbeddedRedis:
         self.stop()
 
     def start(self) -> None:
-        """Start the server and wait until it answers.
+        """Starts the server and waits until it answers.
 
         Raises ``NoRedisServer`` if the folder is in use, or with the end of the server's log.
         """
         self._await_ready(self.launch())
 
     def launch(self) -> "subprocess.Popen[bytes]":
-        """Start the server without waiting for its answer. Raises ``NoRedisServer`` if the folder is in use."""
+        """Starts the server without waiting for its answer. Raises ``NoRedisServer`` if the folder is in use."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._directory.chmod(_OWNERS_FOLDER)  # files of an older version, too, which others could read
         self.log_path.touch(_OWNERS_FILE)
@@ -134,7 +132,7 @@ class EmbeddedRedis:
         return self._process
 
     def kill(self) -> None:
-        """End the server at once, as a crash does."""
+        """Ends the server at once, as a crash does."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

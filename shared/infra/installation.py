@@ -39,9 +39,7 @@ class InstallationGauges(NamedTuple):
 
 
 class InstallationReading(GaugeReading):
-    """Sets the installation's gauges at a scrape. ``OLDEST_WAITING`` is of the first 10 sessions of each partition
-    only.
-    """
+    """Sets the installation's gauges at a scrape. ``OLDEST_WAITING`` is of each partition's first 10 sessions only."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -66,9 +64,7 @@ class InstallationReading(GaugeReading):
         _put_gauges(metrics, standing)
 
     async def read_gauges(self) -> InstallationGauges:
-        """The gauges over all partitions: counts are summed, of ages the largest counts. Raises
-        ``StoreUnavailable``.
-        """
+        """The gauges over all partitions: counts summed, of ages the largest. Raises ``StoreUnavailable``."""
         rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
         oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)

@@ -398,7 +398,7 @@ class WaitingApprovalMember(NamedTuple):
 
 
 class NoticeMember(NamedTuple):
-    """A notice about an approval that is still to be sent; ``step``: how many levels the approval has passed."""
+    """A notice about an approval that is still to be sent; ``step``: how many levels it has passed."""
 
     event: str
     step: str

@@ -27,7 +27,7 @@ class LazyModel(Model):
         return await model.complete(request)
 
     async def close(self) -> None:
-        """Close the model, if it was ever loaded."""
+        """Closes the model, if it was ever loaded."""
         if self._model is not None:
             await self._model.close()
 

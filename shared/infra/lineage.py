@@ -38,9 +38,7 @@ class Lineage:
 
     @property
     def crashed(self) -> datetime | None:
-        """When the server last started without having been stopped; None if never. It may have lost the end of
-        its log.
-        """
+        """When the server last started without having been stopped; None if never. The end of its log may be lost."""
         return _read_moment(self._crashed_us)
 
     def record_answer(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:

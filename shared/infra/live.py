@@ -76,7 +76,7 @@ class ChannelListener:
             await self._remove_listener(channel, hear)
 
     async def _subscribe(self, channel: str) -> None:
-        """Subscribe to the channel, and return when the server has confirmed it."""
+        """Subscribes to the channel; returns when the server has confirmed it."""
         try:
             async with asyncio.timeout(_CONFIRM_SECONDS):
                 await (await self._request_subscription(channel)).wait()

@@ -48,9 +48,7 @@ _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownE
 
 @cache
 def script_source(name: str, *, again: bool = False) -> str:
-    """The text of a script with the functions that it uses from the prelude. ``again``: for a call whose reply was
-    lost.
-    """
+    """The text of a script with the prelude's functions that it uses. ``again``: for a call whose reply was lost."""
     text = script_text(name)
     return f"local again = {'true' if again else 'false'}\n{_used_prelude(text)}\n{text}"
 

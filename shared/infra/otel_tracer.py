@@ -138,7 +138,7 @@ class OtlpSpans(SpanExporter):
 
     @override
     def shutdown(self) -> None:
-        """End the exporter. Spans that it has not sent by now are lost."""
+        """Ends the exporter. Spans that it has not sent by now are lost."""
         if not self._has_ended:
             self._has_ended = True
             self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it has no types

@@ -31,9 +31,7 @@ def load_part(service: str, name: str) -> object:
 
 
 def _find_entry(service: str, name: str) -> EntryPoint:
-    """The entry point of a part. Ours are searched first, since searching all distributions takes tens of
-    milliseconds.
-    """
+    """The entry point of a part. Ours are searched first: searching all distributions takes tens of milliseconds."""
     group = f"purple_agent.{service}"
     own = _own_entries().get(group, {})
     if name in own:

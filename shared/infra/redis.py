@@ -112,9 +112,7 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
 
 
 async def check_writable(redis: Redis) -> None:
-    """Raises ``StoreUnavailable`` if the server refuses writes, for example because its memory is full
-    (``noeviction``).
-    """
+    """Raises ``StoreUnavailable`` if the server refuses writes, as when its memory is full (``noeviction``)."""
     await Scripts(redis, patience=0).run("probe", [keys.PROBE], [])
 
 

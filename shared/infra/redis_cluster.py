@@ -40,7 +40,7 @@ class ClusterRedis(RedisCluster):
         )
 
     async def initialize(self) -> "ClusterRedis":
-        """Find the cluster's nodes; raises ``ConnectionError`` if none answers."""
+        """Finds the cluster's nodes; raises ``ConnectionError`` if none answers."""
         try:
             await super().initialize()
         except RedisClusterException as error:  # no RedisError, in redis-py

@@ -123,9 +123,7 @@ class _FollowingConnection(AbstractConnection):
         return reply
 
     def _abort_as_late(self) -> None:
-        """Aborts the connection when its replies are late. This timer takes a tenth of the time of
-        ``asyncio.timeout``.
-        """
+        """Aborts the connection when its replies are late, at a tenth of the cost of ``asyncio.timeout``."""
         self._expired = True
         if self._writer is not None:
             self._writer.transport.abort()

@@ -23,7 +23,7 @@ def read_settings(kind: type[S], **given: object) -> S:
 
 
 def print_problem(problem: Exception) -> int:
-    """Write to stderr why the service does not start; returns the exit code for it."""
+    """Writes to stderr why the service does not start; returns the exit code."""
     sys.stderr.write(f"{problem}\n")
     return CANNOT_START
 

@@ -66,7 +66,7 @@ def _build_provider(settings: TracingSettings, service: str, exporter: "SpanExpo
 
 
 def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float) -> None:
-    """Send the spans that are left, for at most ``seconds``: the SDK itself would take half a minute."""
+    """Sends the spans that are left, for at most ``seconds``: the SDK itself would take half a minute."""
     leaving = threading.Thread(target=provider.shutdown, daemon=True)
     leaving.start()
     leaving.join(seconds)

@@ -57,7 +57,7 @@ class ArqWakes(ScriptedStore, Wakes):
         await self._scripts.run("end_wake", names, [job_id, place, _TAKEN_MS])
 
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless the queue's server answers."""
+        """Raises ``StoreUnavailable`` unless the queue's server answers."""
         async with bounded_redis_calls():
             await self._redis.ping()
 

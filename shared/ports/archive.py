@@ -26,4 +26,4 @@ class Archive(Protocol):
         """
 
     async def delete(self, tenant: str, task_id: str) -> bool:
-        """Remove a task's content for good; False if there was none."""
+        """Removes a task's content for good; False if there was none."""

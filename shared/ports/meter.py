@@ -10,13 +10,13 @@ class Meter(Protocol):
     """Records metrics. It never raises or waits; ``labels`` must be exactly those of the metric."""
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
-        """Add to a counter or a gauge."""
+        """Adds to a counter or a gauge."""
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
-        """Add a value to a histogram."""
+        """Adds a value to a histogram."""
 
     def set_gauge(self, metric: Metric, value: float, **labels: str) -> None:
-        """Set a gauge."""
+        """Sets a gauge."""
 
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
         """A function that records to one series: ``observe`` of a histogram, else ``add``."""

@@ -73,9 +73,7 @@ _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
 class A2aAgents(tools.ToolServers):
-    """An async context manager that owns the HTTP pool for all agents. It repeats no message and follows no
-    redirect.
-    """
+    """An async context manager owning the HTTP pool for all agents. It repeats no message and follows no redirect."""
 
     def __init__(
         self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER

@@ -176,9 +176,7 @@ T = TypeVar("T")
 
 
 async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAgent":
-    """Fetches the card at the connection's address and returns its agent; raises ``ToolUnreachable`` or
-    ``ToolSilent``.
-    """
+    """Fetches the card at the connection's address; returns its agent. Raises ``ToolUnreachable`` or ``ToolSilent``."""
     card = await _fetch_card(connection, http)
     config = ClientConfig(streaming=False, polling=True, httpx_client=http, supported_protocol_bindings=list(_BINDINGS))
     try:
@@ -259,9 +257,7 @@ class A2aAgent:
         return to_tool_answer(found.task)
 
     async def stop(self, task_id: str) -> ports.ToolAnswer | None:
-        """Asks the agent to cancel the task; returns the task's answer after that, or None if the agent refuses
-        to say.
-        """
+        """Asks the agent to cancel the task; returns the task's answer then, or None if the agent refuses to say."""
         stopped = await _await_answer("the cancellation", self._cancel_task(task_id))
         return None if isinstance(stopped, ports.ToolAnswer) else to_tool_answer(stopped)
 

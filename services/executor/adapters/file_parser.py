@@ -202,9 +202,7 @@ def _read_sheets(content: bytes) -> Iterator[str]:
 
 
 def _cell_text(cell: object) -> str:
-    """A cell's value as text: whole numbers without a decimal point, other numbers with only the digits that
-    they have.
-    """
+    """A cell's value as text: whole numbers without a decimal point, other numbers with only their own digits."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
 
 

@@ -51,9 +51,7 @@ class _WriteStream(Protocol):
 
 
 class _Streams:
-    """The messages from the server in their order, and a writer for messages to it. Both end when the transport
-    closes.
-    """
+    """The server's messages in their order, and a writer for messages to it. Both end when the transport closes."""
 
     def __init__(self, url: str, transport: McpTransport, others: _WriteStream) -> None:
         self._url, self._transport, self._others = url, transport, others

@@ -1,6 +1,4 @@
-"""The policy service over HTTP. Each answer is checked against the policies that were asked about
-(``PolicyService``).
-"""
+"""The policy service over HTTP. Each answer is checked against the policies asked about (``PolicyService``)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -31,9 +31,7 @@ class LastTask(Contract):
 
 
 class ArchivedSession(Contract):
-    """A session in the archive. ``memory``: its ``SessionState``. ``owner``: the only principal to whom it is
-    restored.
-    """
+    """A session in the archive. ``memory``: its ``SessionState``. ``owner``: only this principal gets it back."""
 
     tenant: str
     session_id: str
@@ -56,9 +54,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         return tuple(SessionName(*keys.unpack(keys.SessionMember, member)) for members in found for member in members)
 
     async def read(self, session: SessionName) -> PackedSession | None:
-        """The session's packed state; None if it has none. Whether the session has work is checked only by
-        ``evict``.
-        """
+        """The session's packed state; None if it has none. Only ``evict`` checks whether the session has work."""
         name = keys.session_keys(*session).session
         found = await self._scripts.execute("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))

@@ -66,9 +66,7 @@ class RedisLearned(Learned):
         )
 
     async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
-        """Adds the names to the tenant's set of tools; names that this process has already written are not sent
-        again.
-        """
+        """Adds the names to the tenant's set of tools; names that this process has written are not sent again."""
         new = names - self._noted.get(tenant, frozenset())
         if not new:
             return

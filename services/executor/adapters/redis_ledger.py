@@ -1,6 +1,4 @@
-"""The write ledger of one turn on Redis: the intent of a write is stored before its call, and the result after
-it (I3).
-"""
+"""The write ledger of one turn on Redis: a write's intent is stored before its call, and the result after it (I3)."""
 
 from collections.abc import Mapping
 from typing import cast

@@ -98,9 +98,7 @@ class Breaker:
         return opens
 
     def record_abandoned(self) -> None:
-        """Notes that the caller gave up before an outcome was known: the state stays, and another trial call may be
-        made.
-        """
+        """Records that the caller gave up before the outcome: the state stays, and another trial call may be made."""
         self._probing = False
 
 

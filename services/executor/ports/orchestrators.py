@@ -1,6 +1,4 @@
-"""The port to orchestrators: external services that work on a whole task, from its text to its writes and its
-answer.
-"""
+"""The port to orchestrators: external services that work on a whole task, from its text to its writes and answer."""
 
 from enum import StrEnum
 from typing import NamedTuple, Protocol

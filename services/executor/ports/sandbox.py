@@ -10,9 +10,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class CodeFailed(Exception):
-    """The code raised an error, broke a limit, or returned something other than a text. The short message says
-    which.
-    """
+    """The code raised an error, broke a limit, or returned something other than text. The short message says which."""
 
 
 class SandboxUnavailable(Exception):

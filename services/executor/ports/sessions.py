@@ -99,9 +99,7 @@ class LeaseHeartbeat(Protocol):
     released: bool  # the lease was given back with the turn's end
 
     def has_signal(self) -> bool:
-        """Whether the store must be asked for its pulse: the last heartbeat said that something changed, or is
-        too old.
-        """
+        """Whether the store must be asked for its pulse: the last heartbeat reported a change, or is too old."""
 
     async def await_signal(self) -> None:
         """Returns at the next heartbeat that reports a change: the task was cancelled, its tenant was stopped, or the

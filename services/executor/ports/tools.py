@@ -85,9 +85,7 @@ class ReadCall(NamedTuple):
 
 
 class Unfinished(NamedTuple):
-    """The state of an agent's task that has not ended: it is still at work, or waits for the answer to its
-    ``question``.
-    """
+    """The state of an agent's task that has not ended: it is at work, or waits for an answer to its ``question``."""
 
     task_id: str
     question: str = ""
@@ -118,9 +116,7 @@ class ToolForbidden(ToolUnreachable):
 
 
 class ToolSilent(Exception):
-    """The request may have reached the server, but no usable answer came (time-out, lost connection, malformed
-    answer).
-    """
+    """The request may have reached the server, but no usable answer came (time-out, lost connection, malformed)."""
 
 
 class OtherProtocol(ToolSilent):

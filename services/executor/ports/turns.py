@@ -99,9 +99,7 @@ class Timer(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """A notice about an approval, for the tenant's notice targets. ``step``: how many levels the approval has
-    passed.
-    """
+    """A notice about an approval, for the tenant's notice targets. ``step``: how many levels it has passed."""
 
     event: NoticeEvent
     approval_id: str

@@ -83,9 +83,7 @@ class EndedContent(NamedTuple):
 
 
 class ClaimedTasks(NamedTuple):
-    """Ended tasks to archive, without those that cannot be read. ``more``: the partitions that may have further
-    ones.
-    """
+    """Ended tasks to archive, without those that cannot be read. ``more``: the partitions that may have more."""
 
     tasks: tuple[EndedContent, ...]
     more: Collection[int] = ()

@@ -66,7 +66,7 @@ def criterion_points(assessment: Assessment) -> list[CriterionPoints]:
 
 
 def compare_assessments(before: Assessment, after: Assessment) -> Comparison:
-    """Compare points by criterion, by dimension and in total, as means over the runs of each assessment."""
+    """Compares points by criterion, by dimension and in total, as means over the runs of each assessment."""
     first, second = criterion_points(before), criterion_points(after)
     criteria = {line.criterion: line for line in (*first, *second)}
     return Comparison(

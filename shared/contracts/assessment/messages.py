@@ -68,9 +68,7 @@ class InitialStateSummary(AssessmentMessage):
 
 
 class AssessmentStart(AssessmentMessage):
-    """The start of an assessment. Its instructions are always the same text; the task itself is in the simulator's
-    chat.
-    """
+    """The start of an assessment. Its instructions are always the same; the task itself is in the simulator's chat."""
 
     message_type: Literal["assessment_start"] = "assessment_start"
     ues_url: str

@@ -56,7 +56,7 @@ class CalendarEndpoints(WorldEndpoints):
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
     ) -> ActionDone:
-        """Answer an invitation for an attendee. ``response``: accepted, declined or tentative."""
+        """Answers an invitation for an attendee. ``response``: accepted, declined or tentative."""
         answer = given_values(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
         return await self._line.post(ActionDone, "/calendar/respond", answer)
 
@@ -86,7 +86,7 @@ class ChatEndpoints(WorldEndpoints):
         conversation_id: str = "default",
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> ActionDone:
-        """Add a message to a conversation. ``role``: user or assistant."""
+        """Adds a message to a conversation. ``role``: user or assistant."""
         message = given_values(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
         return await self._line.post(ActionDone, "/chat/send", message)
 

@@ -63,11 +63,11 @@ class EmailEndpoints(WorldEndpoints):
         return await self._line.post_read(EmailsFound, "/email/query", given_values(**asked))
 
     async def send(self, **mail: Unpack[SentEmail]) -> ActionDone:
-        """Send a mail from the user."""
+        """Sends a mail from the user."""
         return await self._post_action("send", **mail)
 
     async def receive(self, **mail: Unpack[ReceivedEmail]) -> ActionDone:
-        """Deliver a mail to the user at once. A later one is created with ``EventsEndpoints.create``."""
+        """Delivers a mail to the user at once. A later one is created with ``EventsEndpoints.create``."""
         return await self._post_action("receive", **mail)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:
@@ -86,7 +86,7 @@ class EmailEndpoints(WorldEndpoints):
         return await self._post_action("archive", message_ids=message_ids)
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
-        """Move mails to the trash."""
+        """Moves mails to the trash."""
         return await self._post_action("delete", message_ids=message_ids)
 
     async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:

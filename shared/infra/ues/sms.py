@@ -49,11 +49,11 @@ class SmsEndpoints(WorldEndpoints):
         return await self._line.post_read(SmsFound, "/sms/query", given_values(**asked))
 
     async def send(self, **message: Unpack[SentSms]) -> ActionDone:
-        """Send a message from the user."""
+        """Sends a message from the user."""
         return await self._post_action("send", **message)
 
     async def receive(self, **message: Unpack[ReceivedSms]) -> ActionDone:
-        """Deliver a message to the user at once. A later one is created with ``EventsEndpoints.create``."""
+        """Delivers a message to the user at once. A later one is created with ``EventsEndpoints.create``."""
         return await self._post_action("receive", **message)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:

@@ -19,9 +19,7 @@ _NOTHING = "Nothing was written."
 
 
 def with_run_summary(progress: Progress) -> Progress:
-    """The progress with a summary of the run (tools, parts, calls), which becomes an event and a part of the
-    outcome.
-    """
+    """The progress with a summary of the run (tools, parts, calls), which becomes an event and part of the outcome."""
     dossier = progress.dossier
     answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
     insight: dict[str, JsonValue] = {

@@ -130,9 +130,7 @@ class Conversation:
 
     @property
     def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
-        """By part number, the identifiers that it lists and no call names, although calls name others of the
-        same list.
-        """
+        """By part number, the ids that it lists and no call names, although calls name others of the same list."""
         calls = [call for plan in self._draft.plans for call in plan.calls]
         parts = [part for part in parts_to_do(self._parts) if not part.unmet]
         found = {
@@ -280,9 +278,7 @@ class Conversation:
             dispatch.journal_proposals()
 
     def _ask_larger_model(self, proposed: ReplyProposals) -> None:
-        """Asks the larger model to propose, in the next reply, the writes that the smaller model's first reply
-        proposed.
-        """
+        """Asks the larger model to propose, in its next reply, the writes that the smaller model proposed first."""
         self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
         self._send_results()
 
@@ -365,9 +361,7 @@ class Conversation:
         return known_sources(self.ctx, (*self._reader.facts, *self._written), self._local.all_values)
 
     def _update_progress(self) -> None:
-        """Stores in the progress what was read and calculated so far, and computes the process's own figures
-        from it.
-        """
+        """Stores in the progress what was read and calculated, and computes the process's own figures from it."""
         counted = self.progress.model_copy(
             update={"repeated_calls": self._reader.repeated_reads, "corrections": dict(self._reader.corrections.names)}
         )
@@ -413,9 +407,7 @@ class Conversation:
             self._tracker.progress = self.progress if self._tracker.was_reply_stored else progress
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools offered to the model. Writes are offered only once the parts are known and include
-        something to do.
-        """
+        """The tools offered to the model. Writes are offered once the parts are known and include something to do."""
         acts = self._is_understood and self._is_to_act
         local, is_remote = self._local.list_definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)

@@ -207,9 +207,7 @@ class TwoDrafts(SingleDraft):
         )
 
     async def _can_afford_drafts(self, talk: Talk, share: BudgetShare) -> bool:
-        """Whether the budget allows both further drafts. Decided once and journaled, so that every attempt decides
-        alike.
-        """
+        """Whether the budget allows both further drafts. Decided once and journaled, so that all attempts agree."""
 
         async def decide() -> str:
             draft = talk.build_request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
@@ -255,9 +253,7 @@ def _shorten_fact(fact: Fact, most: int) -> Json:
 
 
 def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
-    """Whether both replies propose the same writes with the same arguments; without writes, whether their texts
-    agree.
-    """
+    """Whether both replies propose the same writes with equal arguments; without writes, whether their texts agree."""
     writes = [sorted(_list_calls(reply, ctx)) for reply in (first, second)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]

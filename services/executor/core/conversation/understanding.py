@@ -311,9 +311,7 @@ def sections_of_process(ctx: TurnContext, progress: Progress) -> dict[str, Json]
 
 
 def with_parts(ctx: TurnContext, progress: Progress, said: Understanding) -> Progress:
-    """The progress with the parts and the form of the answer. A caller of the solver endpoint states the form
-    itself.
-    """
+    """The progress with the parts and the form of the answer. A caller of the solver endpoint states the form."""
     solver = ctx.record.request.solver
     form = said.answer_form if solver is None else "prose" if solver.expected_format == "single" else "list"
     return progress.update_dossier(parts=said.parts, answer_format=form)

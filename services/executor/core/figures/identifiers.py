@@ -1,6 +1,4 @@
-"""Finds tokens that identify a thing or a person: record numbers, mail addresses, bank accounts, phone
-numbers, links.
-"""
+"""Finds tokens that identify a thing or a person: record, account and phone numbers, mail addresses, links."""
 
 import re
 from collections.abc import Callable, Iterator

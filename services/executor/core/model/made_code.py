@@ -23,9 +23,7 @@ class BadSpec(NoToolMade):
 
 
 class CalculatorSpec(NamedTuple):
-    """What a missing calculator must compute. ``by_words``: it was found by words that always mean the same
-    calculation.
-    """
+    """What a missing calculator must compute. ``by_words``: words that always mean the same calculation need it."""
 
     name: str
     purpose: str
@@ -261,9 +259,7 @@ def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
 
 
 def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
-    """Up to three calculators that the task's words need and that do not exist; those of its own formulas come
-    first.
-    """
+    """Up to three calculators that the task's words need and that are missing; those of its own formulas come first."""
     unique: dict[str, CalculatorSpec] = {}
     for spec in _specs_in_text(text):
         unique.setdefault(spec.name, spec)

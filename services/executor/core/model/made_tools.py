@@ -1,6 +1,4 @@
-"""Finds, makes and runs made tools. Each result is a journal step, so that a resumed turn and a replay get the same
-one.
-"""
+"""Finds, makes and runs made tools. Each result is a journal step, the same in a resumed turn and a replay."""
 
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext

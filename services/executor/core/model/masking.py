@@ -79,9 +79,7 @@ def restore_values(reply: ModelReply, masked: MaskedRequest) -> ModelReply:
 
 
 class _MaskedValues:
-    """The values hidden so far, by placeholder. A word of the text itself that looks like a placeholder is
-    hidden, too.
-    """
+    """The values hidden so far, by placeholder. A word of the text that looks like a placeholder is hidden, too."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, MarkKind] = {}
@@ -251,9 +249,7 @@ def _mask_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> tup
 
 
 def _mask_tool(tool: ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> ToolDefinition:
-    """The tool with its texts masked. In its schema, only values that show by themselves are masked; its own words
-    stay.
-    """
+    """The tool with its texts masked. In its schema, only values that show by themselves are masked."""
     schema = cast("Mapping[str, JsonValue]", self_evident_mask.mask_json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.mask_text(tool.description), input_schema=schema)
 

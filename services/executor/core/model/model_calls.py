@@ -222,9 +222,7 @@ def helper_request(
     tier: Tier = Tier.SMALL,
     schema: Mapping[str, JsonValue] | None = None,
 ) -> ModelRequest:
-    """A request outside the task's conversation: the role and ``prompt`` as its system text, ``sections`` as its
-    message.
-    """
+    """A request outside the conversation: the role and ``prompt`` as its system text, ``sections`` as its message."""
     system, messages = (ctx.prompts.role, prompt), (user_message(render(sections)),)
     return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
 

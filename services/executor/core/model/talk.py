@@ -78,16 +78,12 @@ def _describe_current_time(ctx: TurnContext) -> Json:
 
 
 def local_now(ctx: TurnContext) -> datetime:
-    """The present time for the task: when it was accepted, in the tenant's time zone, or the time of its practice
-    world.
-    """
+    """The present time for the task: when it was accepted, in the tenant's zone, or the time of its practice world."""
     return ctx.practice_time or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
 def _describe_constraints(ctx: TurnContext) -> str:
-    """The constraints as texts: those of the provisional verdict, and each rule that may concern one of the task's
-    tools.
-    """
+    """The constraints as texts: those of the provisional verdict, and each rule that may concern the task's tools."""
     foreseen = str(ctx.sections.get("constraints") or "")
     practice = ctx.record.request.practice
     offered = ctx.toolbox.names

@@ -1,6 +1,4 @@
-"""The draft of a task's next plan: the proposals so far, the corrections that the model was given, and the plans
-before.
-"""
+"""The draft of a task's next plan: the proposals so far, the corrections given to the model, and the plans before."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,6 +1,4 @@
-"""Notices: who has to be told, that no notice tells of an unproved change, and that none goes out in quiet
-hours (I4).
-"""
+"""Notices: who has to be told, that none tells of an unproved change, and that none goes out in quiet hours (I4)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -192,18 +192,14 @@ _TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 
 def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
-    """Each limit with its source. If predictions of its kind failed lately, its value is left out and a warning is
-    added.
-    """
+    """Each limit with its source. If predictions of its kind failed lately, a warning replaces its value."""
     return [_describe_limit(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
 
 
 def find_thresholds(
     policies: Iterable[Policy], texts: Mapping[str, str], offered: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
-    """The limits in rules (only those that may concern a tool in ``offered``, if given), then those stated in the
-    texts.
-    """
+    """The limits in rules (only those that may concern a tool in ``offered``, if given), then those in the texts."""
     found = [
         *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
         *(limit for name, text in texts.items() for limit in _limits_in_words(name, text[:_TEXT_LOOKED_AT])),

@@ -137,9 +137,7 @@ class _Sentence:
 
     @cached_property
     def place_first_addressed(self) -> int:
-        """The place after the first receiver that may get one record's data: "Tell the courier the home address
-        ...".
-        """
+        """The place after the first receiver that may get one record's data: "Tell the courier the home address"."""
         receivers = (at for at, word in enumerate(self.words) if at and word in words.RECEIVERS)
         return next((at + 1 for at in receivers if self.word(at + 1) in words.BEHIND_RECEIVERS), len(self.words))
 

@@ -1,6 +1,4 @@
-"""Calculated values and a process's figures as fields of a call, depending on the records that they were calculated
-from.
-"""
+"""Calculated values and a process's figures as fields of a call, depending on the records that they come from."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from decimal import Decimal

@@ -162,9 +162,7 @@ class DocumentMaterial(NamedTuple):
 
 
 def read_source_data(source: str, material: DocumentMaterial) -> Json:
-    """The data of one source; empty if there is none. The source ``records: a b`` selects records by one of the
-    words.
-    """
+    """The data of one source; empty if there is none. The source ``records: a b`` selects records by these words."""
     kind, _, words = source.partition(":")
     if kind == "records":
         return _select_records(material, stems_of(words))

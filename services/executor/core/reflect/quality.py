@@ -330,9 +330,7 @@ def _has_closed_plan(dossier: Dossier) -> bool:
 
 
 def _was_policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
-    """Whether the verdict, or the person it required, permitted the plan; None if there was no plan, or it was
-    refused.
-    """
+    """Whether the verdict, or the person it required, permitted the plan; None without a plan, or if it was refused."""
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None

@@ -76,9 +76,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
 
 
 def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
-    """Why a text must not replace the answer; None if it states only what was found, drops nothing, and scores
-    better.
-    """
+    """Why a text must not replace the answer; None if it says only what was found, drops nothing, scores better."""
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
         return "it is no prose"
@@ -150,17 +148,13 @@ class DraftedTexts(BaseModel):
 
 
 def with_documents(ctx: TurnContext) -> TurnContext:
-    """The context whose prompts name the documents that are written anyway, so that the model plans no call for
-    them.
-    """
+    """The context whose prompts name the documents that are written anyway, so that no call is planned for them."""
     words: list[Json] = [*document_request_phrases(ctx.task)]
     return replace(ctx, sections={**ctx.sections, "documents": words}) if words else ctx
 
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
-    """Improves a weak answer and writes the task's documents. The answer to a solver request is parsed and not
-    changed.
-    """
+    """Improves a weak answer and writes the task's documents. The answer to a solver request is not changed."""
     if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)

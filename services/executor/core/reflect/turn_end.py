@@ -169,9 +169,7 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
 
 
 def _session_with_turn(session: SessionState, ended: RunEnd, work: Work, answer: str) -> SessionState:
-    """The session with this turn's user message and answer added. A message that equals the last one is not added
-    again.
-    """
+    """The session with this turn's user message and answer added. A message equal to the last one is not added."""
     turn = work.turn
     said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
@@ -184,9 +182,7 @@ def _session_with_turn(session: SessionState, ended: RunEnd, work: Work, answer:
 
 
 def _limit_turns(session: SessionState) -> SessionState:
-    """The session within its bound of turns. If no model summarised the older ones, excerpts of them become the
-    summary.
-    """
+    """The session within its bound of turns. If no model summarised the older ones, excerpts become the summary."""
     if len(session.turns) <= _TURNS_REMEMBERED:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]

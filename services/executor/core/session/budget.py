@@ -112,9 +112,7 @@ class Tariff:
 
 
 class RequestSize(NamedTuple):
-    """The estimated tokens of a request: its static prefix, what is new in its messages, and what was counted
-    before.
-    """
+    """The estimated tokens of a request: its static prefix, what is new in its messages, what was counted before."""
 
     prefix: int
     fresh: int

@@ -172,9 +172,7 @@ _UNSEEN = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
-    """Reads the files of the task's messages in order, each as a journal step, so that it is read once for all
-    attempts.
-    """
+    """Reads the files of the task's messages in order, each as a journal step, so that all attempts read it once."""
     sent = (*record.request.files, *record.later_files, *turn.files)
     return tuple(
         [

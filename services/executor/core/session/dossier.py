@@ -192,9 +192,7 @@ class WaitsForTime(NamedTuple):
 
 
 class StaleInputs(NamedTuple):
-    """Nothing was written, because what the plan was based on has changed (``why``). ``progress`` has the new
-    values.
-    """
+    """Nothing was written, since what the plan was based on has changed (``why``). ``progress`` has the new values."""
 
     progress: Progress
     why: str

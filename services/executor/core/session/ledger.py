@@ -1,6 +1,4 @@
-"""The writes of a task in the ledger (keys, doubts, reports for operators), and calls as rules about tools
-count them.
-"""
+"""A task's writes in the ledger (keys, doubts, reports for operators), and calls as rules about tools count them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -49,9 +49,7 @@ class RowChoice(NamedTuple):
 
 
 class OperandPattern(NamedTuple):
-    """An operand as a pattern over facts: possible names of its record, its fields, or its rows that match
-    ``choices``.
-    """
+    """An operand as a pattern over facts: possible names of its record, fields, or rows that match ``choices``."""
 
     kinds: tuple[str, ...]
     fields: tuple[str, ...]

@@ -1,6 +1,4 @@
-"""The tools of one run: their unambiguous names, how a request to a model offers them, and what their arguments must
-be.
-"""
+"""The tools of one run: their unambiguous names, how a model is offered them, and what their arguments must be."""
 
 import re
 from collections import Counter

@@ -26,9 +26,7 @@ class Archiver:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def archive_once(self, partitions: Collection[int]) -> int:
-        """Archives ended tasks of these partitions; returns how many. It may be interrupted and repeated at any
-        point.
-        """
+        """Archives ended tasks of these partitions; returns how many. May be interrupted and repeated at any point."""
         total = 0
         while partitions:
             tasks, partitions = await self._ended.claim(partitions, _MOST, with_content=self._archive is not None)
@@ -67,9 +65,7 @@ class Evictor:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def evict_once(self, partitions: Collection[int]) -> int:
-        """Evicts idle sessions of these partitions; returns how many. It may be interrupted and repeated at any
-        point.
-        """
+        """Evicts idle sessions of these partitions; returns how many. May be interrupted and repeated at any point."""
         total = 0
         while sessions := await self._idle.claim(partitions, self._seconds, _MOST):
             if self._archive is None:

@@ -76,9 +76,7 @@ class Reaper:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _wake_forgotten(self, sessions: tuple[SessionName, ...]) -> int:
-        """Wakes sessions that are in no queue; returns how many. A lost owner is counted by whoever claims the
-        session.
-        """
+        """Wakes sessions that are in no queue; returns how many. Who claims the session counts a lost owner."""
         forgotten = await self._wakes.wake_unattended(sorted(sessions))
         if forgotten:
             self._mended.add(Fault.NOT_WOKEN, len(forgotten))

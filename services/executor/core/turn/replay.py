@@ -1,6 +1,4 @@
-"""Replays an archived task in memory with today's code and prompts, calling nothing outside, and compares the
-two runs.
-"""
+"""Replays an archived task in memory with today's code and prompts, calling nothing outside; compares both runs."""
 
 import asyncio
 import re
@@ -179,9 +177,7 @@ class ReplayStore(TurnStore):
 
 
 class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
-    """All ports of the run, answered from the archived attempt. A question that it never asked raises the
-    difference.
-    """
+    """All ports of the run, answered from the archived attempt. A question it never asked raises the difference."""
 
     def __init__(self, cursor: ReplayCursor) -> None:
         self._cursor = cursor

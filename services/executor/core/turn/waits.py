@@ -262,9 +262,7 @@ def next_model_try(
 
 
 async def wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedWait | None:
-    """The wait until the model is asked again; None past the deadline. ``key``: the journal key of the missing
-    reply.
-    """
+    """The wait until the model is asked again; None past the deadline. ``key``: the missing reply's journal key."""
     tries, first = 1, ctx.journal.now
     while (noted := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:
         first = datetime.fromisoformat(noted) if tries == 1 else first

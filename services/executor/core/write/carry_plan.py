@@ -63,9 +63,7 @@ async def carry_out_plan(
 
 
 async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
-    """The progress, if the plan may be carried out on inputs that still hold; else what it waits for or what
-    changed.
-    """
+    """The progress, if the plan may be carried out on inputs that still hold; else what it waits for or has changed."""
     if progress.dossier.verdict is None:
         raise Failed("there is no policy verdict on the plan; nothing was written")
     match assess_consent(ctx, progress):
