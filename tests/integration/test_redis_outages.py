@@ -402,12 +402,12 @@ async def test_slots_that_fall_free_at_once_wake_different_sessions(redis: Redis
 async def test_a_fault_is_counted_once_for_all(far: Far) -> None:
     mended, upkeep = FaultCounts(), RedisUpkeep(far.redis)
     reaper = Reaper(upkeep, HeardWakes(), mended)
-    await reaper.tick()
+    await reaper.repair_once()
     mended.add(Fault.NOT_WOKEN, 2)
     await far.lose("answer", 2)  # the first one says that nothing is overdue
     with pytest.raises(StoreUnavailable):
-        await reaper.tick()
-    await reaper.tick()
+        await reaper.repair_once()
+    await reaper.repair_once()
     counted = await far.near.hgetall(keys.MENDED)  # type: ignore[misc]  # redis-py's union
     assert counted == {Fault.NOT_WOKEN.value: "2"}
 
