@@ -180,7 +180,7 @@ EXECUTOR_PARTS = (
 )
 EQUIP = """
 import asyncio
-from services.executor.bootstrap import carry_out_turns
+from services.executor.bootstrap import run_executor
 from services.executor.core.turn.worker import Worker
 from services.executor.settings import ExecutorSettings
 from shared.infra.starting import CannotStart
@@ -192,7 +192,7 @@ for parts in ("", "files"):
             redis_url="redis://127.0.0.1:1", redis_start_seconds=0, profile="embedded", policy_url="http://127.0.0.1:1",
             anthropic_base_url="http://127.0.0.1:1", tenant_file=sys.argv[1], executor_parts=parts,
         )
-        asyncio.run(carry_out_turns(settings, Worker))
+        asyncio.run(run_executor(settings, Worker))
     except StoreUnavailable:
         print("everything is joined; no Redis")
     except CannotStart as problem:

@@ -143,7 +143,7 @@ def _ignore_cancels() -> None:
     from services.executor.adapters.turn_scripts import TurnScripts
 
     TurnScripts._find_own_cancel = lambda self, signals: None  # type: ignore[method-assign]
-    _replace_function("services.executor.core", "_cancellation", lambda _: lambda turn: None)
+    _replace_function("services.executor.core", "_cancel_error", lambda _: lambda turn: None)
 
 
 def _prove_every_write() -> None:
@@ -157,7 +157,7 @@ def _prove_every_write() -> None:
 
         return judge
 
-    _replace_function("services.executor.core", "judge", proves)
+    _replace_function("services.executor.core", "judge_answered_write", proves)
 
 
 def _change_amounts_after_the_approval() -> None:
@@ -223,13 +223,13 @@ def _judge_by_a_sibling() -> None:
     """A rule sees, in place of the record that a call names, the first one of its kind that was read."""
 
     def sees_first(original: Callable[..., object]) -> Callable[..., object]:
-        def view_of(tool: str, arguments: JsonObject, facts: Sequence[object]) -> object:
+        def view_of(tool: str, arguments: JsonObject, facts: Sequence[object], *keys: object) -> object:
             named = {key: _first_of_kind(value, facts) for key, value in arguments.items()}
-            return original(tool, named, facts)
+            return original(tool, named, facts, *keys)
 
         return view_of
 
-    _replace_function("services.executor.core", "view_of", sees_first)
+    _replace_function("services.executor.core", "build_call_view", sees_first)
 
 
 def _first_of_kind(value: object, facts: Sequence[object]) -> object:

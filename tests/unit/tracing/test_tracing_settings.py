@@ -23,9 +23,9 @@ _AT = "http://collector:4318"
 _LOADED = """
 import sys
 import services.executor.__main__, services.policy.__main__
-from shared.infra.tracing import tracing
+from shared.infra.tracing import open_tracer
 from shared.infra.service_settings import TracingSettings
-with tracing(TracingSettings(), "gateway") as tracer:
+with open_tracer(TracingSettings(), "gateway") as tracer:
     assert not tracer.is_on
 of_the_sdk = ("opentelemetry.sdk", "opentelemetry.exporter")
 sys.stdout.write(" ".join(name for name in sys.modules if name.startswith(of_the_sdk)))
