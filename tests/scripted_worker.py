@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.reflect.turn_end import new_user_messages
-from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.sessions import Lease, TurnWork
 from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
 from shared.contracts.task import Artifact, ArtifactChunk, File, TaskEvent, TaskRecord, TurnKind
 from shared.domain.words import TaskState
@@ -91,14 +91,14 @@ class ConformanceWorker(ScriptedWorker):
         self._slow = slow
 
     @override
-    async def _play(self, lease: Lease, work: Work) -> None:
+    async def _play(self, lease: Lease, work: TurnWork) -> None:
         script = script_for(work)
         if script is None:
             await super()._play(lease, work)
         else:
             await self._play_script(lease, work, script)
 
-    async def _play_script(self, lease: Lease, work: Work, script: Script) -> None:
+    async def _play_script(self, lease: Lease, work: TurnWork, script: Script) -> None:
         await self._begun(work)
         store = self._sessions.turn_store(lease, work)
         if work.record.state.is_terminal:  # it was canceled before its message was begun
@@ -110,7 +110,7 @@ class ConformanceWorker(ScriptedWorker):
         await store.finish(TurnEnd(record=_ended(work, script, state), session=SessionState()))
 
 
-def script_for(work: Work) -> Script | None:
+def script_for(work: TurnWork) -> Script | None:
     """The longest beginning that fits; only messages are played by their ids."""
     if work.turn.kind is not TurnKind.MESSAGE:
         return None
@@ -118,7 +118,7 @@ def script_for(work: Work) -> Script | None:
     return SCRIPTS[max(fitting, key=len)] if fitting else None
 
 
-def _sayings(work: Work, script: Script) -> tuple[TaskEvent, ...]:
+def _sayings(work: TurnWork, script: Script) -> tuple[TaskEvent, ...]:
     at = work.record.updated_at
     said = [TaskEvent(kind="note", at=at, data={"text": "begun"})]
     said += [TaskEvent(kind="phase", at=at, data={"phase": "EXECUTE", "step": step}) for step in range(script.says)]
@@ -126,7 +126,7 @@ def _sayings(work: Work, script: Script) -> tuple[TaskEvent, ...]:
     return tuple(said)
 
 
-def _ended(work: Work, script: Script, state: TaskState) -> TaskRecord:
+def _ended(work: TurnWork, script: Script, state: TaskState) -> TaskRecord:
     waits = state is TaskState.INPUT_REQUIRED
     return work.record.model_copy(
         update={

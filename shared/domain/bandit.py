@@ -26,7 +26,7 @@ class Arm(NamedTuple):
 Arms = Mapping[Strategy, Arm]
 
 
-class Choice(NamedTuple):
+class StrategyChoice(NamedTuple):
     """The chosen strategy and why. ``scores``: the UCB1 score by strategy; None for one that was never used."""
 
     strategy: Strategy
@@ -47,7 +47,7 @@ def ucb1(arm: Arm, pulls: int) -> float | None:
     return arm.mean_reward + _EXPLORATION * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
 
 
-def choose_arm(arms: Arms, available: Sequence[Strategy]) -> Choice:
+def choose_arm(arms: Arms, available: Sequence[Strategy]) -> StrategyChoice:
     """Chooses one of the available strategies.
 
     The first task of a process type uses the first strategy; then each that was never used; then the one with the
@@ -56,8 +56,8 @@ def choose_arm(arms: Arms, available: Sequence[Strategy]) -> Choice:
     pulls = sum(arm.n for arm in arms.values())
     scores = {strategy: ucb1(arms.get(strategy, Arm()), pulls) for strategy in available}
     if not pulls:
-        return Choice(available[0], scores, "first visit of this process type")
+        return StrategyChoice(available[0], scores, "first visit of this process type")
     untried = [strategy for strategy, score in scores.items() if score is None]
     if untried:
-        return Choice(untried[0], scores, "not tried yet")
-    return Choice(max(available, key=lambda strategy: scores[strategy] or 0.0), scores, "highest UCB1 score")
+        return StrategyChoice(untried[0], scores, "not tried yet")
+    return StrategyChoice(max(available, key=lambda strategy: scores[strategy] or 0.0), scores, "highest UCB1 score")

@@ -16,7 +16,7 @@ class SpokenTurn(NamedTuple):
     text: str
 
 
-def is_long(turns: Sequence[SpokenTurn], most: int) -> bool:
+def is_too_long(turns: Sequence[SpokenTurn], most: int) -> bool:
     """Whether there are more than ``most`` turns, or more text than 8,000 tokens of 4 characters."""
     return len(turns) > most or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
 

@@ -10,7 +10,7 @@ from stdnum import iban, luhn
 from stdnum.us import ssn
 
 
-class MarkKind(StrEnum):
+class ProtectedKind(StrEnum):
     """The kind of a protected value; it is also the word that replaces the value."""
 
     CARD = "card"
@@ -20,10 +20,10 @@ class MarkKind(StrEnum):
     PASSWORD = "password"  # noqa: S105  # the same
 
 
-class Mark(NamedTuple):
+class ProtectedSpan(NamedTuple):
     start: int
     end: int
-    kind: MarkKind
+    kind: ProtectedKind
     value: str
 
 
@@ -100,15 +100,15 @@ _SHORT = 100  # characters of a text that may come again in other tasks
 _LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
-def find_secret_values(text: str) -> tuple[Mark, ...]:
+def find_secret_values(text: str) -> tuple[ProtectedSpan, ...]:
     """The protected values in a text, in order and without overlap."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
     return _marks_of_short(text) if len(text) <= _SHORT else _find_marks_without_overlap(text)
 
 
-def _find_marks_without_overlap(text: str) -> tuple[Mark, ...]:
-    found: list[Mark] = []
+def _find_marks_without_overlap(text: str) -> tuple[ProtectedSpan, ...]:
+    found: list[ProtectedSpan] = []
     for mark in sorted(_find_marks(text), key=lambda mark: (mark.start, -mark.end)):
         if not found or mark.start >= found[-1].end:
             found.append(mark)
@@ -120,9 +120,9 @@ _marks_of_short = lru_cache(maxsize=2_048)(
 )  # names of tools, states and models come again with each task
 
 
-def protected_values(text: str) -> dict[str, MarkKind]:
+def protected_values(text: str) -> dict[str, ProtectedKind]:
     """The protected values of a text with their kinds, in the order of their appearance."""
-    values: dict[str, MarkKind] = {}
+    values: dict[str, ProtectedKind] = {}
     for mark in find_secret_values(text):
         values.setdefault(mark.value, mark.kind)
     return values
@@ -133,18 +133,18 @@ def is_long_enough_to_mark(number: int) -> bool:
     return abs(number) >= _LEAST_NUMBER
 
 
-def _find_marks(text: str) -> Iterator[Mark]:
+def _find_marks(text: str) -> Iterator[ProtectedSpan]:
     lowered = text.lower()
     if _DIGITS.search(text):
         yield from _find_numbers(text)
     if _contains_any(lowered, _SSN_WORDS):
-        yield from (_build_mark(match, "v", MarkKind.SSN) for match in _NAMED_SSN.finditer(text))
+        yield from (_build_mark(match, "v", ProtectedKind.SSN) for match in _NAMED_SSN.finditer(text))
     if _contains_any(text, _SECRET_PREFIXES):
-        yield from (_build_mark(match, 0, MarkKind.SECRET) for match in _SECRETS.finditer(text))
+        yield from (_build_mark(match, 0, ProtectedKind.SECRET) for match in _SECRETS.finditer(text))
     if "bearer" in lowered:
-        yield from (_build_mark(match, "v", MarkKind.SECRET) for match in _BEARER.finditer(text))
+        yield from (_build_mark(match, "v", ProtectedKind.SECRET) for match in _BEARER.finditer(text))
     if "://" in text:
-        yield from (_build_mark(match, "v", MarkKind.SECRET) for match in _IN_URL.finditer(text))
+        yield from (_build_mark(match, "v", ProtectedKind.SECRET) for match in _IN_URL.finditer(text))
     if _contains_any(lowered, _LABEL_WORDS):
         for match in _NAMED.finditer(text):
             yield from _find_password(match, text)
@@ -158,18 +158,18 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
     return False
 
 
-def _find_numbers(text: str) -> Iterator[Mark]:
+def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
     """Yields numbers that are protected without a label beside them: cards, IBANs, social security numbers."""
     for match in _CARD.finditer(text):
         if _is_card(match.group()):
-            yield _build_mark(match, 0, MarkKind.CARD)
+            yield _build_mark(match, 0, ProtectedKind.CARD)
     for match in _IBAN.finditer(text):
         length = _iban_length(match.group())
         if length:
-            yield Mark(match.start(), match.start() + length, MarkKind.IBAN, match.group()[:length])
+            yield ProtectedSpan(match.start(), match.start() + length, ProtectedKind.IBAN, match.group()[:length])
     for match in _SSN.finditer(text):
         if ssn.is_valid(match.group()):
-            yield _build_mark(match, 0, MarkKind.SSN)
+            yield _build_mark(match, 0, ProtectedKind.SSN)
 
 
 def _is_card(text: str) -> bool:
@@ -191,7 +191,7 @@ def _iban_length(text: str) -> int:
     return 0
 
 
-def _find_password(match: re.Match[str], text: str) -> Iterator[Mark]:
+def _find_password(match: re.Match[str], text: str) -> Iterator[ProtectedSpan]:
     """Yields the value after a label, unless it is part of the sentence, as in "the password is wrong"."""
     quoted, plain, by = match["q"], match["v"], match["by"]
     named = quoted if quoted is not None else plain.rstrip(".?:")
@@ -204,7 +204,7 @@ def _find_password(match: re.Match[str], text: str) -> Iterator[Mark]:
         return
     if _RECORD_ID.fullmatch(named) and _WORKED_ON.search(text, max(0, match.start() - 20), match.start()):
         return
-    yield Mark(start, start + len(named), MarkKind.PASSWORD, named)
+    yield ProtectedSpan(start, start + len(named), ProtectedKind.PASSWORD, named)
 
 
 def _looks_like_password(named: str, by: str, at_end: bool) -> bool:
@@ -214,5 +214,5 @@ def _looks_like_password(named: str, by: str, at_end: bool) -> bool:
     return mixed and (bool(by.strip()) or bool(re.search(r"[!@#$%^&*?+]", named)))
 
 
-def _build_mark(match: re.Match[str], group: str | int, kind: MarkKind) -> Mark:
-    return Mark(match.start(group), match.end(group), kind, match[group])
+def _build_mark(match: re.Match[str], group: str | int, kind: ProtectedKind) -> ProtectedSpan:
+    return ProtectedSpan(match.start(group), match.end(group), kind, match[group])

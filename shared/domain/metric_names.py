@@ -55,7 +55,7 @@ class Metric(NamedTuple):
     begins_with: tuple[tuple[str, ...], ...] = ()
 
     @property
-    def series(self) -> tuple[str, ...]:
+    def sample_names(self) -> tuple[str, ...]:
         """The names of its samples in queries."""
         if self.kind is not MetricKind.HISTOGRAM:
             return (self.name,)

@@ -7,19 +7,19 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import MarkKind, find_secret_values, is_long_enough_to_mark, protected_values
+from shared.domain.marks import ProtectedKind, find_secret_values, is_long_enough_to_mark, protected_values
 
 T = TypeVar("T")
-NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
+NOTHING: Mapping[str, ProtectedKind] = MappingProxyType({})
 # What the task that is being worked on holds: a log line of its course, too, may quote a password without its label.
-HIDDEN: ContextVar[Mapping[str, MarkKind]] = ContextVar("hidden", default=NOTHING)
+HIDDEN: ContextVar[Mapping[str, ProtectedKind]] = ContextVar("hidden", default=NOTHING)
 _WHOLE_WORD = 6  # shorter values are replaced only where they stand alone
 _LABELLED = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)$", re.I
 )
 
 
-def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
+def redact_text(text: str, known: Mapping[str, ProtectedKind] = NOTHING) -> str:
     """The text with a word such as ``[card]`` in place of each protected value, and of the ``known`` values."""
     if not (find_secret_values(text) or known):
         return text
@@ -33,12 +33,12 @@ def literals_pattern(values: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(_escape_literal(value) for value in longest_first))
 
 
-def redact_json(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
+def redact_json(value: T, known: Mapping[str, ProtectedKind] = NOTHING) -> T:
     """JSON-like data with protected values redacted, including passwords that only their field's name reveals."""
     return cast(T, _redact_value(value, known))
 
 
-def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
+def _redact_value(value: object, known: Mapping[str, ProtectedKind]) -> object:
     match value:
         case str():
             return redact_text(value, known)
@@ -58,7 +58,7 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
             return value
 
 
-def _redact_fields(fields: Mapping[object, object], known: Mapping[str, MarkKind]) -> dict[object, object]:
+def _redact_fields(fields: Mapping[object, object], known: Mapping[str, ProtectedKind]) -> dict[object, object]:
     """The fields with names redacted like values; names that became equal are numbered."""
     redacted: dict[object, object] = {}
     for key, inner in fields.items():
@@ -71,9 +71,9 @@ def _redact_fields(fields: Mapping[object, object], known: Mapping[str, MarkKind
     return redacted
 
 
-def _redact_field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:
+def _redact_field(name: str, value: object, known: Mapping[str, ProtectedKind]) -> object:
     if isinstance(value, str) and value and _is_password_field(name):
-        return f"[{MarkKind.PASSWORD}]"
+        return f"[{ProtectedKind.PASSWORD}]"
     return _redact_value(value, known)
 
 

@@ -134,12 +134,12 @@ FORGOTTEN_OF_TENANT = (
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:
-    stem = f"{_tag(partition_of(tenant, session_id))}:s:{_quote(tenant)}:{_quote(session_id)}"
+    stem = f"{_slot(partition_of(tenant, session_id))}:s:{_quote(tenant)}:{_quote(session_id)}"
     return SessionKeys(*(f"{stem}:{field.name}" for field in fields(SessionKeys)))
 
 
 def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
-    stem = f"{_tag(partition_of(tenant, session_id))}:t:{_quote(tenant)}:{_quote(task_id)}"
+    stem = f"{_slot(partition_of(tenant, session_id))}:t:{_quote(tenant)}:{_quote(task_id)}"
     return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
 
 
@@ -154,7 +154,7 @@ class ListStems(NamedTuple):
 
 
 def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "") -> ListStems:
-    stem = f"{_tag(partition)}:listed:{_quote(tenant)}"
+    stem = f"{_slot(partition)}:listed:{_quote(tenant)}"
     return ListStems(f"{stem}:of:{_quote(owner)}:", f"{stem}:all:", f"{stem}:in:{_quote(session_id)}:")
 
 
@@ -166,12 +166,12 @@ def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> 
 
 def listed_record_key(partition: int, tenant: str, member: str) -> str:
     """The record key of a task in a partition's list. Members of older releases also name tenant and session."""
-    return f"{_tag(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
+    return f"{_slot(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
 
 
 @cache
 def partition_keys(partition: int) -> PartitionKeys:
-    return PartitionKeys(*(f"{_tag(partition)}:{field.name}" for field in fields(PartitionKeys)))
+    return PartitionKeys(*(f"{_slot(partition)}:{field.name}" for field in fields(PartitionKeys)))
 
 
 def partition_keys_of(tenant: str, session_id: str) -> PartitionKeys:
@@ -241,7 +241,7 @@ def unpack_arm_field(field: str) -> tuple[str, str, str]:
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
     """The key by which a repeated message is recognised, within its session."""
-    return f"{_tag(partition_of(tenant, session_id))}:dedupe:{_quote(tenant)}:{_quote(principal_id)}:{_quote(message)}"
+    return f"{_slot(partition_of(tenant, session_id))}:dedupe:{_quote(tenant)}:{_quote(principal_id)}:{_quote(message)}"
 
 
 def alias_key(tenant: str, task_id: str) -> str:
@@ -256,7 +256,7 @@ def thread_key(tenant: str, alias: str) -> str:
 
 def participation_key(tenant: str, session_id: str) -> str:
     """The key of a session's participation in an assessment, in the session's slot."""
-    return f"{_tag(partition_of(tenant, session_id))}:participation:{_quote(tenant)}:{_quote(session_id)}"
+    return f"{_slot(partition_of(tenant, session_id))}:participation:{_quote(tenant)}:{_quote(session_id)}"
 
 
 def participant_key(tenant: str, principal_id: str) -> str:
@@ -264,21 +264,21 @@ def participant_key(tenant: str, principal_id: str) -> str:
     return f"pa:participant:{_quote(tenant)}:{_quote(principal_id)}"
 
 
-def stopped_key(tenant: str, session_id: str) -> str:
+def tenant_stop_key(tenant: str, session_id: str) -> str:
     """The key of the copy of the tenant's stop in the session's slot."""
-    return stopped_key_in(partition_of(tenant, session_id), tenant)
+    return tenant_stop_key_in(partition_of(tenant, session_id), tenant)
 
 
-def stopped_key_in(partition: int, tenant: str) -> str:
-    return f"{_tag(partition)}:stopped:{_quote(tenant)}"
+def tenant_stop_key_in(partition: int, tenant: str) -> str:
+    return f"{_slot(partition)}:stopped:{_quote(tenant)}"
 
 
 def waiting_approvals_key(partition: int, tenant: str) -> str:
-    return f"{_tag(partition)}:asked:{_quote(tenant)}"
+    return f"{_slot(partition)}:asked:{_quote(tenant)}"
 
 
 def approval_key(partition: int, tenant: str, approval_id: str) -> str:
-    return f"{_tag(partition)}:approval:{_quote(tenant)}:{_quote(approval_id)}"
+    return f"{_slot(partition)}:approval:{_quote(tenant)}:{_quote(approval_id)}"
 
 
 def _make_own_slot_key(kind: str) -> Callable[[str], str]:
@@ -452,7 +452,7 @@ def unpack_delivery(member: str) -> WebhookMember | PostMember:
     return unpack(PostMember, member) if member.count(":") == 1 else unpack(WebhookMember, member)
 
 
-def _tag(partition: int) -> str:
+def _slot(partition: int) -> str:
     return f"pa:{{p{partition:02d}}}"
 
 

@@ -88,7 +88,7 @@ class ChannelListener:
             confirmed = self._confirmed.get(channel)
             if confirmed is None:
                 confirmed = self._confirmed[channel] = asyncio.Event()
-                await self._send("SUBSCRIBE", channel)
+                await self._send_subscription("SUBSCRIBE", channel)
             return confirmed
 
     async def _remove_listener(self, channel: str, hear: Hear) -> None:
@@ -97,9 +97,9 @@ class ChannelListener:
             if not self._listeners[channel]:
                 del self._listeners[channel]
                 self._confirmed.pop(channel, None)
-                await self._send("UNSUBSCRIBE", channel)
+                await self._send_subscription("UNSUBSCRIBE", channel)
 
-    async def _send(self, word: str, channel: str) -> None:
+    async def _send_subscription(self, word: str, channel: str) -> None:
         """Sends SUBSCRIBE or UNSUBSCRIBE. If the connection is lost, the reader subscribes again."""
         act = self._pubsub.subscribe if word == "SUBSCRIBE" else self._pubsub.unsubscribe
         try:

@@ -31,7 +31,7 @@ class PackedReads(NamedTuple):
 
     @classmethod
     def pack(cls, *commands: tuple[str, ...]) -> "PackedReads":
-        return cls(commands, b"".join(map(_pack, commands)))
+        return cls(commands, b"".join(map(_encode_command, commands)))
 
 
 class Reads:
@@ -217,5 +217,5 @@ def _single_server_options(url: str) -> "dict[str, object] | None":
     return cast("dict[str, object]", parse_url(address.url))
 
 
-def _pack(command: tuple[str, ...]) -> bytes:
+def _encode_command(command: tuple[str, ...]) -> bytes:
     return bytes(hiredis.pack_command(cast("tuple[str | int | float | bytes | memoryview[int]]", command)))

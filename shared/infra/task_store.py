@@ -161,7 +161,7 @@ class TaskStore(Tasks):
                 place=_alias_value(record),
                 is_asked=int(is_asked),
             )
-            stopped = keys.stopped_key(tenant, session_id)
+            stopped = keys.tenant_stop_key(tenant, session_id)
             names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stopped, **alias)
             reply = cast(list[str], await self._scripts.run("accept", names, arguments))
         if reply[0] in ("ok", "full") and reply[-1] != "":

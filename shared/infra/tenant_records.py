@@ -74,6 +74,6 @@ class TenantStops:
 
     async def _copy_stop(self, tenant: str, row: str) -> None:
         arguments: list[Argument] = [row, keys.member_prefix(tenant), keys.LIFTED_SECONDS]
-        names = ((keys.stopped_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
+        names = ((keys.tenant_stop_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
         await self._scripts.run_many("spread_stop", [([stopped, one.waiting], arguments) for stopped, one in names])
         self._spread[tenant] = row

@@ -134,7 +134,7 @@ def test_executors_scale_on_metrics_that_exist_and_before_they_are_full() -> Non
     (scaler,) = of_kind(built(PRODUCTION), "ScaledObject")
     (trigger,) = [one for one in _triggers_of(scaler) if one["type"] == "prometheus"]
     told = cast(dict[str, str], trigger["metadata"])
-    known = {series for metric in metric_names.METRICS for series in metric.series}
+    known = {series for metric in metric_names.METRICS for series in metric.sample_names}
     named = {word for word in told["query"].replace("(", " ").replace(")", " ").split() if word.startswith("purple_")}
 
     parse(told["query"])

@@ -139,7 +139,7 @@ def test_names_and_labels_follow_prometheus_and_name_nobody() -> None:
 def test_every_metric_is_used_by_a_rule_or_shown_on_a_dashboard() -> None:
     """What nobody looks at need not be counted."""
     used = {one.metric for query in QUERIES for one in selected(query.expression)}
-    unused = [metric.name for metric in METRICS if not used.intersection(metric.series)]
+    unused = [metric.name for metric in METRICS if not used.intersection(metric.sample_names)]
 
     assert unused == []
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import (
     NOTHING,
     DailySpend,
@@ -51,8 +51,8 @@ class MemoryTurns(TurnStore):
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
 
-    def work(self, turn: Turn, attempts: int = 1) -> Work:
-        return Work(turn=turn, record=self.record, attempts=attempts)
+    def work(self, turn: Turn, attempts: int = 1) -> TurnWork:
+        return TurnWork(turn=turn, record=self.record, attempts=attempts)
 
     async def read_journal(self) -> tuple[JournalEntry, ...]:
         return tuple(self.steps.values())

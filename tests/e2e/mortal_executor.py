@@ -19,7 +19,7 @@ from services.executor.bootstrap import run_executor
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.sessions import TurnRunner, Work
+from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
 from services.executor.settings import ExecutorSettings
 from shared.contracts.tenant import Connection
@@ -36,12 +36,12 @@ class MortalWorker(TurnRunner):
         self._log = Path(os.environ["STEP_LOG"])
 
     @override
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         FUSE.set(Fuse(self._log, work.record.session_id, work.attempts))
         await self._worker.run(work, fused_store(store))
 
     @override
-    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
+    async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:
         await self._worker.settle_open_writes(work, store)
 
 

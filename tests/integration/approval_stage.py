@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.reaper import Reaper
-from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.sessions import Lease, TurnWork
 from services.gateway.first_key import first_key
 from shared.contracts.policy import TriggeredRule
 from shared.domain.exact_json import JsonObject, loads_object
@@ -43,7 +43,7 @@ class CoreWorker(ScriptedWorker):
             await asyncio.sleep(0.05)
 
     @override
-    async def _play(self, lease: Lease, work: Work) -> None:
+    async def _play(self, lease: Lease, work: TurnWork) -> None:
         await self._begun(work)
         await self._world.worker.run(work, self._sessions.turn_store(lease, work))
 

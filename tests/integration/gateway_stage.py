@@ -19,7 +19,7 @@ from services.executor.core.authorize.approval import (
     ask_for_approval,
     write_approver_brief,
 )
-from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.sessions import Lease, TurnWork
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build_app
 from services.gateway.first_key import first_key
@@ -49,7 +49,7 @@ class ScriptedWorker:
         self._upkeep = RedisUpkeep(redis)
         self._held: dict[tuple[str, str], bool] = {}  # what is claimed here; was it woken meanwhile?
         self.release = asyncio.Event()
-        self.works: list[Work] = []
+        self.works: list[TurnWork] = []
         self._news = asyncio.Condition()
 
     @property
@@ -99,12 +99,12 @@ class ScriptedWorker:
         while lease and (work := await self._sessions.begin_next_turn(lease)):
             await self._play(lease, work)
 
-    async def _begun(self, work: Work) -> None:
+    async def _begun(self, work: TurnWork) -> None:
         async with self._news:
             self.works.append(work)
             self._news.notify_all()
 
-    async def _play(self, lease: Lease, work: Work) -> None:
+    async def _play(self, lease: Lease, work: TurnWork) -> None:
         await self._begun(work)
         script = _script(work)
         if script.startswith("hold"):
@@ -121,7 +121,7 @@ class ScriptedWorker:
         )
 
 
-def _script(work: Work) -> str:
+def _script(work: TurnWork) -> str:
     """What the worker goes by: the turn's text, or what the request says where all texts are the same."""
     return str(work.record.request.metadata.get("script") or work.turn.text)
 
@@ -132,7 +132,7 @@ def _resting(record: TaskRecord, timer: Timer) -> TaskRecord:
     return record.model_copy(update={"state": TaskState.WORKING, "reason": "waiting", "metadata": metadata})
 
 
-def _asked_or_decided(work: Work, asked: Approval | None) -> tuple[TaskRecord, Approval | None]:
+def _asked_or_decided(work: TurnWork, asked: Approval | None) -> tuple[TaskRecord, Approval | None]:
     """``gate ...`` asks for an approval as the executor does, and decisions on it count as they do there."""
     record, turn = _ended(work), work.turn
     if turn.text.startswith("gate"):
@@ -163,7 +163,7 @@ def a_verdict() -> Verdict:
     return asks.model_copy(update={"triggered_rules": (rule,)})
 
 
-def _ended(work: Work) -> TaskRecord:
+def _ended(work: TurnWork) -> TaskRecord:
     turn = work.turn
     state, answer, reason = _outcome(work)
     part = "model" if turn.text.startswith("down") else None
@@ -178,7 +178,7 @@ def _ended(work: Work) -> TaskRecord:
     )
 
 
-def _doubts(work: Work) -> dict[str, JsonValue]:
+def _doubts(work: TurnWork) -> dict[str, JsonValue]:
     """``doubt ...`` leaves a write in doubt, and whoever resolves it is heeded."""
     if work.turn.text.startswith("doubt"):
         return {"doubts": [{"doubt": "key:1", "call_id": "c1"}]}
@@ -188,7 +188,7 @@ def _doubts(work: Work) -> dict[str, JsonValue]:
     return {"doubts": [], "resolutions": [said]}
 
 
-def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
+def _outcome(work: TurnWork) -> tuple[TaskState, str | None, str | None]:
     turn = work.turn
     match turn.kind, (turn.text if turn.kind is TurnKind.DECISION else _script(work)).split(" ")[0]:
         case TurnKind.CANCEL, _:

@@ -12,7 +12,7 @@ from services.executor.core.turn.heartbeat import RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Lease, TurnRunner, Work
+from services.executor.ports.sessions import Lease, TurnRunner, TurnWork
 from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -41,7 +41,7 @@ class Begun(NamedTuple):
     """A turn in the hands of one executor."""
 
     lease: Lease
-    work: Work
+    work: TurnWork
     store: TurnStore
 
     @property
@@ -89,13 +89,13 @@ async def turn_on(redis: Redis) -> Begun:
 class Acts(TurnRunner):
     """Does with each turn what the test says, and notes what became of it."""
 
-    def __init__(self, act: Callable[[Work, TurnStore], Awaitable[None]]) -> None:
+    def __init__(self, act: Callable[[TurnWork, TurnStore], Awaitable[None]]) -> None:
         self._act = act
         self.texts: list[str] = []
         self.cancelled = 0
         self.begun = asyncio.Event()
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         self.texts.append(work.turn.text)
         self.begun.set()
         try:
@@ -105,15 +105,15 @@ class Acts(TurnRunner):
             raise
 
 
-async def finish(work: Work, store: TurnStore) -> None:
+async def finish(work: TurnWork, store: TurnStore) -> None:
     await store.finish(an_end(work))
 
 
-async def wait_for_ever(work: Work, store: TurnStore) -> None:
+async def wait_for_ever(work: TurnWork, store: TurnStore) -> None:
     await asyncio.Event().wait()
 
 
-async def break_down(work: Work, store: TurnStore) -> None:
+async def break_down(work: TurnWork, store: TurnStore) -> None:
     raise RuntimeError("the bug that kills")
 
 
@@ -138,7 +138,7 @@ async def running(
         await runner.stop(0.0)
 
 
-def an_end(work: Work, state: TaskState = TaskState.COMPLETED) -> TurnEnd:
+def an_end(work: TurnWork, state: TaskState = TaskState.COMPLETED) -> TurnEnd:
     record = work.record.model_copy(update={"state": state})
     return TurnEnd(record=record, session=SessionState(), outcome=an_outcome(record) if state.is_terminal else None)
 

@@ -17,7 +17,7 @@ from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, Work
+from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
@@ -52,7 +52,7 @@ class Held(TurnRunner):
         self.now: dict[str, int] = {}
         self.let_go = asyncio.Event()
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         tenant = work.record.tenant
         self.now[tenant] = self.now.get(tenant, 0) + 1
         self.most[tenant] = max(self.most.get(tenant, 0), self.now[tenant])

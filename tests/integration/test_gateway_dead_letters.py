@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.made_tools import RedisMadeTools, TenantsWithSwitches
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.turn.given_up import build_dead_letter
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
@@ -36,7 +36,7 @@ def _record(tenant: str = "default") -> TaskRecord:
 
 async def _dead_turn(redis: Redis, record: TaskRecord, stream: str = PLACE.dead_turns, **told: JsonValue) -> str:
     ended = record.model_copy(update={"reason": "it stopped 5 times", "updated_at": NOON, "metadata": told})
-    dead = build_dead_letter(Work(a_turn(record), record, 6, last_error="OSError: boom"), ended, 5)
+    dead = build_dead_letter(TurnWork(a_turn(record), record, 6, last_error="OSError: boom"), ended, 5)
     return f"turn-{_number(stream)}-{await redis.xadd(stream, {'letter': dead.model_dump_json()})}"
 
 

@@ -15,7 +15,7 @@ from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Fault, Work
+from services.executor.ports.sessions import Fault, TurnWork
 from services.executor.ports.turns import (
     Charge,
     DayCaps,
@@ -80,7 +80,7 @@ async def test_a_turn_outlasts_a_restart_of_redis_in_its_first_attempt(
     half = asyncio.Event()
     journals: list[tuple[JournalEntry, ...]] = []
 
-    async def steps(work: Work, store: TurnStore) -> None:
+    async def steps(work: TurnWork, store: TurnStore) -> None:
         for number, step in enumerate(wanted):
             await store.append([step])
             if number == STEPS // 2:

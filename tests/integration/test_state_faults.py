@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_upkeep import RedisUpkeep, make_owner_name, process_of
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Fault, TurnRunner, Work
+from services.executor.ports.sessions import Fault, TurnRunner, TurnWork
 from services.executor.ports.turns import Timer, TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
 from shared.contracts.dead_letter import DeadTurn
@@ -204,7 +204,7 @@ async def test_a_wake_that_comes_while_its_session_ends_is_not_lost(redis: Redis
     record = await accepted(task_store)
     go = asyncio.Event()
 
-    async def until_told(work: Work, store: TurnStore) -> None:
+    async def until_told(work: TurnWork, store: TurnStore) -> None:
         await go.wait()
         await store.finish(an_end(work))
 

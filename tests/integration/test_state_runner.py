@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import SessionUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
@@ -37,7 +37,7 @@ from tests.samples import samples
 QUICK = RunnerLimits(lease_seconds=0.6, capacity=2, attempts=3, retry_seconds=0.01, retry_seconds_most=0.02)
 
 
-async def _go_on(work: Work, store: TurnStore) -> None:
+async def _go_on(work: TurnWork, store: TurnStore) -> None:
     await store.finish(an_end(work, TaskState.INPUT_REQUIRED))
 
 
@@ -112,7 +112,7 @@ class BreaksTheLook(Acts):
     looks = 0
 
     @override
-    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
+    async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:
         self.looks += 1
         raise RuntimeError("a bug")
 
@@ -157,7 +157,7 @@ async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, tas
     assert worker.texts == [""]
 
 
-async def _away(work: Work, store: TurnStore) -> None:
+async def _away(work: TurnWork, store: TurnStore) -> None:
     raise SessionUnavailable("the archive is down")
 
 
@@ -216,7 +216,7 @@ async def test_a_stop_lets_a_turn_end_within_its_grace(redis: Redis, task_store:
     record = await accepted(task_store)
     go = asyncio.Event()
 
-    async def until_told(work: Work, store: TurnStore) -> None:
+    async def until_told(work: TurnWork, store: TurnStore) -> None:
         await go.wait()
         await store.finish(an_end(work))
 

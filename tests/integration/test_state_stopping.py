@@ -20,7 +20,7 @@ from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.entrypoints.http import health_app
-from services.executor.ports.sessions import HeartbeatResult, Lease, TurnRunner, Work
+from services.executor.ports.sessions import HeartbeatResult, Lease, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
@@ -166,7 +166,7 @@ class Calculates(TurnRunner):
     def __init__(self) -> None:
         self.begun = 0
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         self.begun += 1
         until = time.monotonic() + 2.5 * LEASE_SECONDS
         while time.monotonic() < until:
@@ -178,7 +178,7 @@ class Waits(TurnRunner):
     def __init__(self) -> None:
         self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         self.begun.set()
         try:
             await asyncio.Event().wait()

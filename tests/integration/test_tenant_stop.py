@@ -13,7 +13,7 @@ from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import TurnRunner, Work
+from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.turns import Charge, DayCaps, TurnStore
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import TenantRecord
@@ -38,7 +38,7 @@ class StoppedThrice(TurnRunner):
         self._stops = stops
         self.attempts: list[int] = []
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         self.attempts.append(work.attempts)
         if len(self.attempts) <= 3:
             await self._stops.stop("acme", "repairs")
@@ -163,7 +163,7 @@ async def test_a_stop_that_was_spread_half_way_is_spread_by_whoever_looks_next(r
     """The row counts, whatever became of the process that wrote it; an older row told late changes nothing."""
     stops = TenantStops(redis)
     await stops.stop("acme", "repairs")
-    copies = [keys.stopped_key_in(number, "acme") for number in range(64)]
+    copies = [keys.tenant_stop_key_in(number, "acme") for number in range(64)]
     old = await redis.get(copies[0])
     await redis.delete(*copies[32:])
     told = await TenantStops(redis).spread_missing_stops()

@@ -9,7 +9,7 @@ import promql_parser
 from shared.domain.metric_names import METRICS, Metric
 
 EVERYWHERE = frozenset({"instance", "job"})  # Prometheus adds them
-_OWN = {series: metric for metric in METRICS for series in metric.series}
+_OWN = {series: metric for metric in METRICS for series in metric.sample_names}
 _PLACEHOLDERS = {"$__rate_interval": "5m", "$__range": "1h"}  # Grafana's, before it asks
 _PROCESS = re.compile(r"(process|python)_[a-z_]+")
 

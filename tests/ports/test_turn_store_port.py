@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import (
     JournalBatch,
     JournalEntry,
@@ -41,7 +41,7 @@ class Stage(ABC):
     """One turn's store, and the ways in which the world meddles with it."""
 
     store: TurnStore
-    work: Work
+    work: TurnWork
 
     @abstractmethod
     async def cancel(self) -> Turn: ...

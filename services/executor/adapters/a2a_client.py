@@ -130,7 +130,7 @@ def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agen
         connection_id=connection.id,
         name=name,
         description=_describe_skill(skill, agent),
-        input_schema=_build_schema(entry),
+        input_schema=_build_input_schema(entry),
         tool_class=entry.tool_class or ToolClass.CHANGE,
         why_class="the operator's catalogue says so" if by_catalogue else "an agent decides itself what it does",
         catalogue=entry,
@@ -144,7 +144,7 @@ def _describe_skill(skill: types.AgentSkill, agent: str) -> str:
     return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{said}"'
 
 
-def _build_schema(entry: CatalogueEntry) -> JsonObject:
+def _build_input_schema(entry: CatalogueEntry) -> JsonObject:
     told: JsonObject = {"type": "string", "minLength": 1, "description": "what the agent is to do, with all it needs"}
     data: JsonObject = {"type": "object", "description": "values that belong to it, exactly as they are"}
     own: JsonObject = {entry.idempotency_field: {"type": "string"}} if entry.idempotency_field else {}

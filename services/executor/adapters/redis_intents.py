@@ -7,7 +7,7 @@ than a failover sends only what it can account for.
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import LedgerConflict
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.words import WriteStatus
@@ -26,10 +26,10 @@ class WriteRefusal(NamedTuple):
     error: Exception
 
 
-class Intents:
+class StoredIntents:
     """The intents that this process has stored for one turn. Each turn store has its own."""
 
-    def __init__(self, lineage: Lineage, work: Work) -> None:
+    def __init__(self, lineage: Lineage, work: TurnWork) -> None:
         self._lineage = lineage
         self._work = work
         self._began_under = lineage.failed_over

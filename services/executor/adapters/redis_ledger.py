@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-from services.executor.adapters.redis_intents import Intents, failover_conflict, mark_in_doubt
+from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_in_doubt
 from services.executor.adapters.turn_scripts import TurnScripts
 from services.executor.ports.turns import NOTHING, JournalBatch, LedgerConflict, Pulse
 from shared.contracts.ledger import LedgerEntry
@@ -19,7 +19,7 @@ class RedisLedger:
     call stretches it.
     """
 
-    def __init__(self, redis: Scripts, scripts: TurnScripts, intents: Intents, lease_ms: int) -> None:
+    def __init__(self, redis: Scripts, scripts: TurnScripts, intents: StoredIntents, lease_ms: int) -> None:
         self._redis, self._scripts, self._intents, self._lease_ms = redis, scripts, intents, lease_ms
         self._entries: dict[str, LedgerEntry] | None = None
 

@@ -20,9 +20,9 @@ from services.executor.ports.sessions import (
     LeaseHeartbeat,
     Sessions,
     SlotStore,
+    TurnWork,
     UnreadableTurn,
     UnreadTurnEnd,
-    Work,
 )
 from services.executor.ports.turns import LeaseLost, TurnStore
 from shared.contracts.task import Turn
@@ -73,7 +73,7 @@ class RedisSessions(Sessions):
         self._claimed[lease] = reply
         return lease
 
-    async def begin_next_turn(self, lease: Lease) -> Work | None:
+    async def begin_next_turn(self, lease: Lease) -> TurnWork | None:
         reply = self._claimed.pop(lease, None) or await self._claim(lease.tenant, lease.session_id, str(lease.fence))
         return None if reply is None else await self._read_work(lease, reply)
 
@@ -82,7 +82,7 @@ class RedisSessions(Sessions):
         back, if no turn waits.
         """
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        names = keys_for("claim", session, partition, stopped=keys.stopped_key(tenant, session_id))
+        names = keys_for("claim", session, partition, stopped=keys.tenant_stop_key(tenant, session_id))
         arguments = arguments_for(
             "claim",
             owner=self._owner,
@@ -98,7 +98,7 @@ class RedisSessions(Sessions):
             raise LeaseLost(session_id)
         return reply if isinstance(reply, list) else None
 
-    async def _read_work(self, lease: Lease, reply: list[Reply]) -> Work:
+    async def _read_work(self, lease: Lease, reply: list[Reply]) -> TurnWork:
         """Parses the claim script's reply; raises ``UnreadableTurn``."""
         _, _, stored, attempts, waited, problem, turn_id, task, session, pulse = reply
         claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))
@@ -120,7 +120,7 @@ class RedisSessions(Sessions):
             )
             raise UnreadableTurn(_describe_error(error), *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
-        return Work(turn, record, *begun, claimed, record.state.is_terminal and not outcome)
+        return TurnWork(turn, record, *begun, claimed, record.state.is_terminal and not outcome)
 
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         chunks = list(_split_leases(leases))
@@ -178,7 +178,7 @@ class RedisSessions(Sessions):
         if problem := self._scripts.lineage.failover_risk:
             raise StoreUnavailable(str(problem))
 
-    def turn_store(self, lease: Lease, work: Work, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
+    def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
         parts = (self._lease_ms, lambda: self._halted, heartbeat, self._archive)
         on = isinstance(self._redis, ClusterRedis)
         return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
@@ -228,7 +228,7 @@ def _session_and_partition_keys(lease: Lease) -> tuple[keys.SessionKeys, keys.Pa
 
 def _heartbeat_keys(lease: Lease) -> tuple[str, str, str]:
     session = keys.session_keys(lease.tenant, lease.session_id)
-    return session.lease, session.signals, keys.stopped_key(lease.tenant, lease.session_id)
+    return session.lease, session.signals, keys.tenant_stop_key(lease.tenant, lease.session_id)
 
 
 def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:

@@ -9,13 +9,13 @@ from typing import cast
 import structlog
 
 from services.executor.adapters.redis_idle import SESSION, restore_session
-from services.executor.adapters.redis_intents import Intents
+from services.executor.adapters.redis_intents import StoredIntents
 from services.executor.adapters.redis_ledger import RedisLedger
 from services.executor.adapters.redis_spend import settle_day
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
-from services.executor.ports.sessions import Lease, LeaseHeartbeat, SessionName, Work
+from services.executor.ports.sessions import Lease, LeaseHeartbeat, SessionName, TurnWork
 from shared.contracts.approval import Approval
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra.journal_rows import Row
@@ -35,7 +35,7 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         scripts: Scripts,
         shared: SharedTexts,
         lease: Lease,
-        work: Work,
+        work: TurnWork,
         lease_ms: int,
         halted: Callable[[], bool],
         heartbeat: LeaseHeartbeat | None,
@@ -46,7 +46,8 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         """``heartbeat`` is the lease's. Without one, Redis is asked for every pulse, and the end of the turn does not
         release the lease.
         """
-        super().__init__(scripts, TurnScripts(scripts, shared, lease, work), Intents(scripts.lineage, work), lease_ms)
+        intents = StoredIntents(scripts.lineage, work)
+        super().__init__(scripts, TurnScripts(scripts, shared, lease, work), intents, lease_ms)
         self._lease = lease
         self._halted = halted
         self._heartbeat = heartbeat

@@ -134,7 +134,7 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     ``ToolSilent``.
     """
     if 400 <= status < 500 and status != _TIMED_OUT:
-        return ports.ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
+        return ports.ToolAnswer(_error_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
     if not 200 <= status < 300:
         raise ports.ToolSilent(f"{tool}: the server answered HTTP {status}")
     try:
@@ -151,7 +151,7 @@ def _is_refusal(content: Json) -> bool:
     return content.get("found") is not False and "id" not in content
 
 
-def _body_content(status: int, body: bytes) -> Json:
+def _error_content(status: int, body: bytes) -> Json:
     said = _parse_json(body)
     if said in (None, "", [], {}):
         said = body.decode(errors="replace") or f"HTTP {status}"

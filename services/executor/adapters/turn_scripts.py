@@ -11,7 +11,7 @@ from services.executor.adapters.redis_idle import SESSION
 from services.executor.adapters.redis_spend import charge_arguments
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports import turns as ports
-from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.sessions import Lease, TurnWork
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.partition import partition_of
@@ -60,7 +60,7 @@ class TurnScripts:
     something. ``heard``: the store's last pulse, and when it came on the process's clock.
     """
 
-    def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: Work) -> None:
+    def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: TurnWork) -> None:
         self.journal = TaskJournal(shared, lease.tenant)
         self.session = keys.session_keys(lease.tenant, lease.session_id)
         self.task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
@@ -71,7 +71,7 @@ class TurnScripts:
         self._turn = work.turn
         self._version = work.version
         self._keys = (self.session, self.task, self.partition)
-        self._stopped = keys.stopped_key(lease.tenant, lease.session_id)
+        self._stopped = keys.tenant_stop_key(lease.tenant, lease.session_id)
         self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
         self.heard: tuple[ports.Pulse, float] | None = None
         read = work.claimed if isinstance(work.claimed, ClaimReply) else None

@@ -41,7 +41,7 @@ class Lease(NamedTuple):
     mended: Fault | None = None
 
 
-class Work(NamedTuple):
+class TurnWork(NamedTuple):
     """The next turn of a session, and its task. ``attempts``: how often the turn was begun, this time included.
 
     ``waited_us``: microseconds between acceptance and this beginning, on the store's clock. ``version``: the stored
@@ -133,7 +133,7 @@ class Sessions(ExtendsLeases, Protocol):
         reply was lost.
         """
 
-    async def begin_next_turn(self, lease: Lease) -> Work | None:
+    async def begin_next_turn(self, lease: Lease) -> TurnWork | None:
         """Begins the session's next turn: decisions and cancels first. Right after ``claim`` it returns the turn that
         the claim began. The turn stays queued until it is finished. Returns None, and releases the lease, if no turn
         waits.
@@ -155,7 +155,7 @@ class Sessions(ExtendsLeases, Protocol):
     def stop_turns(self) -> None:
         """Makes every turn of this process stop at its next pulse, with ``HandedOver``."""
 
-    def turn_store(self, lease: Lease, work: Work, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
+    def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
         """The store of one turn. With a ``heartbeat``, the end of the turn also releases the lease in the same step,
         unless another turn waits.
         """
@@ -207,9 +207,9 @@ class SessionWakes(Protocol):
 class TurnRunner(Protocol):
     """Runs turns: the ``Worker`` of ``core/turn/worker.py``."""
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         """Runs one turn; it ends with ``store.finish``."""
 
-    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
+    async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
         """Settles, by reading back, the open writes of a turn that is given up. May raise anything."""
         return

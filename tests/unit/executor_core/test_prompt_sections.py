@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.states.prompts import ORDER, render
+from services.executor.core.states.prompts import ORDER, render_in_order
 from shared.domain.exact_json import Json
 
 _PIECES = ["</", "<", "/", "task", "facts", ">", "\n", "\\", " ", '"', "x"]
@@ -15,7 +15,7 @@ HOSTILE = st.lists(st.sampled_from(_PIECES), max_size=25).map("".join)
 @pytest.mark.promise("prompts.quoted_data")
 @given(texts=st.dictionaries(st.sampled_from(ORDER), HOSTILE | st.lists(HOSTILE, max_size=3), max_size=4))
 def test_data_cannot_close_its_own_section_or_another(texts: dict[str, Json]) -> None:
-    prompt = render(texts)
+    prompt = render_in_order(texts)
 
     said = [name for name in ORDER if texts.get(name) not in (None, "", [], {})]
     assert re.findall(r"</(\w*)", prompt) == said

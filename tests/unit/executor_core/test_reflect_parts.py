@@ -13,12 +13,12 @@ from services.executor.core.reflect.turn_end import build_turn_end, build_unchan
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.machine import GENERAL
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.marks import MarkKind
+from shared.domain.marks import ProtectedKind
 from shared.domain.quality import WEAK, score_quality
 from shared.domain.redaction import NOTHING
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
@@ -40,15 +40,15 @@ def ended(
     return RunEnd(state, None, None, text, progress, writes)
 
 
-def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
+def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> TurnWork:
     record = TaskRecord.model_validate(
         {"tenant": "acme", "task_id": "task-1", "session_id": "s", "dialect": "1.0", "requester": {"id": "clerk"},
          "request": {"text": "Pay it"}, "accepted_at": NOON, "updated_at": NOON}
     )  # fmt: skip
-    return Work(Turn.model_validate({**_TURN, "kind": kind, "text": text}), record, 1)
+    return TurnWork(Turn.model_validate({**_TURN, "kind": kind, "text": text}), record, 1)
 
 
-def end_of(work: Work, run: RunEnd, hidden: Mapping[str, MarkKind] = NOTHING) -> TurnEnd:
+def end_of(work: TurnWork, run: RunEnd, hidden: Mapping[str, ProtectedKind] = NOTHING) -> TurnEnd:
     journal = Journal(MemoryTurns(work.record), (), NOON, 0.0)
     journal.hidden.update(hidden)
     return build_turn_end(work, run, SessionState(), journal)
@@ -143,9 +143,9 @@ def test_what_a_client_said_stands_once_in_the_history() -> None:
     named = first.turn.model_copy(update={"message_id": "m-1"})
     begun = HistoryMessage(role="user", text="Pay it", message_id="m-1", at=NOON)
     record = first.record.model_copy(update={"history": (begun,)})
-    ended_once = end_of(Work(named, record, 1), ended()).record
+    ended_once = end_of(TurnWork(named, record, 1), ended()).record
     later = named.model_copy(update={"turn_id": "turn-2", "received_at": NOON + timedelta(minutes=1)})
-    ended_twice = end_of(Work(later, ended_once, 1), ended()).record
+    ended_twice = end_of(TurnWork(later, ended_once, 1), ended()).record
 
     assert [line.role for line in ended_once.history] == ["user", "agent"]
     assert [(line.role, line.message_id) for line in ended_twice.history] == [
@@ -191,7 +191,7 @@ def test_no_marked_value_is_in_any_field_of_an_outcome(marked: str, before: str,
         progress=progress, reason=carried("reason"), spend={"by": carried("spend")}, answer=carried("summary")
     )
     record = work().record.model_copy(update={"request": TaskRequest(text=carried("summary"))})
-    hidden = {_SAID: MarkKind.PASSWORD, _CARD: MarkKind.CARD}
+    hidden = {_SAID: ProtectedKind.PASSWORD, _CARD: ProtectedKind.CARD}
     end = end_of(work()._replace(record=record), done, hidden)
     assert end.outcome is not None
     told = end.outcome.model_dump_json()

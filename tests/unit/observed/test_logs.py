@@ -15,7 +15,7 @@ from structlog.contextvars import merge_contextvars
 
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.session_run import TurnAttempt
-from services.executor.ports.sessions import Lease, TurnRunner, Work
+from services.executor.ports.sessions import Lease, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.domain.redaction import redact_credentials
 from shared.infra.counted_app import LoggedApp
@@ -112,7 +112,7 @@ async def test_a_request_has_one_id_in_its_lines_and_in_its_answer(given: str, k
 @pytest.mark.promise("logs.whose")
 async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it_do_not() -> None:
     class Talks(TurnRunner):
-        async def run(self, work: Work, store: TurnStore) -> None:
+        async def run(self, work: TurnWork, store: TurnStore) -> None:
             structlog.get_logger().info("at work")
 
     stage = Stage()

@@ -16,7 +16,7 @@ from services.executor.core.states.prompts import load_prompts
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject
-from shared.domain.marks import MarkKind, find_secret_values, protected_values
+from shared.domain.marks import ProtectedKind, find_secret_values, protected_values
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
@@ -210,23 +210,23 @@ def test_a_key_of_several_lines_comes_back_at_any_depth_of_json(depth: int) -> N
 @pytest.mark.promise("privacy.marks")
 @each_row(
     ("text", "found"),
-    ("card 4111 1111 1111 1111 12/29", {"4111 1111 1111 1111": MarkKind.CARD}),
-    ("pay 4012888888881881.", {"4012888888881881": MarkKind.CARD}),
-    ("IBAN DE89 3704 0044 0532 0130 00 then pay", {"DE89 3704 0044 0532 0130 00": MarkKind.IBAN}),
-    ("GB82 WEST 1234 5698 7654 32 FROM acct", {"GB82 WEST 1234 5698 7654 32": MarkKind.IBAN}),
-    ("Her ssn: 536904399", {"536904399": MarkKind.SSN}),
-    ("it is 536-90-4399", {"536-90-4399": MarkKind.SSN}),
-    ("Set the password to Winter2026!", {"Winter2026!": MarkKind.PASSWORD}),
-    ("password: USR-12", {"USR-12": MarkKind.PASSWORD}),
-    ("Reset the password: Winter-2026!", {"Winter-2026!": MarkKind.PASSWORD}),
-    ('{"new_password": "USR-12"}', {"USR-12": MarkKind.PASSWORD}),
-    ("password for Bob: sesame.", {"sesame": MarkKind.PASSWORD}),
-    ('{"password":"p4ss word","api_key":null}', {"p4ss word": MarkKind.PASSWORD}),
-    ('{\\"new_password\\":\\"open sesame\\"}', {"open sesame": MarkKind.PASSWORD}),
-    ("postgres://u:secretpw@db/x", {"secretpw": MarkKind.SECRET}),
-    ("Authorization: Bearer abcdefghijklmnop1234", {"abcdefghijklmnop1234": MarkKind.SECRET}),
+    ("card 4111 1111 1111 1111 12/29", {"4111 1111 1111 1111": ProtectedKind.CARD}),
+    ("pay 4012888888881881.", {"4012888888881881": ProtectedKind.CARD}),
+    ("IBAN DE89 3704 0044 0532 0130 00 then pay", {"DE89 3704 0044 0532 0130 00": ProtectedKind.IBAN}),
+    ("GB82 WEST 1234 5698 7654 32 FROM acct", {"GB82 WEST 1234 5698 7654 32": ProtectedKind.IBAN}),
+    ("Her ssn: 536904399", {"536904399": ProtectedKind.SSN}),
+    ("it is 536-90-4399", {"536-90-4399": ProtectedKind.SSN}),
+    ("Set the password to Winter2026!", {"Winter2026!": ProtectedKind.PASSWORD}),
+    ("password: USR-12", {"USR-12": ProtectedKind.PASSWORD}),
+    ("Reset the password: Winter-2026!", {"Winter-2026!": ProtectedKind.PASSWORD}),
+    ('{"new_password": "USR-12"}', {"USR-12": ProtectedKind.PASSWORD}),
+    ("password for Bob: sesame.", {"sesame": ProtectedKind.PASSWORD}),
+    ('{"password":"p4ss word","api_key":null}', {"p4ss word": ProtectedKind.PASSWORD}),
+    ('{\\"new_password\\":\\"open sesame\\"}', {"open sesame": ProtectedKind.PASSWORD}),
+    ("postgres://u:secretpw@db/x", {"secretpw": ProtectedKind.SECRET}),
+    ("Authorization: Bearer abcdefghijklmnop1234", {"abcdefghijklmnop1234": ProtectedKind.SECRET}),
 )
-def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, MarkKind]) -> None:
+def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, ProtectedKind]) -> None:
     assert protected_values(text) == found
 
 
@@ -268,7 +268,7 @@ def test_data_is_redacted_by_its_fields_too_and_a_number_in_json_if_it_is_a_card
     assert told == {"password": "[password]", "cards": ["[card]"], "n": 1.5, "deep": ({"x": "[ssn]"},)}
     assert redact_json({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}
     assert protected_values("0.4111111111111111") == {}  # a fraction
-    assert protected_values("pay de89370400440532013000") == {"de89370400440532013000": MarkKind.IBAN}
+    assert protected_values("pay de89370400440532013000") == {"de89370400440532013000": ProtectedKind.IBAN}
 
 
 @pytest.mark.promise("privacy.marks")

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Response
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from shared.domain.marks import MarkKind
+from shared.domain.marks import ProtectedKind
 from shared.domain.redaction import HIDDEN
 from shared.infra.traced_app import trace_requests
 from shared.ports.tracing import SpanKind
@@ -112,7 +112,7 @@ async def test_what_is_cancelled_has_not_failed() -> None:
 def test_names_and_attributes_hold_nothing_that_the_privacy_guard_marks() -> None:
     kept = KeptSpans()
     card, word = "4111 1111 1111 1111", "swordfish-9"
-    hidden = HIDDEN.set({word: MarkKind.PASSWORD})
+    hidden = HIDDEN.set({word: ProtectedKind.PASSWORD})
     try:
         with kept.tracer.open_span(f"tool {card}") as span:
             span.annotate({"purple.session": f"of {card}", "purple.list": (word,), "purple.count": 3})

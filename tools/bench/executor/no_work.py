@@ -7,7 +7,7 @@ import asyncio
 
 from services.executor.hosting import run_sessions
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import TurnRunner, Work
+from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent
@@ -25,7 +25,7 @@ STARTED = "note"
 class NoWork(TurnRunner):
     """Says when the turn began; then ends it, or waits for ever, or goes step by step, as the task's text says."""
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         began = TaskEvent(kind=STARTED, at=work.turn.received_at)
         text = work.record.request.text
         if text in (WAIT, STEPS):

@@ -8,7 +8,7 @@ from services.executor.core.reflect.turn_end import build_turn_end
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.values import Fact
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import JournalBatch, JournalEntry, TurnStore
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
@@ -37,7 +37,7 @@ class TypicalMessage(NamedTuple):
 class TypicalWorker:
     """Reads, stores and ends as the real worker does, through the same store."""
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         pulse = await store.get_pulse()
         await store.read_journal()
         await store.read_approval()

@@ -23,7 +23,7 @@ from services.executor.core.conversation.understanding import (
 )
 from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
-from services.executor.core.model.talk import PendingResults, Talk, opening_sections
+from services.executor.core.model.talk import MessageHistory, PendingResults, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing, PlanSentBack
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
@@ -84,7 +84,7 @@ class Conversation:
         self._local_thinks = progress.orchestrator is OrchestratorName.LOCAL
         mind, prefix = (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx), f"talk:{MARK}")
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
-        self._talk = Talk(mind, sections, self._offered_tools(), prefix)
+        self._talk = MessageHistory(mind, sections, self._offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._talk)
         self._pending = PendingResults(self._talk)
         self._draft = PlanDraft(ctx.limits.plans)

@@ -32,7 +32,7 @@ from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import known_figures, user_texts
-from services.executor.core.session.context import TurnContext, files_to_look_at
+from services.executor.core.session.context import TurnContext, files_for_look_tool
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.tools.name_similarity import words_of
@@ -142,7 +142,7 @@ class LocalTools:
         return {**describe_value(value), **self._update_part_by_condition(value, call)}
 
     async def _look_at_rows(self, call: _LocalCall) -> Json:
-        return look_at_rows(call.given, (*call.facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
+        return look_at_rows(call.given, (*call.facts, *files_for_look_tool(self.ctx.files)), local_now(self.ctx).date())
 
     async def _leave_part(self, call: _LocalCall) -> Json:
         """Marks a part as left, because a result shows that its condition does not hold, or because its question has no

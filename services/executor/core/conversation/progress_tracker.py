@@ -2,7 +2,7 @@
 
 from services.executor.core.authorize.persons import plan_state_path
 from services.executor.core.conversation.understanding import Understanding, choose_process, with_parts
-from services.executor.core.model.talk import Talk
+from services.executor.core.model.talk import MessageHistory
 from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.session.context import TurnContext, enter_state
 from services.executor.core.session.dossier import Progress
@@ -17,7 +17,7 @@ class ProgressTracker:
     counted nor stored again.
     """
 
-    def __init__(self, progress: Progress, talk: Talk) -> None:
+    def __init__(self, progress: Progress, talk: MessageHistory) -> None:
         """``progress``: that of the last checkpoint."""
         self.progress = progress.update_dossier(values=())  # each is calculated again, where it was calculated
         self._talk = talk

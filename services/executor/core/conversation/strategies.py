@@ -8,13 +8,13 @@ from typing_extensions import override
 
 from services.executor.core.figures.numbers import normalize_token, number_bearing_tokens
 from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, can_afford_all, user_message
-from services.executor.core.model.talk import Talk
+from services.executor.core.model.talk import MessageHistory
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, request_size, to_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import writes_as_json
 from services.executor.core.session.values import Fact
-from services.executor.core.states.prompts import render
+from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.shorten import shorten_result
 from services.executor.core.tools.toolbox import CALL, WRITES, unwrap_use_tool
 from services.executor.ports.orchestrators import (
@@ -105,7 +105,7 @@ class SingleDraft:
         self.extra_calls = 0
         self.open_parts: Collection[int] = ()
 
-    async def next_reply(self, talk: Talk, share: BudgetShare, tier: Tier) -> ModelReply:
+    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
         return await talk.ask(share, tier)
 
     def pop_extra_calls(self) -> int:
@@ -172,7 +172,7 @@ class TwoDrafts(SingleDraft):
         self._ctx = ctx
         self._is_spent = False  # whether the one call was made that a task may take more than its work needs
 
-    async def next_reply(self, talk: Talk, share: BudgetShare, tier: Tier) -> ModelReply:
+    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
         first = await talk.ask(share, tier)
         if self._is_spent or not self._is_decisive(first, talk):
             self._is_spent |= self._calls_only_local_tools(first) or not first.tool_uses
@@ -185,13 +185,13 @@ class TwoDrafts(SingleDraft):
         )
         if second is None or _do_drafts_agree(first, second, self._ctx):
             return first
-        drafts = render({"drafts": [_draft_as_data(first), _draft_as_data(second)]})
+        drafts = render_in_order({"drafts": [_draft_as_data(first), _draft_as_data(second)]})
         merged = await self._ask_for_draft(
             talk, "merged", talk.build_request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share
         )
         return merged or first
 
-    def _is_decisive(self, reply: ModelReply, talk: Talk) -> bool:
+    def _is_decisive(self, reply: ModelReply, talk: MessageHistory) -> bool:
         """Whether the reply gives every part its calls, or is the answer. A text while proposals wait is not."""
         proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
@@ -206,7 +206,7 @@ class TwoDrafts(SingleDraft):
             unwrap_use_tool(use).name in self._ctx.toolbox.tools for use in reply.tool_uses
         )
 
-    async def _can_afford_drafts(self, talk: Talk, share: BudgetShare) -> bool:
+    async def _can_afford_drafts(self, talk: MessageHistory, share: BudgetShare) -> bool:
         """Whether the budget allows both further drafts. Decided once and journaled, so that all attempts agree."""
 
         async def decide() -> str:
@@ -216,7 +216,7 @@ class TwoDrafts(SingleDraft):
         return await self._ctx.journal.run_local_step(f"{talk.reply_key}:drafts", decide) == "both"
 
     async def _ask_for_draft(
-        self, talk: Talk, name: str, request: ModelRequest, share: BudgetShare
+        self, talk: MessageHistory, name: str, request: ModelRequest, share: BudgetShare
     ) -> ModelReply | None:
         key = f"{talk.reply_key}:draft:{name}"
         return await self._ask_separately(self._ctx, key, f"{key}:model", request, share, talk.build_request())
@@ -242,7 +242,8 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
         "values": [value.as_json() for value in dossier.values],
         "writes": [*writes_as_json(writes)],
     }
-    return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (user_message(render(sections)),), max_tokens=2_048)
+    message = user_message(render_in_order(sections))
+    return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (message,), max_tokens=2_048)
 
 
 def _shorten_fact(fact: Fact, most: int) -> Json:
@@ -353,7 +354,7 @@ def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
     ]
     so_far = _results_so_far(request)
     last = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
-    parts = (*request.system, *others, render({"read_tools": tools, "so_far": so_far}), *last)
+    parts = (*request.system, *others, render_in_order({"read_tools": tools, "so_far": so_far}), *last)
     return OrchestratorMessage(name, first, "\n\n".join(filter(None, parts)))
 
 

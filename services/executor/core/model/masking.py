@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
-from shared.domain.marks import MarkKind, protected_values
+from shared.domain.marks import ProtectedKind, protected_values
 from shared.domain.redaction import literals_pattern
 from shared.ports.models import (
     Block,
@@ -41,7 +41,7 @@ class MaskedRequest(NamedTuple):
     request: ModelRequest
     values: Mapping[str, str]
     bare: frozenset[str]
-    kinds: Mapping[str, MarkKind]  # by value
+    kinds: Mapping[str, ProtectedKind]  # by value
 
 
 def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
@@ -82,7 +82,7 @@ class _MaskedValues:
     """The values hidden so far, by placeholder. A word of the text that looks like a placeholder is hidden, too."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, MarkKind] = {}
+        self.kinds: dict[str, ProtectedKind] = {}
         self.names: dict[str, str] = {}
         self.bare: set[str] = set()
         self._words: set[str] = set()
@@ -95,13 +95,13 @@ class _MaskedValues:
                 self._words.add(word)
                 self._add_placeholder(word, "WORD")
 
-    def add_values(self, values: Mapping[str, MarkKind]) -> None:
+    def add_values(self, values: Mapping[str, ProtectedKind]) -> None:
         for value, kind in values.items():
             if (plain := _restore_line_breaks(value)) not in self.kinds:
                 self.kinds[plain] = kind
                 self._add_placeholder(plain, kind.value.upper())
 
-    def make_mask(self, but: MarkKind | None = None) -> "_Mask":
+    def make_mask(self, but: ProtectedKind | None = None) -> "_Mask":
         """A mask of all values so far, without those of the kind ``but``."""
         if but is None and self._mask is not None:
             return self._mask
@@ -164,7 +164,7 @@ def _is_json_number(text: str, start: int, end: int) -> bool:
 class _FoundMarks(NamedTuple):
     """The protected values in one text, and its words that look like placeholders."""
 
-    values: Mapping[str, MarkKind]
+    values: Mapping[str, ProtectedKind]
     words: tuple[str, ...]
 
 
@@ -244,7 +244,7 @@ def _mask_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> tup
     mask = hidden.make_mask()
     if not hidden.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
-    self_evident_mask = hidden.make_mask(but=MarkKind.PASSWORD)
+    self_evident_mask = hidden.make_mask(but=ProtectedKind.PASSWORD)
     return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)
 
 

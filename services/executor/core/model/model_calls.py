@@ -29,7 +29,7 @@ from services.executor.core.session.budget import (
 )
 from services.executor.core.session.context import TurnContext, run_with_companion
 from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
-from services.executor.core.states.prompts import STABLE, render
+from services.executor.core.states.prompts import STABLE, render_in_order
 from services.executor.ports.turns import Charge, DayCaps, HandedOver
 from shared.contracts.base import first_fault
 from shared.contracts.tenant import TenantRecord
@@ -223,7 +223,7 @@ def helper_request(
     schema: Mapping[str, JsonValue] | None = None,
 ) -> ModelRequest:
     """A request outside the conversation: the role and ``prompt`` as its system text, ``sections`` as its message."""
-    system, messages = (ctx.prompts.role, prompt), (user_message(render(sections)),)
+    system, messages = (ctx.prompts.role, prompt), (user_message(render_in_order(sections)),)
     return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
 
 
@@ -270,8 +270,8 @@ def user_message(text: str) -> Message:
 
 def sections_message(sections: Mapping[str, Json]) -> Message:
     """The sections as a user message. Sections that many tasks share come first, as a block of their own."""
-    stable = render({name: sections[name] for name in STABLE if name in sections})
-    text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
+    stable = render_in_order({name: sections[name] for name in STABLE if name in sections})
+    text = TextBlock(render_in_order({name: value for name, value in sections.items() if name not in STABLE}))
     return Message("user", (StableText(stable), text) if stable else (text,))
 
 
@@ -334,7 +334,7 @@ def _put_usage_on_span(span: Span, reply: ModelReply, spent: Settlement, tier: T
 
 def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: CallMode) -> ModelRequest:
     """The request on its tier, with a hint on the budget as its last text, so that all before it stays cacheable."""
-    hint = render({"efficiency": ctx.prompts._asdict()[f"efficiency_{way.pressure}"]})
+    hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{way.pressure}"]})
     *before, last = request.messages
     told = last._replace(blocks=(*last.blocks, PassingText(hint)))
     return request._replace(tier=way.tier, messages=(*before, told))

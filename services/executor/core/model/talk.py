@@ -13,7 +13,7 @@ from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import tool_of_condition
 from services.executor.core.states.machine import Failed
-from services.executor.core.states.prompts import render
+from services.executor.core.states.prompts import render_in_order
 from shared.contracts.policy import ToolRule, ToolRuleKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.models import (
@@ -53,7 +53,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
 
 def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock]) -> Message:
     """The first message: the task's pictures, then all sections."""
-    return Message("user", (*pictures, TextBlock(render(sections))))
+    return Message("user", (*pictures, TextBlock(render_in_order(sections))))
 
 
 def _build_sections(ctx: TurnContext) -> dict[str, Json]:
@@ -132,7 +132,7 @@ _MOST_PAUSES = 4  # times that a model may pause within one reply
 _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 
 
-class Talk:
+class MessageHistory:
     """The conversation's present messages and tier. ``so_far``: all calls of this and earlier histories, as data."""
 
     def __init__(
@@ -236,7 +236,7 @@ class CallAnswer(NamedTuple):
 class PendingResults:
     """Collects the results of the last reply's calls until all are sent back to the model."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: MessageHistory) -> None:
         self._talk = talk
         self._results: dict[str, ToolResult] = {}
 
@@ -252,7 +252,7 @@ class PendingResults:
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         later: list[Json] = [one.later for one in answers if one.later and one.result.tool_use_id not in waiting]
         self.add_results(one.result for one in answers if one.result.tool_use_id in waiting)
-        self.send_all(render({"outcomes": later}) if later else "")
+        self.send_all(render_in_order({"outcomes": later}) if later else "")
 
     def send_all(self, said: str = "") -> None:
         """Sends all results back, with the text ``said``. A call without a result is reported as not made."""

@@ -43,7 +43,7 @@ from services.executor.ports.tools import Tool
 from services.executor.ports.turns import QUESTION
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, as_text
-from shared.domain.marks import MarkKind, find_secret_values
+from shared.domain.marks import ProtectedKind, find_secret_values
 from shared.domain.words import ToolClass
 
 
@@ -89,7 +89,7 @@ def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _SOUGHT = NAMING | {ArgumentKind.ACCOUNT}
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
-_ACCOUNTS = {MarkKind.IBAN: "account number", MarkKind.CARD: "card number"}
+_ACCOUNTS = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
 _GAPS = re.compile(r"[ -]")
 _DIGITS = re.compile(r"[0-9]+")
 _SHOWN = 80  # characters of a value in a sentence

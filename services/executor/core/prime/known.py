@@ -27,9 +27,9 @@ from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFa
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.bandit import Arm, Arms, Choice, choose_arm
+from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_arm
 from shared.domain.cases import CaseOutcome, prune_cases, relevant_cases
-from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, excerpt_turns, is_long
+from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, excerpt_turns, is_too_long
 from shared.domain.estimates import Trust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
@@ -97,7 +97,7 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     return progress.model_copy(update=update)
 
 
-def _describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
+def _describe_arms(choice: StrategyChoice, arms: Arms) -> dict[str, JsonValue]:
     """Each arm's pulls, mean reward and UCB1 score, for the task's metadata."""
     told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
     return {
@@ -323,7 +323,7 @@ def split_conversation(
     turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS
 ) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
     """Splits the turns of a long conversation into older ones, to summarise, and recent ones, to keep word for word."""
-    cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
+    cut = max(0, len(turns) - KEPT) if is_too_long(turns, most) else 0
     return turns[:cut], turns[cut:]
 
 

@@ -30,7 +30,7 @@ from services.executor.core.tools.classes import classify_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.toolbox import build_toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnStore
 from shared.contracts.policy import EvaluateRequest, Policy
@@ -55,7 +55,7 @@ class WorkerEquipment(NamedTuple):
 class OpenedTurn(NamedTuple):
     """A turn that is being run, with its store and journal."""
 
-    work: Work
+    work: TurnWork
     store: TurnStore
     journal: Journal
 

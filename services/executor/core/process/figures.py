@@ -50,7 +50,7 @@ from services.executor.core.states.machine import (
     is_figure_name,
     parse_pattern,
 )
-from services.executor.core.states.prompts import render
+from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys, is_id_name
 from shared.contracts.plan import WritePlan
@@ -237,7 +237,7 @@ def render_figures(ctx: TurnContext, progress: Progress) -> str:
     values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
     missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
     told = [*values, *missing]
-    return render({"values": told}) if told else ""
+    return render_in_order({"values": told}) if told else ""
 
 
 def describe_process(template: ProcessTemplate) -> Json:

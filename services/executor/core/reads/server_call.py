@@ -24,7 +24,7 @@ from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, matc
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.marks import MarkKind
+from shared.domain.marks import ProtectedKind
 from shared.domain.redaction import redact_json
 from shared.domain.words import ToolClass
 from shared.ports.tracing import Span, SpanKind
@@ -132,7 +132,7 @@ async def send_call(
     return made
 
 
-def format_arguments(arguments: JsonObject, hidden: Mapping[str, MarkKind]) -> str:
+def format_arguments(arguments: JsonObject, hidden: Mapping[str, ProtectedKind]) -> str:
     """The arguments as JSON for people, cut to 200 characters. Hidden values are removed before the cut, since half of
     one would not be recognized.
     """

@@ -21,7 +21,7 @@ from services.executor.core.records.seen_records import (
     latest_reads,
     name_of_kind,
     noun_of_tool,
-    rank_own_name,
+    rank_as_own_name,
     reference_of,
     references_in,
     singular_words,
@@ -60,7 +60,7 @@ class GraphNode:
     @cached_property
     def references(self) -> tuple[RecordReference, ...]:
         """The references in the record's fields to other records."""
-        fields = ((key, value) for key, value in self.record.items() if rank_own_name(key, self.kind) is None)
+        fields = ((key, value) for key, value in self.record.items() if rank_as_own_name(key, self.kind) is None)
         found = (reference_of(key, value, (), self.keys) for key, value in fields)
         return tuple(one for one in found if one and one.key not in self.keyed)
 
@@ -243,7 +243,7 @@ def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
     is_other = is_shown and not are_same_kind(record.names[1], kind)  # an assessment, whose bare ``id`` is no patient's
     for key, value in () if record.is_part else record.record.items():
         rank, text = (
-            None if is_other and len(singular_words(key)) == 1 else rank_own_name(key, kind),
+            None if is_other and len(singular_words(key)) == 1 else rank_as_own_name(key, kind),
             comparable_id(value),
         )
         own_key = (

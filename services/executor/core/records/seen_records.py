@@ -451,7 +451,7 @@ def comparable_id(value: Json) -> str | None:
 
 
 @lru_cache(maxsize=8_192)
-def rank_own_name(key: str, kind: Noun) -> int | None:
+def rank_as_own_name(key: str, kind: Noun) -> int | None:
     """How a field names its own record: 0 as an id, 1 as a number or reference, 2 as a name; None if it does not."""
     noun, last = singular_words(key), singular_words(key)[-1:]
     if noun in (("id",), ("uuid",), ("guid",)):

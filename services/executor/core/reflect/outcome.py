@@ -17,7 +17,7 @@ from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcom
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import loads_object, walk_json
-from shared.domain.marks import MarkKind
+from shared.domain.marks import ProtectedKind
 from shared.domain.quality import Score
 from shared.domain.redaction import NOTHING, redact_json, redact_text
 from shared.domain.words import Strategy, TaskState, WriteStatus
@@ -27,7 +27,7 @@ _SAID, _VALUES_SAID = 1_200, 12  # characters, figures
 
 
 def outcome_of_record(
-    record: TaskRecord, writes: Iterable[LedgerEntry], hidden: Mapping[str, MarkKind], *, is_applied: bool
+    record: TaskRecord, writes: Iterable[LedgerEntry], hidden: Mapping[str, ProtectedKind], *, is_applied: bool
 ) -> TaskOutcome:
     """The outcome of an ended task, from its record and writes alone, with protected values removed. ``is_applied``:
     whether its strategy was used, so that the outcome counts for it.
@@ -58,7 +58,7 @@ def outcome_of_record(
 
 
 def outcome_of_run(
-    record: TaskRecord, ended: RunEnd, scored: Score, hidden: Mapping[str, MarkKind] = NOTHING
+    record: TaskRecord, ended: RunEnd, scored: Score, hidden: Mapping[str, ProtectedKind] = NOTHING
 ) -> TaskOutcome:
     """The outcome of a task at the end of its run, with what the run read, predicted and answered. ``record``: in its
     final state.
@@ -89,7 +89,7 @@ def score_parts(scored: Score) -> dict[str, JsonValue]:
     return {"formula": scored.formula.value, **scored.parts}
 
 
-def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> OutcomeTexts | None:
+def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, ProtectedKind]) -> OutcomeTexts | None:
     """The texts in which the learner may find facts; None for a dry run or practice, whose data are not real."""
     if is_dry_run(record) or is_practice(record):
         return None
@@ -101,7 +101,7 @@ def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, 
     )
 
 
-def _list_thresholds(ended: RunEnd, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
+def _list_thresholds(ended: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
     found = [one for one in threshold_outcomes(ended.final_progress, ended.writes) if one.actual is not None]
     said = [one.model_dump(include={"name", "predicted", "actual", "source"}) for one in found]
     return tuple(one.model_copy(update=redact_json(text, hidden)) for one, text in zip(found, said, strict=True))

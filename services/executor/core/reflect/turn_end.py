@@ -15,7 +15,7 @@ from services.executor.core.session.dossier import KEY, RunEnd, artifacts_of_dry
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import calls_to_remember, past_calls_of_facts, past_calls_of_writes
 from services.executor.core.states.machine import ends_timed_wait
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import QUESTION, SessionState, Timer, TurnEnd
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
@@ -34,7 +34,7 @@ _BRIEF = "approval_brief"
 
 
 def build_turn_end(
-    work: Work, ended: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
+    work: TurnWork, ended: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
 ) -> TurnEnd:
     """The end of a turn whose task has ended or waits, with the journal's unstored entries; protected values are
     removed.
@@ -64,7 +64,7 @@ def build_turn_end(
     )
 
 
-def build_unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
+def build_unchanged_end(work: TurnWork, session: SessionState, now: datetime) -> TurnEnd:
     """The end of a turn that came too late to change anything; the task stays as it is."""
     record = work.record.model_copy(update={"updated_at": now, "turns_done": work.turns_done})
     return TurnEnd(record, session)
@@ -125,7 +125,7 @@ def reflected_run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
 
 
 def _build_record(
-    work: Work, ended: RunEnd, answer: str, about: Mapping[str, JsonValue], journal: Journal
+    work: TurnWork, ended: RunEnd, answer: str, about: Mapping[str, JsonValue], journal: Journal
 ) -> TaskRecord:
     record, now = work.record, journal.now
     dry = {KEY: True} if is_dry_run(record) else {}
@@ -146,7 +146,7 @@ def _build_record(
     )
 
 
-def new_user_messages(work: Work) -> tuple[HistoryMessage, ...]:
+def new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
     """The turn's user message, unless the history has it already, as it has the task's first message."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
@@ -168,7 +168,7 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
     return tuple(named.values())
 
 
-def _session_with_turn(session: SessionState, ended: RunEnd, work: Work, answer: str) -> SessionState:
+def _session_with_turn(session: SessionState, ended: RunEnd, work: TurnWork, answer: str) -> SessionState:
     """The session with this turn's user message and answer added. A message equal to the last one is not added."""
     turn = work.turn
     said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
@@ -197,7 +197,7 @@ def _session_with_corrections(session: SessionState, ended: RunEnd) -> SessionSt
     return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
 
 
-def _session_with_calls(session: SessionState, ended: RunEnd, work: Work) -> SessionState:
+def _session_with_calls(session: SessionState, ended: RunEnd, work: TurnWork) -> SessionState:
     """The session with the calls that rules about tools may count later, even while this task waits."""
     names = ended.final_progress.ruled_tools
     if not names:

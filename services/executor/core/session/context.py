@@ -204,7 +204,7 @@ def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     return tuple(_file_as_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
 
 
-def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
+def files_for_look_tool(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files' texts as results whose lines the tool ``look`` can show."""
     return tuple(_file_as_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
 

@@ -29,7 +29,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain import metric_names as names
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.domain.marks import MarkKind
+from shared.domain.marks import ProtectedKind
 from shared.domain.model_price import NANO
 from shared.domain.redaction import HIDDEN, redact_json
 from shared.domain.words import DOUBTS, FsmState, Phase, TaskState, ToolClass, WriteStatus
@@ -207,7 +207,7 @@ class Journal:
         self.counts = TurnCounts()
         entries = tuple(entries)
         self.spending = TaskSpending(entries)
-        self.hidden: dict[str, MarkKind] = {}  # what the guard marked in this run, and nobody who watches is told
+        self.hidden: dict[str, ProtectedKind] = {}  # what the guard marked in this run, and nobody who watches is told
         for entry in entries:
             self._index_entry(entry)
         self._earlier = frozenset(self._steps)
@@ -251,7 +251,7 @@ class Journal:
             self._phase = phase
             self.add_event("phase", phase=phase.value)
 
-    def redact_values(self, values: Mapping[str, MarkKind]) -> None:
+    def redact_values(self, values: Mapping[str, ProtectedKind]) -> None:
         """Redacts these values in all later events and log lines of this run."""
         self.hidden.update(values)
         HIDDEN.set(self.hidden)

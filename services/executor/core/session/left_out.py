@@ -54,7 +54,7 @@ def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOutCall]:
     return missing
 
 
-async def leave_call_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
+async def record_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
     """Journals that the plan is carried out without the call, so that no later attempt makes it out of order."""
     ctx.journal.add_event("note", call=call.call_id, tool=call.tool, left_out=why)
     ctx.journal.add_entry(left_out_key(plan, call), "note", why)

@@ -53,7 +53,7 @@ ORDER = (
 )
 
 
-def render(sections: Mapping[str, Json]) -> str:
+def render_in_order(sections: Mapping[str, Json]) -> str:
     """The sections in their order, as ``render_sections`` writes them."""
     return render_sections({name: sections[name] for name in ORDER if name in sections})
 

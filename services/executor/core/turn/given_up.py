@@ -20,7 +20,7 @@ from services.executor.core.session.ledger import (
     past_calls_of_facts,
     past_calls_of_writes,
 )
-from services.executor.ports.sessions import TURNS_KEPT, UnreadableTurn, UnreadTurnEnd, Work
+from services.executor.ports.sessions import TURNS_KEPT, TurnWork, UnreadableTurn, UnreadTurnEnd
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
@@ -37,7 +37,7 @@ _SILENT = "No attempt could say why: the process that ran it ended."
 log = structlog.get_logger()
 
 
-async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
+async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     """Ends a turn that is given up. Its task fails, or waits for an operator if a write is in doubt and time is left.
     The reason names every write that was made or may have been.
     """
@@ -121,7 +121,7 @@ def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collecti
     return f" {heading}: {tools}." if tools else ""
 
 
-def build_dead_letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
+def build_dead_letter(work: TurnWork, ended: TaskRecord, attempts: int) -> DeadTurn:
     """The dead letter of a turn: what an operator needs to know, and to start its task again."""
     record = work.record
     return DeadTurn(
@@ -179,7 +179,7 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
     )
     done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
     events = (_build_status_event(record), TaskEvent(kind="turn_finished", at=unread.now, data=done))
-    dead = build_dead_letter(Work(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
+    dead = build_dead_letter(TurnWork(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
     outcome = outcome_of_record(record, (), protected_values(turn.text), is_applied=False)
     ended = _record_json_as_ended(unread.record, record, turn.turn_id)
     return UnreadTurnEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)

@@ -19,7 +19,7 @@ from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, 
 from services.executor.core.tools.failures import says_timed_out
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import SessionState
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -142,7 +142,7 @@ def parse_session(text: str) -> SessionState:
     return _SESSION.validate_json(text)
 
 
-def open_turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
+def open_turn_span(tracer: Tracer, work: TurnWork) -> AbstractContextManager[Span]:
     """The span of a turn, in the trace of the request that began its task. If another request brought the turn (a
     decision, a cancel, a message), that one is linked.
     """
@@ -151,7 +151,7 @@ def open_turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
     return tracer.continue_trace(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)
 
 
-def put_start_on_span(span: Span, work: Work) -> None:
+def put_start_on_span(span: Span, work: TurnWork) -> None:
     if not span.is_recording:
         return
     record = work.record

@@ -36,7 +36,7 @@ from services.executor.core.turn.replay_cursor import (
 )
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.sessions import TurnRunner, Work
+from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
 from services.executor.ports.turns import NOTHING, JournalBatch, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -306,7 +306,7 @@ async def _run_attempt(
     ports = Ports(world, world, world, world, world)
     running = worker(ports, attempt.begun.restore_limits(limits), prompts, partial(ReplayJournal, cursor))
     try:
-        await running.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
+        await running.run(TurnWork(attempt.begun.turn, standing.record, attempts=1), store)
     except AttemptStopped:
         return _ReplayedTask(store.record, standing.approval)
     left = cursor.first_untaken_step()

@@ -12,7 +12,7 @@ from services.executor.core.turn.given_up import end_unreadable_turn, give_up, o
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, UnreadableTurn, Work
+from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, TurnWork, UnreadableTurn
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.marks import protected_values
@@ -48,7 +48,7 @@ class TurnAttempt:
         self._mended = mended
         self._meter = meter
 
-    async def run_or_end(self, lease: Lease, work: Work, store: TurnStore) -> None:
+    async def run_or_end(self, lease: Lease, work: TurnWork, store: TurnStore) -> None:
         """Runs the turn; ends it without running if its task has ended, or it was begun too often."""
         named = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
         with structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id):
@@ -59,14 +59,14 @@ class TurnAttempt:
             else:
                 await self._worker.run(work, store)
 
-    async def _skip_turn(self, lease: Lease, work: Work, store: TurnStore) -> None:
+    async def _skip_turn(self, lease: Lease, work: TurnWork, store: TurnStore) -> None:
         """Ends a turn that came too late. The task stays as it is; a missing outcome is sent to the learner."""
         outcome = await outcome_from_store(work.record, store) if work.lacks_outcome else None
         await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
         if outcome is not None:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
 
-    async def _give_up(self, work: Work, store: TurnStore) -> None:
+    async def _give_up(self, work: TurnWork, store: TurnStore) -> None:
         """Ends a turn that was begun too often. Its task waits if a write is in doubt; otherwise it fails, with a dead
         letter.
         """
@@ -81,7 +81,7 @@ class TurnAttempt:
         """Counts a task that ended without being run."""
         count_ended_task(self._meter, ended, "worker")
 
-    async def _settle_by_reading(self, work: Work, store: TurnStore) -> str:
+    async def _settle_by_reading(self, work: TurnWork, store: TurnStore) -> str:
         """Tries once to settle the open writes by reading, which may fail like the turn; returns why that failed."""
         if work.attempts > self._attempts + 1:
             return "whoever tried ended before it was done"
@@ -159,7 +159,7 @@ class SessionRun:
             except UnreadableTurn as unread:
                 goes_on = await self._handle_unreadable(unread)
 
-    async def _run_turn(self, work: Work) -> bool:
+    async def _run_turn(self, work: TurnWork) -> bool:
         """Runs one turn; False if the session was released for a later attempt."""
         lease = self._lease
         try:
@@ -198,7 +198,7 @@ class SessionRun:
         self._parts.attempt.count_unrun_task(end.outcome)
         return True
 
-    async def _postpone_turn(self, work: Work, error: SessionUnavailable) -> None:
+    async def _postpone_turn(self, work: TurnWork, error: SessionUnavailable) -> None:
         """Releases the session for a later attempt. This attempt does not count while the archive of its state may be
         unavailable.
         """
@@ -227,7 +227,7 @@ class SessionRun:
             log.warning("abandon_failed", session=lease.session_id, error=str(failure))
 
 
-async def settle_open_writes_unread(work: Work, store: TurnStore, why: str) -> None:
+async def settle_open_writes_unread(work: TurnWork, store: TurnStore, why: str) -> None:
     """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.get_pulse()).now, 0.0)
     journal.redact_values(protected_values(work.record.request.text))

@@ -25,7 +25,7 @@ from services.executor.core.session.ledger import (
     with_attempt_archived,
 )
 from services.executor.core.states.machine import ModelRests, Rejected, ends_timed_wait
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import DoubtResolution, LedgerEntry
@@ -33,7 +33,7 @@ from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import Resolution, Role, WriteStatus
 
 
-async def is_turn_too_late(work: Work, store: TurnStore, asked: Approval | None) -> bool:
+async def is_turn_too_late(work: TurnWork, store: TurnStore, asked: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task has ended, or what it decides is no longer open. A
     decision on a doubt that an earlier attempt stored must still be carried on from.
     """

@@ -41,7 +41,7 @@ from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.waits import apply_turn, is_turn_too_late, recorded_approval
 from services.executor.core.write.one_write import settle_open_writes
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import TurnRunner, Work
+from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.task import Turn, TurnKind
@@ -71,14 +71,14 @@ class Worker(TurnRunner):
         self._journal = journal
 
     @override
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
         """Runs the turn and stores its end. Raises ``LeaseLost`` if another executor owns the session."""
         counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
         with counts.count_turn(work.turn.kind, waited), recording.open_turn_span(self._ports.tracer, work) as span:
             recording.put_start_on_span(span, work)
             await self._run_counted(work, store, counts)
 
-    async def _run_counted(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
+    async def _run_counted(self, work: TurnWork, store: TurnStore, counts: TurnCounts) -> None:
         entries, pulse, approval = await run_together(store.read_journal(), store.get_pulse(), store.read_approval())
         if await is_turn_too_late(work, store, approval):
             end = build_unchanged_end(work, await store.read_session(), pulse.now)
@@ -99,7 +99,7 @@ class Worker(TurnRunner):
 
     def _open_turn(
         self,
-        work: Work,
+        work: TurnWork,
         store: TurnStore,
         entries: Sequence[JournalEntry],
         now: datetime,
@@ -206,14 +206,14 @@ class Worker(TurnRunner):
         journal.counts.count_end(end, asked_before)
 
     @override
-    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
+    async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:
         """Settles, by reading, the open writes of a turn that is given up. It may fail like the turn itself."""
         entries, pulse = await run_together(store.read_journal(), store.get_pulse())
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
         await settle_open_writes(await prime(self._equipment, opened))
 
-    async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
+    async def _count_spending(self, work: TurnWork, earlier: Sequence[JournalEntry]) -> None:
         """Counts the cost of a given-up turn's attempts in the tenant's days."""
         try:
             for day, charges in _list_charges(work, earlier):
@@ -223,7 +223,7 @@ class Worker(TurnRunner):
 
 
 def _list_charges(
-    work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()
+    work: TurnWork, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()
 ) -> tuple[DayCharges, ...]:
     """The cost of a turn by the tenant's days, including its earlier attempts."""
     settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))

@@ -23,7 +23,7 @@ from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.context import TurnContext, enter_state, open_state_span, run_in_parallel
 from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
 from services.executor.core.session.ledger import has_begun, plan_entries, took_effect
-from services.executor.core.session.left_out import is_left_out, leave_call_out
+from services.executor.core.session.left_out import is_left_out, record_left_out
 from services.executor.core.session.values import Fact, NamedValue, with_figures
 from services.executor.core.states import machine
 from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
@@ -173,7 +173,7 @@ async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: Too
         if call.tool_class is not tool_class or is_left_out(ctx, plan, call):
             continue
         if why := await _why_left_out(ctx, progress, plan, call):
-            await leave_call_out(ctx, plan, call, why)
+            await record_left_out(ctx, plan, call, why)
             continue
         write = PlannedWrite(ctx, progress, plan, call, progress.state)
         failure = await _carry_out_call(write)
@@ -209,7 +209,7 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
     except NotSent as unprepared:
         if call.on_failure == "compensate":
             return Failed(str(unprepared))
-        await leave_call_out(ctx, write.plan, call, str(unprepared))
+        await record_left_out(ctx, write.plan, call, str(unprepared))
         return None
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
 

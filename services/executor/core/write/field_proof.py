@@ -179,7 +179,7 @@ class _ComparedReads:
         self.exact = frozenset((*(leaf.name for leaf in by_name), *(_VALUE_NAMED if by_name else ())))
         is_repeated = echoes_call(evidence.tool, evidence.result)
         first = [] if is_repeated else find_record_nodes(evidence.result)[:1]
-        self.answer_claims = [leaf for node in first for leaf in find_leaves(node.record) if _may_confirm(leaf)]
+        self.answer_claims = [leaf for node in first for leaf in find_leaves(node.record) if _can_tell_effect(leaf)]
         self.before = self._find_subjects(evidence.before)
         self.after = self.before if evidence.after is evidence.before else self._find_subjects(evidence.after)
         self.earlier = _EarlierRecords(find_record_nodes(evidence.before), find_record_nodes(evidence.after))
@@ -224,7 +224,7 @@ class _ComparedReads:
         """Whether a record has only what the read asked for, which a server may repeat without knowing the record."""
         wanted = {claim.name for claim in self.claims}
         beside = [key for key in node.record if key not in self.evidence.asked]
-        return not any(is_id_name(key) or key in wanted or _has_content(node.record[key]) for key in beside)
+        return not any(is_id_name(key) or key in wanted or _says_something(node.record[key]) for key in beside)
 
     def _find_subjects(self, shown: Json) -> CallSubjects:
         if isinstance(shown, dict) and echoes_call(str(shown.get("tool")), shown):
@@ -255,14 +255,14 @@ def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
     return found
 
 
-def _may_confirm(leaf: Leaf) -> bool:
+def _can_tell_effect(leaf: Leaf) -> bool:
     """Whether a field of an answer can tell what was written: it is a text, and no acknowledgement, time or id."""
     acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
     is_text = isinstance(leaf.value, str) and not read_whole_days(leaf.value[:10])
     return not leaf.items and is_text and not acknowledges and not is_id_name(leaf.name)
 
 
-def _has_content(value: Json) -> bool:
+def _says_something(value: Json) -> bool:
     """Whether a value can tell something: it is not empty, and not true or false."""
     return value not in (None, "", [], {}) and not isinstance(value, bool)
 

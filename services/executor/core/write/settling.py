@@ -94,7 +94,7 @@ def _are_all_shown(rows: Sequence[RowProof]) -> bool:
 def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
     """Says of each row that is not shown why it is not; once, if no row is shown, and all for the same reason."""
     unproved = {
-        _name_row(place, row): _judge_unproved_row(row, found)
+        _describe_row(place, row): _judge_unproved_row(row, found)
         for place, (row, found) in enumerate(rows, 1)
         if not found.shown
     }
@@ -130,7 +130,7 @@ def _judge_unproved_row(row: WriteEvidence, found: ProofFinding) -> WriteJudgeme
     return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted)
 
 
-def _name_row(place: int, row: WriteEvidence) -> str:
+def _describe_row(place: int, row: WriteEvidence) -> str:
     ids = [f"{name}={value}" for name, value in identifiers_in(row.arguments).items() if name in row.own]
     return f"row {place} ({', '.join(ids)})" if ids else f"row {place}"
 

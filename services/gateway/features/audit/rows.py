@@ -11,7 +11,7 @@ from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, loads, objects_in
-from shared.domain.marks import MarkKind, protected_values
+from shared.domain.marks import ProtectedKind, protected_values
 from shared.domain.redaction import redact_json
 
 
@@ -178,12 +178,12 @@ def _hash_text(text: str) -> str:
 _OURS = frozenset({"task_id", "session_id", "plan_hash", "policy_hash", "approval_id", "sent_at", "at", "asked_at"})
 
 
-def _mask_row(row: JsonObject, hidden: Mapping[str, MarkKind]) -> JsonObject:
+def _mask_row(row: JsonObject, hidden: Mapping[str, ProtectedKind]) -> JsonObject:
     """The row with its values masked, but for ids, times and digests: a digest may look like a card number."""
     return {name: value if _is_never_masked(name) else _mask_value(name, value, hidden) for name, value in row.items()}
 
 
-def _mask_value(name: str, value: Json, hidden: Mapping[str, MarkKind]) -> Json:
+def _mask_value(name: str, value: Json, hidden: Mapping[str, ProtectedKind]) -> Json:
     """A value with personal data masked; in ``arguments`` and ``shows``, field names also say what is personal."""
     if name in ("arguments", "shows") or not isinstance(value, dict | list):
         return redact_json(value, hidden)
