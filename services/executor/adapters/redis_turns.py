@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class RedisTurnStore(RedisLedger, ports.TurnStore):
-    """The store of one turn. Each ``Work`` needs its own."""
+    """The store of one turn. Each ``TurnWork`` needs its own."""
 
     def __init__(
         self,
