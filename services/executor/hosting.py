@@ -34,8 +34,8 @@ from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect
-from shared.infra.rpc import RpcQueue, keep_importing
-from shared.infra.side_server import QuietServer, side_server
+from shared.infra.rpc import RpcQueue, serve_imports
+from shared.infra.side_server import QuietServer, make_side_server
 from shared.infra.tenant_records import TenantStops
 from shared.infra.wakes import ArqWakes
 from shared.ports.archive import Archive
@@ -83,7 +83,7 @@ async def run_sessions(
             news=news,
             evictor=Evictor(RedisIdleSessions(state), session_archive, settings.session_idle_seconds),
         )
-        await _serve(settings, state, runner, beside, side_server(app, settings.host, settings.port))
+        await _serve(settings, state, runner, beside, make_side_server(app, settings.host, settings.port))
     finally:
         await state.aclose()
         await queue.aclose()
@@ -131,17 +131,17 @@ async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _S
         loops = (
             upkeep_loop.keep_reaping(beside.reaper, beside.plan, looked_once),
             upkeep_loop.keep_spreading_stops(TenantStops(state)),
-            _take_wakes(beside.queue, looked_once),
+            _serve_queue(beside.queue, looked_once),
             upkeep_loop.keep_archiving(beside.archiver, beside.news),
             upkeep_loop.keep_evicting(beside.evictor, settings.session_idle_seconds),
-            keep_importing(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file),
+            serve_imports(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file),
         )
         running = [group.create_task(loop) for loop in loops]
         await stop.wait()
         await _stop_in_order(settings, runner, beside.queue, server, running)
 
 
-async def _take_wakes(queue: WakeWorker, looked_once: asyncio.Event) -> None:
+async def _serve_queue(queue: WakeWorker, looked_once: asyncio.Event) -> None:
     """Takes wakes from the queue, once the reaper has looked for sessions of dead executors."""
     await looked_once.wait()
     await queue.main()

@@ -18,7 +18,7 @@ from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect
-from shared.infra.side_server import side_server
+from shared.infra.side_server import make_side_server
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -45,7 +45,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)
     files = build_file_jobs(settings, redis, owner)
     page = MetricsPage(metrics, (LearnerGauges(learner, memory.status),))
-    server = side_server(
+    server = make_side_server(
         health_app(outcomes.ping, learner, files.seeding, memory.status, page), settings.host, settings.port
     )
     every = settings.lease_seconds / 3

@@ -39,7 +39,7 @@ from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
 from shared.infra.learned_files import read_learned_files
 from shared.infra.lua import Scripts
 from shared.infra.model_prices import read_prices
-from shared.infra.rpc import RpcQueue, keep_importing
+from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.meter import NO_METER, Meter
@@ -196,7 +196,7 @@ class FileJobs:
         """Runs the file jobs until cancelled. Call ``close`` then, once nothing is learned any more."""
         async with asyncio.TaskGroup() as group:
             group.create_task(
-                keep_importing(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.carry_out)
+                serve_imports(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.carry_out)
             )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600

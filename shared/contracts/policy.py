@@ -316,7 +316,7 @@ class Verdict(PolicyContract):
         return tuple(dict.fromkeys(rule.sentence for rule in self.triggered_rules))
 
 
-def verdict_word(verdict: Verdict) -> str:
+def strictest_result(verdict: Verdict) -> str:
     """The strictest result in the verdict: blocked, refused, broken, escalate, approval, indeterminate or passed."""
     said = {
         "blocked": verdict.blocked,

@@ -104,19 +104,19 @@ def find_secret_values(text: str) -> tuple[ProtectedSpan, ...]:
     """The protected values in a text, in order and without overlap."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
-    return _marks_of_short(text) if len(text) <= _SHORT else _find_marks_without_overlap(text)
+    return _marks_of_short(text) if len(text) <= _SHORT else _find_separate_spans(text)
 
 
-def _find_marks_without_overlap(text: str) -> tuple[ProtectedSpan, ...]:
+def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
     found: list[ProtectedSpan] = []
-    for mark in sorted(_find_marks(text), key=lambda mark: (mark.start, -mark.end)):
+    for mark in sorted(_find_spans(text), key=lambda mark: (mark.start, -mark.end)):
         if not found or mark.start >= found[-1].end:
             found.append(mark)
     return tuple(found)
 
 
 _marks_of_short = lru_cache(maxsize=2_048)(
-    _find_marks_without_overlap
+    _find_separate_spans
 )  # names of tools, states and models come again with each task
 
 
@@ -133,18 +133,18 @@ def is_long_enough_to_mark(number: int) -> bool:
     return abs(number) >= _LEAST_NUMBER
 
 
-def _find_marks(text: str) -> Iterator[ProtectedSpan]:
+def _find_spans(text: str) -> Iterator[ProtectedSpan]:
     lowered = text.lower()
     if _DIGITS.search(text):
         yield from _find_numbers(text)
     if _contains_any(lowered, _SSN_WORDS):
-        yield from (_build_mark(match, "v", ProtectedKind.SSN) for match in _NAMED_SSN.finditer(text))
+        yield from (_build_span(match, "v", ProtectedKind.SSN) for match in _NAMED_SSN.finditer(text))
     if _contains_any(text, _SECRET_PREFIXES):
-        yield from (_build_mark(match, 0, ProtectedKind.SECRET) for match in _SECRETS.finditer(text))
+        yield from (_build_span(match, 0, ProtectedKind.SECRET) for match in _SECRETS.finditer(text))
     if "bearer" in lowered:
-        yield from (_build_mark(match, "v", ProtectedKind.SECRET) for match in _BEARER.finditer(text))
+        yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _BEARER.finditer(text))
     if "://" in text:
-        yield from (_build_mark(match, "v", ProtectedKind.SECRET) for match in _IN_URL.finditer(text))
+        yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _IN_URL.finditer(text))
     if _contains_any(lowered, _LABEL_WORDS):
         for match in _NAMED.finditer(text):
             yield from _find_password(match, text)
@@ -162,14 +162,14 @@ def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
     """Yields numbers that are protected without a label beside them: cards, IBANs, social security numbers."""
     for match in _CARD.finditer(text):
         if _is_card(match.group()):
-            yield _build_mark(match, 0, ProtectedKind.CARD)
+            yield _build_span(match, 0, ProtectedKind.CARD)
     for match in _IBAN.finditer(text):
         length = _iban_length(match.group())
         if length:
             yield ProtectedSpan(match.start(), match.start() + length, ProtectedKind.IBAN, match.group()[:length])
     for match in _SSN.finditer(text):
         if ssn.is_valid(match.group()):
-            yield _build_mark(match, 0, ProtectedKind.SSN)
+            yield _build_span(match, 0, ProtectedKind.SSN)
 
 
 def _is_card(text: str) -> bool:
@@ -214,5 +214,5 @@ def _looks_like_password(named: str, by: str, at_end: bool) -> bool:
     return mixed and (bool(by.strip()) or bool(re.search(r"[!@#$%^&*?+]", named)))
 
 
-def _build_mark(match: re.Match[str], group: str | int, kind: ProtectedKind) -> ProtectedSpan:
+def _build_span(match: re.Match[str], group: str | int, kind: ProtectedKind) -> ProtectedSpan:
     return ProtectedSpan(match.start(group), match.end(group), kind, match[group])

@@ -103,7 +103,7 @@ class ArchiveSettings(Settings):
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:
-        return EncryptedArchive(_open_plain(address), parse_keys(self.archive_key)) if self.archive_url else None
+        return EncryptedArchive(_open_unencrypted(address), parse_keys(self.archive_key)) if self.archive_url else None
 
 
 def generate_key() -> str:
@@ -121,7 +121,7 @@ def parse_keys(text: str) -> tuple[str, ...]:
     return keys
 
 
-def _open_plain(address: str) -> Archive:
+def _open_unencrypted(address: str) -> Archive:
     url = urlsplit(address)
     if url.scheme == "file":
         return FolderArchive(Path(unquote(url.path)))

@@ -88,7 +88,7 @@ class RpcQueue:
         await self._scripts.execute("SET", keys.rpc_reply_key(request.request_id), text, "EX", keys.RPC_REPLY_SECONDS)
 
 
-async def keep_importing(
+async def serve_imports(
     queue: RpcQueue, file: LearningFile, import_file: Callable[[FileRequest], Awaitable[FileReport]]
 ) -> None:
     """Imports the learning files that other services send, until cancelled.

@@ -16,7 +16,7 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
+def make_side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
     return QuietServer(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off"))
 
 
@@ -26,7 +26,7 @@ async def serve_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None
     if not port:
         yield
         return
-    server = side_server(app, host, port)
+    server = make_side_server(app, host, port)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve())
         try:

@@ -29,7 +29,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.packed import ESCAPES
-from shared.infra.rpc import RpcQueue, keep_importing
+from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.stored_outcomes import pack_outcome, pack_with_digest
 from shared.ports.tracing import NO_TRACER, Tracer
 from tests.doubles.kept_spans import KeptSpans
@@ -166,7 +166,7 @@ async def _problems(
     queue: RpcQueue, file: LearningFile, work: Callable[[FileRequest], Awaitable[FileReport]], content: JsonValue
 ) -> list[tuple[str, ...]]:
     """What is wrong with a file, as whoever imports it says each of two times."""
-    serving = asyncio.create_task(keep_importing(queue, file, work))
+    serving = asyncio.create_task(serve_imports(queue, file, work))
     request = FileRequest(tenant="acme", file=file, content=content)
     try:
         answers = [await queue.ask(request.model_dump_json(), PATIENCE) for _ in range(2)]

@@ -31,7 +31,7 @@ from shared.contracts.learning_files import FileReport, FileRequest, LearningFil
 from shared.domain.cases import CaseOutcome
 from shared.infra import keys
 from shared.infra.learned_files import read_learned_files
-from shared.infra.rpc import RpcQueue, keep_importing
+from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.starting import CannotStart
 from tests.each_row import each_row
 from tests.http_client import open_http
@@ -106,7 +106,7 @@ async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url:
     async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
         executor = asyncio.create_task(
-            keep_importing(
+            serve_imports(
                 RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(redis))
             )
         )

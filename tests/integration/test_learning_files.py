@@ -31,7 +31,7 @@ from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.learned_files import read_learned_files
 from shared.infra.redis import connect
-from shared.infra.rpc import RpcQueue, keep_importing
+from shared.infra.rpc import RpcQueue, serve_imports
 from tests.doubles.redis_tasks import NOON
 from tests.e2e.commands import call_purple
 from tests.each_row import each_row
@@ -330,8 +330,8 @@ async def _importing(redis: Redis) -> AsyncIterator[None]:
     processes = partial(import_processes, RedisLearned(redis))
     async with asyncio.TaskGroup() as group:
         doing = [
-            group.create_task(keep_importing(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.carry_out)),
-            group.create_task(keep_importing(RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, processes)),
+            group.create_task(serve_imports(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.carry_out)),
+            group.create_task(serve_imports(RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, processes)),
         ]
         yield
         for task in doing:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing_extensions import override
 
 from services.assessor.adapters.proctor_client import ProctorClient, SimulationEndpoints, TimeControl
-from shared.infra.ues.line import WorldConnection, given_values
+from shared.infra.ues.line import WorldConnection, without_none
 from ues.client.models import Paused, SimulationCleared, SimulationReset, SimulationStarted, SimulationStopped
 
 
@@ -24,7 +24,7 @@ class AsyncUESClient(ProctorClient):
 
 class SimulationClient(SimulationEndpoints):
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> SimulationStarted:  # type: ignore[override]  # more of the same answer
-        body = given_values(auto_advance=auto_advance, time_scale=time_scale)
+        body = without_none(auto_advance=auto_advance, time_scale=time_scale)
         return await self._line.post(SimulationStarted, "/simulation/start", body)
 
     async def stop(self) -> SimulationStopped:  # type: ignore[override]  # an answer in place of none
@@ -34,7 +34,7 @@ class SimulationClient(SimulationEndpoints):
         return await self._line.post(SimulationReset, "/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> SimulationCleared:  # type: ignore[override]  # an answer in place of none
-        return await self._line.post(SimulationCleared, "/simulation/clear", given_values(reset_time_to=reset_time_to))
+        return await self._line.post(SimulationCleared, "/simulation/clear", without_none(reset_time_to=reset_time_to))
 
 
 class TimeClient(TimeControl):

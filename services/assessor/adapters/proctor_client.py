@@ -9,15 +9,15 @@ from typing_extensions import override
 from services.assessor.ports import simulation
 from shared.contracts.ues.modalities import ActionDone, JsonObject, TimeState
 from shared.infra.ues.client import AsyncUESClient, TimeEndpoints
-from shared.infra.ues.line import NotFoundError, WorldConnection, WorldEndpoints, given_values
+from shared.infra.ues.line import NotFoundError, WorldConnection, WorldEndpoints, without_none
 
 
 class TimeControl(TimeEndpoints):
     async def advance(self, seconds: float) -> simulation.Advanced:
-        return await self._line.post(simulation.Advanced, "/simulator/time/advance", given_values(seconds=seconds))
+        return await self._line.post(simulation.Advanced, "/simulator/time/advance", without_none(seconds=seconds))
 
     async def set(self, target_time: datetime) -> simulation.TimeSet:
-        return await self._line.post(simulation.TimeSet, "/simulator/time/set", given_values(target_time=target_time))
+        return await self._line.post(simulation.TimeSet, "/simulator/time/set", without_none(target_time=target_time))
 
     async def skip_to_next(self) -> simulation.Skipped:
         return await self._line.post(simulation.Skipped, "/simulator/time/skip-to-next")
@@ -29,12 +29,12 @@ class TimeControl(TimeEndpoints):
         await self._line.post_json("/simulator/time/resume")
 
     async def set_scale(self, scale: float) -> TimeState:
-        return await self._line.post(TimeState, "/simulator/time/set-scale", given_values(scale=scale))
+        return await self._line.post(TimeState, "/simulator/time/set-scale", without_none(scale=scale))
 
 
 class SimulationEndpoints(WorldEndpoints):
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> simulation.Started:
-        settings = given_values(auto_advance=auto_advance, time_scale=time_scale)
+        settings = without_none(auto_advance=auto_advance, time_scale=time_scale)
         return await self._line.post(simulation.Started, "/simulation/start", settings)
 
     async def stop(self) -> None:
@@ -47,17 +47,17 @@ class SimulationEndpoints(WorldEndpoints):
         await self._line.post_json("/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> None:
-        await self._line.post_json("/simulation/clear", given_values(reset_time_to=reset_time_to))
+        await self._line.post_json("/simulation/clear", without_none(reset_time_to=reset_time_to))
 
     async def undo(self, count: int = 1) -> simulation.Steps:
-        return await self._line.post(simulation.Steps, "/simulation/undo", given_values(count=count))
+        return await self._line.post(simulation.Steps, "/simulation/undo", without_none(count=count))
 
     async def redo(self, count: int = 1) -> simulation.Steps:
-        return await self._line.post(simulation.Steps, "/simulation/redo", given_values(count=count))
+        return await self._line.post(simulation.Steps, "/simulation/redo", without_none(count=count))
 
     async def hold(self, reason: str | None = None, timeout_seconds: float | None = None) -> simulation.Hold:
         return await self._line.post(
-            simulation.Hold, "/simulation/hold", given_values(reason=reason, timeout_seconds=timeout_seconds)
+            simulation.Hold, "/simulation/hold", without_none(reason=reason, timeout_seconds=timeout_seconds)
         )
 
     async def release(self, hold_id: str) -> None:
@@ -98,7 +98,7 @@ class EventsEndpoints(WorldEndpoints):
         agent_id: str | None = None,
     ) -> simulation.SimulatorEvent:
         """Schedule an event for a time."""
-        event = given_values(
+        event = without_none(
             scheduled_time=scheduled_time,
             modality=modality,
             data=data,
@@ -130,7 +130,7 @@ class ScenarioEndpoints(WorldEndpoints):
         self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False
     ) -> simulation.ScenarioImport:
         """Replace time, states and events with a scenario's. Refused while the simulation runs."""
-        body: JsonObject = given_values(scenario=scenario, strict_modalities=strict_modalities)
+        body: JsonObject = without_none(scenario=scenario, strict_modalities=strict_modalities)
         return await self._line.post(simulation.ScenarioImport, "/scenario/import/full", body)
 
     async def export_full(self, author: str | None = None, description: str | None = None) -> JsonValue:
@@ -145,7 +145,7 @@ class ScenarioEndpoints(WorldEndpoints):
 
 class KeysEndpoints(WorldEndpoints):
     async def create(self, name: str, permissions: Sequence[str]) -> simulation.KeyMade:
-        return await self._line.post(simulation.KeyMade, "/keys", given_values(name=name, permissions=permissions))
+        return await self._line.post(simulation.KeyMade, "/keys", without_none(name=name, permissions=permissions))
 
     async def get(self, key_id: str) -> simulation.KeyInfo:
         return await self._line.get(simulation.KeyInfo, f"/keys/{key_id}")
@@ -184,7 +184,7 @@ class WorldsEndpoints(WorldEndpoints):
     """``/worlds``: several worlds in one server."""
 
     async def open(self, world_id: str) -> simulation.World:
-        return await self._line.post(simulation.World, "/worlds", given_values(world_id=world_id))
+        return await self._line.post(simulation.World, "/worlds", without_none(world_id=world_id))
 
     async def close(self, world_id: str) -> None:
         try:
@@ -215,7 +215,7 @@ class PlainEndpoints:
         return await self._line.get_json(f"/{self._name}/state")
 
     async def query(self, **asked: JsonValue) -> JsonValue:
-        return await self._line.post_json(f"/{self._name}/query", given_values(**asked))
+        return await self._line.post_json(f"/{self._name}/query", without_none(**asked))
 
     async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
         """Carry out an action, named by its route: update (location, weather), create, block,

@@ -18,10 +18,10 @@ class RedisSpend(ScriptedStore, DailySpend):
         return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_arguments(settled)]) == 1
 
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-        await settle_day(self._scripts, tenant, day, charges)
+        await settle_day_charges(self._scripts, tenant, day, charges)
 
 
-async def settle_day(scripts: Scripts, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+async def settle_day_charges(scripts: Scripts, tenant: str, day: str, charges: Sequence[Charge]) -> None:
     """Counts the cost of calls in one of the tenant's days."""
     await _run_spend(scripts, tenant, day, [_ANY, _ANY, "", 0, 0, *charge_arguments(charges)])
 

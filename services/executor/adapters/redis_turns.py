@@ -11,7 +11,7 @@ import structlog
 from services.executor.adapters.redis_idle import SESSION, restore_session
 from services.executor.adapters.redis_intents import StoredIntents
 from services.executor.adapters.redis_ledger import RedisLedger
-from services.executor.adapters.redis_spend import settle_day
+from services.executor.adapters.redis_spend import settle_day_charges
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
@@ -122,6 +122,6 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
     async def _count_spending(self, task_id: str, days: Sequence[ports.DayCharges]) -> None:
         try:
             for day, charges in days:
-                await settle_day(self._redis, self._lease.tenant, day, charges)
+                await settle_day_charges(self._redis, self._lease.tenant, day, charges)
         except StoreUnavailable as error:  # the turn itself is stored
             log.warning("spending_not_counted", task=task_id, error=str(error))

@@ -19,7 +19,7 @@ from services.executor.core.records.seen_records import (
 )
 from services.executor.core.tools.classes import is_identifying_name, nouns_of_identifier, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.paging import ListPage, PagingWord, find_paging_arguments
+from services.executor.core.tools.paging import ListPage, PagingRole, find_paging_arguments
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.core.tools.toolbox import key_argument
 from services.executor.ports.tools import Tool
@@ -28,7 +28,7 @@ from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 
-_IN_PARTS = (PagingWord.PAGE, PagingWord.OFFSET, PagingWord.CURSOR, PagingWord.AFTER, PagingWord.SIZE)
+_IN_PARTS = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.CURSOR, PagingRole.AFTER, PagingRole.SIZE)
 _KEYS = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
 _NOTHING = ListPage((), [], ())
 _LIKE_AN_ID = "x-1"

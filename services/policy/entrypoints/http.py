@@ -18,7 +18,7 @@ from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, RequestTooLarge
 from services.policy.core.prose import check_candidates
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
+from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
 from shared.contracts.policy_document import first_unknown_field
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names as names
@@ -246,7 +246,7 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, held: Prepared
     asked = validate_document(EvaluateRequest, document, policies=())
     verdict = decide(asked, prepared)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
-    meter.add(names.VERDICTS, verdict=verdict_word(verdict), binding="yes" if verdict.binding else "no")
+    meter.add(names.VERDICTS, verdict=strictest_result(verdict), binding="yes" if verdict.binding else "no")
     _log.info(
         "verdict",
         passed=verdict.passed,

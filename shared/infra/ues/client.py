@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.line import PageQueryFields, Value, WorldConnection, WorldEndpoints, given_values
+from shared.infra.ues.line import PageQueryFields, Value, WorldConnection, WorldEndpoints, without_none
 from shared.infra.ues.sms import SmsEndpoints
 
 
@@ -37,27 +37,27 @@ class CalendarEndpoints(WorldEndpoints):
         return await self._line.get_json("/calendar/state", compact=True)
 
     async def query(self, **asked: Unpack[EventQueryFields]) -> EventsFound:
-        return await self._line.post_read(EventsFound, "/calendar/query", given_values(**asked))
+        return await self._line.post_read(EventsFound, "/calendar/query", without_none(**asked))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
         """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
-        event = given_values(title=title, start=start, end=end, **fields)
+        event = without_none(title=title, start=start, end=end, **fields)
         return await self._line.post(ActionDone, "/calendar/create", event)
 
     async def update(self, event_id: str, **changes: Value | None) -> ActionDone:
-        return await self._line.post(ActionDone, "/calendar/update", given_values(event_id=event_id, **changes))
+        return await self._line.post(ActionDone, "/calendar/update", without_none(event_id=event_id, **changes))
 
     async def delete(
         self, event_id: str, recurrence_scope: str | None = None, recurrence_id: str | None = None
     ) -> ActionDone:
-        which = given_values(event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id)
+        which = without_none(event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id)
         return await self._line.post(ActionDone, "/calendar/delete", which)
 
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
     ) -> ActionDone:
         """Answers an invitation for an attendee. ``response``: accepted, declined or tentative."""
-        answer = given_values(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
+        answer = without_none(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
         return await self._line.post(ActionDone, "/calendar/respond", answer)
 
 
@@ -77,7 +77,7 @@ class ChatEndpoints(WorldEndpoints):
         return await self._line.get_json("/chat/state", compact=True)
 
     async def query(self, **asked: Unpack[ChatQueryFields]) -> ChatFound:
-        return await self._line.post_read(ChatFound, "/chat/query", given_values(**asked))
+        return await self._line.post_read(ChatFound, "/chat/query", without_none(**asked))
 
     async def send(
         self,
@@ -87,14 +87,14 @@ class ChatEndpoints(WorldEndpoints):
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> ActionDone:
         """Adds a message to a conversation. ``role``: user or assistant."""
-        message = given_values(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
+        message = without_none(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
         return await self._line.post(ActionDone, "/chat/send", message)
 
     async def delete(self, message_id: str) -> ActionDone:
-        return await self._line.post(ActionDone, "/chat/delete", given_values(message_id=message_id))
+        return await self._line.post(ActionDone, "/chat/delete", without_none(message_id=message_id))
 
     async def clear(self, conversation_id: str) -> ActionDone:
-        return await self._line.post(ActionDone, "/chat/clear", given_values(conversation_id=conversation_id))
+        return await self._line.post(ActionDone, "/chat/clear", without_none(conversation_id=conversation_id))
 
 
 class AsyncUESClient:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, EmailsFound, EmailState
-from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, given_values
+from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, without_none
 
 
 class EmailQueryFields(PageQueryFields, total=False):
@@ -60,7 +60,7 @@ class EmailEndpoints(WorldEndpoints):
         return await self._line.get_json("/email/state", compact=True)
 
     async def query(self, **asked: Unpack[EmailQueryFields]) -> EmailsFound:
-        return await self._line.post_read(EmailsFound, "/email/query", given_values(**asked))
+        return await self._line.post_read(EmailsFound, "/email/query", without_none(**asked))
 
     async def send(self, **mail: Unpack[SentEmail]) -> ActionDone:
         """Sends a mail from the user."""
@@ -99,4 +99,4 @@ class EmailEndpoints(WorldEndpoints):
         return await self._post_action("move", message_ids=message_ids, folder=folder)
 
     async def _post_action(self, action: str, **body: Value | None) -> ActionDone:
-        return await self._line.post(ActionDone, f"/email/{action}", given_values(**body))
+        return await self._line.post(ActionDone, f"/email/{action}", without_none(**body))

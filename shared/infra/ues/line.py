@@ -72,7 +72,7 @@ class WorldConnection:
         self._attempts = max(1, attempts)
 
     async def get(self, kind: type[M], path: str, **asked: Value | None) -> M:
-        params = {name: _format_value(value) for name, value in given_values(**asked).items()}
+        params = {name: _format_value(value) for name, value in without_none(**asked).items()}
         return _parse_answer(kind, await self._send_request("GET", path, params=params, repeatable=True))
 
     async def post_read(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
@@ -88,7 +88,7 @@ class WorldConnection:
 
     async def get_json(self, path: str, **asked: Value | None) -> JsonValue:
         """The JSON answer to a GET."""
-        params = {name: _format_value(value) for name, value in given_values(**asked).items()}
+        params = {name: _format_value(value) for name, value in without_none(**asked).items()}
         return _parse_json(await self._send_request("GET", path, params=params, repeatable=True))
 
     async def delete(self, path: str) -> JsonValue:
@@ -145,7 +145,7 @@ class WorldEndpoints:
         self._line = line
 
 
-def given_values(**values: Value | None) -> dict[str, JsonValue]:
+def without_none(**values: Value | None) -> dict[str, JsonValue]:
     """The values that are not ``None``, as JSON; times become text."""
     return {name: _convert_value(value) for name, value in values.items() if value is not None}
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, SmsFound, SmsState
-from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, given_values
+from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, without_none
 
 
 class SmsQueryFields(PageQueryFields, total=False):
@@ -46,7 +46,7 @@ class SmsEndpoints(WorldEndpoints):
         return await self._line.get_json("/sms/state", compact=True)
 
     async def query(self, **asked: Unpack[SmsQueryFields]) -> SmsFound:
-        return await self._line.post_read(SmsFound, "/sms/query", given_values(**asked))
+        return await self._line.post_read(SmsFound, "/sms/query", without_none(**asked))
 
     async def send(self, **message: Unpack[SentSms]) -> ActionDone:
         """Sends a message from the user."""
@@ -69,4 +69,4 @@ class SmsEndpoints(WorldEndpoints):
         return await self._post_action("react", message_id=message_id, phone_number=phone_number, emoji=emoji)
 
     async def _post_action(self, action: str, **body: Value | None) -> ActionDone:
-        return await self._line.post(ActionDone, f"/sms/{action}", given_values(**body))
+        return await self._line.post(ActionDone, f"/sms/{action}", without_none(**body))

@@ -156,7 +156,7 @@ class _Verbose(Model):
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
         reply, size = await self._model.complete(request), request_size(request)
-        return reply._replace(usage=Usage(size.whole, request.max_tokens))
+        return reply._replace(usage=Usage(size.total, request.max_tokens))
 
 
 @pytest.mark.promise("strategy.moa.one_away")

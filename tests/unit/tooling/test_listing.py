@@ -145,7 +145,7 @@ def test_a_ceiling_is_said_and_the_answer_goes_on_saying_that_there_is_more(
     if shape == "offset_has_more":
         assert page.has_more is bool(named)
     if shape == "cursor":
-        assert (page.next_mark is not None) is bool(named)
+        assert (page.next_hint is not None) is bool(named)
 
 
 @pytest.mark.promise("pages.says_what_is_missing")

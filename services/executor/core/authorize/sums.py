@@ -17,7 +17,7 @@ from services.executor.core.figures.arguments import (
     is_free_text_name,
     kind_of_argument,
 )
-from services.executor.core.figures.identifiers import form_of_identifier, identifier_key
+from services.executor.core.figures.identifiers import identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records import seen_records
 from services.executor.core.records.binding import CallView, set_field
@@ -75,7 +75,7 @@ class _NamingArgument(NamedTuple):
         if one.must_exist and (one.is_id or not one.is_number):
             return True
         return (
-            form_of_identifier(one.text) is not None and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING
+            kind_of_identifier(one.text) is not None and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING
         )
 
 

@@ -388,6 +388,6 @@ def _build_reply(request: ModelRequest, message: OrchestratorMessage, said: Orch
     sent = len(message.message) + sum(len(dumps(told.result)) for told in message.results)
     sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
     heard = len(said.text) + sum(len(call.name) + len(dumps(call.params)) for call in said.calls)
-    cached = max(0, request_size(request).whole - to_tokens(sent))
+    cached = max(0, request_size(request).total - to_tokens(sent))
     usage = Usage(to_tokens(sent), to_tokens(heard), cache_read=cached)
     return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, MARK)

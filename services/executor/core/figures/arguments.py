@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.dates import read_possible_dates
-from services.executor.core.figures.identifiers import IdentifierForm, form_of_identifier
+from services.executor.core.figures.identifiers import IdentifierKind, kind_of_identifier
 from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, is_identifying_name, nouns_of_identifier, words_of_tool
@@ -107,9 +107,9 @@ _FORMATS = {
     "iban": ArgumentKind.ACCOUNT,
 }
 _SHAPES = {
-    IdentifierForm.EMAIL: ArgumentKind.RECIPIENT,
-    IdentifierForm.IBAN: ArgumentKind.ACCOUNT,
-    IdentifierForm.LINK: ArgumentKind.RECIPIENT,
+    IdentifierKind.EMAIL: ArgumentKind.RECIPIENT,
+    IdentifierKind.IBAN: ArgumentKind.ACCOUNT,
+    IdentifierKind.LINK: ArgumentKind.RECIPIENT,
 }
 
 
@@ -185,7 +185,7 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
     last = words[-1] if words else ""
     if last in _FREE_TEXT:
         return ArgumentKind.FREE_TEXT
-    if (kind := _SHAPES.get(form_of_identifier(value) or IdentifierForm.CODE)) is not None:
+    if (kind := _SHAPES.get(kind_of_identifier(value) or IdentifierKind.CODE)) is not None:
         return kind
     if last == "currency" or (value in CURRENCIES and "currency" in given):
         return ArgumentKind.CHOICE
@@ -214,7 +214,7 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
         return ArgumentKind.DATE
     if _DECIMAL_TEXT.fullmatch(value):
         return ArgumentKind.AMOUNT
-    if form_of_identifier(value) is IdentifierForm.CODE:
+    if kind_of_identifier(value) is IdentifierKind.CODE:
         is_figure = value.replace(".", "", 1).isdecimal() and schema.get("type") == "number"
         return ArgumentKind.QUANTITY if is_figure else ArgumentKind.IDENTIFIER
     return ArgumentKind.OTHER
@@ -395,4 +395,4 @@ def _is_table_key(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _looks_like_code(name: str) -> bool:
-    return "[" not in name and any(mark.isdecimal() for mark in name) and form_of_identifier(name) is not None
+    return "[" not in name and any(mark.isdecimal() for mark in name) and kind_of_identifier(name) is not None

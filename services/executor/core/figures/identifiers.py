@@ -10,7 +10,7 @@ from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import JsonObject, walk_json
 
 
-class IdentifierForm(StrEnum):
+class IdentifierKind(StrEnum):
     """The form of an identifier."""
 
     LINK = "link"
@@ -26,7 +26,7 @@ class WrittenIdentifier(NamedTuple):
     start: int
     end: int
     text: str
-    form: IdentifierForm
+    form: IdentifierKind
 
 
 _SPECIAL = re.compile(
@@ -46,8 +46,8 @@ _DURATION = re.compile(r"P(?:\d{1,3}D)?T(?:\d{1,3}[HMS])+|P\d{1,3}D")  # of ISO 
 _DIGIT = re.compile(r"\d")
 _PARTICULAR = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
-ADDRESSES = frozenset({IdentifierForm.LINK, IdentifierForm.EMAIL})  # one mark more or less is another address
-_LOOSE = frozenset({IdentifierForm.IBAN, IdentifierForm.PHONE})
+ADDRESSES = frozenset({IdentifierKind.LINK, IdentifierKind.EMAIL})  # one mark more or less is another address
+_LOOSE = frozenset({IdentifierKind.IBAN, IdentifierKind.PHONE})
 _LONG = 12  # digits in groups that only a card or an account has
 _LINK_END = ".,;:!?)]}"
 
@@ -55,8 +55,8 @@ _LINK_END = ".,;:!?)]}"
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
     """Yields links, mail addresses, bank accounts and phone numbers, which are never read as numbers or dates."""
     for match in _SPECIAL.finditer(text):
-        form = IdentifierForm(match.lastgroup or IdentifierForm.CODE)
-        written = match[0].rstrip(_LINK_END) if form in (IdentifierForm.LINK, IdentifierForm.EMAIL) else match[0]
+        form = IdentifierKind(match.lastgroup or IdentifierKind.CODE)
+        written = match[0].rstrip(_LINK_END) if form in (IdentifierKind.LINK, IdentifierKind.EMAIL) else match[0]
         yield WrittenIdentifier(match.start(), match.start() + len(written), written, form)
 
 
@@ -69,7 +69,7 @@ def find_codes(text: str) -> Iterator[WrittenIdentifier]:
     """Yields the other tokens with a digit, numbers and dates among them: ``EXP-1006``, ``INV_22``, ``4411``."""
     for match in _CODE.finditer(text):
         if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
-            yield WrittenIdentifier(*match.span(), match[0], IdentifierForm.CODE)
+            yield WrittenIdentifier(*match.span(), match[0], IdentifierKind.CODE)
             yield from _split_joined_codes(match[0], match.start())
 
 
@@ -78,7 +78,7 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
     parts = text.split("/")
     if len(parts) > 1 and all(has_digit(part) and not part.isdecimal() for part in parts):
         for part in parts:
-            yield WrittenIdentifier(start, start + len(part), part, IdentifierForm.CODE)
+            yield WrittenIdentifier(start, start + len(part), part, IdentifierKind.CODE)
             start += len(part) + 1
 
 
@@ -102,23 +102,23 @@ def identifier_key(text: str) -> tuple[str, ...]:
 
     Phone numbers and accounts are compared without gaps, addresses with every character.
     """
-    form = form_of_identifier(text)
+    form = kind_of_identifier(text)
     parts = _PARTS.findall(fold_word(text))
     if form in ADDRESSES:
-        return (form, text.strip().lower() if form is IdentifierForm.EMAIL else text.strip())
+        return (form, text.strip().lower() if form is IdentifierKind.EMAIL else text.strip())
     if form in _LOOSE or (sum(map(len, parts)) >= _LONG and all(part.isdecimal() for part in parts)):
-        return (IdentifierForm.PHONE if form is IdentifierForm.PHONE else IdentifierForm.IBAN, "".join(parts))
+        return (IdentifierKind.PHONE if form is IdentifierKind.PHONE else IdentifierKind.IBAN, "".join(parts))
     return tuple(parts)
 
 
-def form_of_identifier(text: str) -> IdentifierForm | None:
+def kind_of_identifier(text: str) -> IdentifierKind | None:
     """The form of a text that is one identifier and nothing else; None for any other text."""
     text = text.strip()
     match = _SPECIAL.fullmatch(text) or _SPECIAL.fullmatch(text.upper())
     if match:
-        return IdentifierForm(match.lastgroup or IdentifierForm.CODE)
+        return IdentifierKind(match.lastgroup or IdentifierKind.CODE)
     match = _CODE.fullmatch(text)
-    return IdentifierForm.CODE if match and has_digit(text) else None
+    return IdentifierKind.CODE if match and has_digit(text) else None
 
 
 LEFT_OUT = "(address left out)"
@@ -134,7 +134,7 @@ def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
     """Yields the addresses among a read's arguments that the tool may open."""
     for name, text in walk_json(arguments):
         value = text.strip() if isinstance(text, str) else ""
-        links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierForm.LINK]
+        links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierKind.LINK]
         yield from links
         if not links and value and not _OPENED.isdisjoint(words_of(name)):
             yield value
@@ -159,4 +159,4 @@ def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str
 
 
 def _find_links(text: str) -> list[str]:
-    return [found.text for found in find_special_identifiers(text) if found.form is IdentifierForm.LINK]
+    return [found.text for found in find_special_identifiers(text) if found.form is IdentifierKind.LINK]

@@ -25,12 +25,12 @@ from services.executor.core.figures.arguments import (
 from services.executor.core.figures.dates import ReadMoment, read_machine_moment, read_possible_dates
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
-    IdentifierForm,
+    IdentifierKind,
     WrittenIdentifier,
     find_special_identifiers,
-    form_of_identifier,
     has_digit,
     identifier_key,
+    kind_of_identifier,
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import (
@@ -71,7 +71,7 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
 def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if not text:
         return False
-    form = form_of_identifier(text)
+    form = kind_of_identifier(text)
     return (
         mentions.has_phrase(text)
         or _has_date(text, mentions)
@@ -335,7 +335,7 @@ class FactsIndex:
             same = [one for one in self.find_fields_of_words(value) if _is_same_text(value, str(one.value))]
             yield from same
             yield from self._fields_with_day(value)
-            if not same and form_of_identifier(value) is not None:
+            if not same and kind_of_identifier(value) is not None:
                 yield from self._fields_by_written_value.get(identifier_key(value), ())
         written = read_number(value)
         for number in written.values if written else ():
@@ -386,7 +386,7 @@ class FactsIndex:
         table: dict[_Key, list[ReadField]] = {}
         for field in self._others:
             text = str(field.value)
-            mention, form = read_written_number(text), form_of_identifier(text)
+            mention, form = read_written_number(text), kind_of_identifier(text)
             numbers = [one for one in mention.values if isinstance(one, Decimal)] if mention else []
             keys: list[_Key] = [*numbers, *read_possible_dates(text), *([identifier_key(text)] if form else [])]
             for key in keys:
@@ -412,7 +412,7 @@ class FactsIndex:
         return known
 
     def _texts_with_rarest_term(self, value: Json) -> list[ReadField]:
-        if isinstance(value, str) and form_of_identifier(value) in (IdentifierForm.IBAN, IdentifierForm.PHONE):
+        if isinstance(value, str) and kind_of_identifier(value) in (IdentifierKind.IBAN, IdentifierKind.PHONE):
             return self._texts_by_account.get(identifier_key(value), [])
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
         if moment is not None and moment.day is not None:
@@ -450,7 +450,7 @@ def index_facts(facts: Iterable[Fact], now: datetime) -> FactsIndex:
 
 def _is_same_text(value: str, shown: str) -> bool:
     """Whether two texts with the same words are one value. In numbers the marks count: ``1.5`` is not ``1-5``."""
-    if form_of_identifier(value) in ADDRESSES:
+    if kind_of_identifier(value) in ADDRESSES:
         return identifier_key(value) == identifier_key(shown)
     if value.casefold() == shown.casefold() or not has_digit(value):
         return True
@@ -664,7 +664,7 @@ def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: T
 def _trace_address(name: str, value: str, sources: TraceSources) -> ArgumentTrace | None:
     """The source of the address in ``Ada Lovelace <ada@example.com>``; the name needs none."""
     address = value.rpartition("<")[2].rstrip("> ")
-    if form_of_identifier(address) is None or "<" in address:
+    if kind_of_identifier(address) is None or "<" in address:
         return None
     return trace_scalar(name, {}, address, sources)
 

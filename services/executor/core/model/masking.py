@@ -51,12 +51,12 @@ def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
     hidden = _MaskedValues()
     hidden.add_values(protected_values(task))
     for found in _marks_of_tools(request.tools):
-        hidden.add_marks(found)
+        hidden.add_found(found)
     tools = _mask_tools(request.tools, hidden)
     messages = []
     for message in request.messages:
         for block in message.blocks:
-            hidden.add_marks(_find_protected_values(_block_text(block)))
+            hidden.add_found(_find_protected_values(_block_text(block)))
         mask = hidden.make_mask()
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     sent = request._replace(tools=tools, messages=tuple(messages))
@@ -88,7 +88,7 @@ class _MaskedValues:
         self._words: set[str] = set()
         self._mask: _Mask | None = None
 
-    def add_marks(self, found: "_FoundMarks") -> None:
+    def add_found(self, found: "_FoundValues") -> None:
         self.add_values(found.values)
         for word in found.words:
             if word not in self._words:
@@ -161,7 +161,7 @@ def _is_json_number(text: str, start: int, end: int) -> bool:
     )
 
 
-class _FoundMarks(NamedTuple):
+class _FoundValues(NamedTuple):
     """The protected values in one text, and its words that look like placeholders."""
 
     values: Mapping[str, ProtectedKind]
@@ -169,13 +169,13 @@ class _FoundMarks(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _find_protected_values(text: str) -> _FoundMarks:
+def _find_protected_values(text: str) -> _FoundValues:
     """The marks of a text, cached because the same texts recur in each request."""
-    return _FoundMarks(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
+    return _FoundValues(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
 @cached_by_identity(8_192)
-def _marks_of_tool(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
+def _protected_values_of_tool(tool: ToolDefinition) -> tuple[_FoundValues, ...]:
     """The marks of a tool's description, then of its schema; only those that are not empty."""
     texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
     return tuple(found for found in map(_find_protected_values, texts) if found.values or found.words)
@@ -190,8 +190,8 @@ def _maskable_text_of_tool(tool: ToolDefinition) -> str:
 
 _BETWEEN = "\0"
 # A conversation asks with the same tuple each time.
-_marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundMarks, ...]](
-    lambda tools: tuple(found for tool in tools for found in _marks_of_tool(tool)), 32
+_marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundValues, ...]](
+    lambda tools: tuple(found for tool in tools for found in _protected_values_of_tool(tool)), 32
 )
 _words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
     lambda tools: _BETWEEN.join(map(_maskable_text_of_tool, tools)), 32

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_machine_moment
-from services.executor.core.figures.identifiers import IdentifierForm, blank_special_identifiers, form_of_identifier
+from services.executor.core.figures.identifiers import IdentifierKind, blank_special_identifiers, kind_of_identifier
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources
@@ -55,7 +55,7 @@ _LITTLE = frozenset(
     "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
 )
 _LOOKED_BACK = 160  # characters before an identifier in which an exception is looked for
-_ADDRESSES = frozenset({IdentifierForm.EMAIL, IdentifierForm.PHONE})
+_ADDRESSES = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
 _STEPS = 2  # from a record that is named to the one that has an address
 _FORM_WORDS = 3  # at most, of a legal form: "Sp. z o.o."
 _PLAIN_ID = 4  # digits of a number that a text can name a record by
@@ -84,7 +84,7 @@ class MentionedRecords:
         if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT:
             return False
         if (
-            form_of_identifier(as_text(value)) in _ADDRESSES
+            kind_of_identifier(as_text(value)) in _ADDRESSES
             and not leaves_choice_open(part.quote)
             and self._is_address_of_unmentioned(value, part)
         ):

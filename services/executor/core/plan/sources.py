@@ -11,9 +11,9 @@ from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, ContentKind, hints_of_argument
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
-    IdentifierForm,
+    IdentifierKind,
     find_special_identifiers,
-    form_of_identifier,
+    kind_of_identifier,
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import read_figure
@@ -444,7 +444,7 @@ def _has_only_small_whole_numbers(value: Json) -> bool:
     number = read_figure(value)
     if number is not None:
         return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
-    is_code = isinstance(value, str) and form_of_identifier(value) is IdentifierForm.CODE  # other words are no figure
+    is_code = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.CODE  # other words are no figure
     return not is_code or all(int(digits) <= _MOST_CHOSEN for digits in _DIGITS.findall(str(value)))
 
 

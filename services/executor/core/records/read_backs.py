@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.records.argument_rows import arguments_by_row
-from services.executor.core.records.references import REFERENCE, is_plain_id, reference_to_made, referenced_calls
+from services.executor.core.records.references import REFERENCE, is_unqualified_id, reference_to_made, referenced_calls
 from services.executor.core.records.seen_records import RecordReference, is_id_text
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
@@ -379,7 +379,7 @@ def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
 
 def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
     """The reference to the id of what is made; a plain ``id`` is looked up by the name of what the read is about."""
-    if not is_plain_id(name):
+    if not is_unqualified_id(name):
         return reference_to_made(write.call_id, name)
     noun = [word for word in words_of(reader.tool.name) if normalize_noun(word) in reader.words.nouns]
     return reference_to_made(write.call_id, "_".join([*noun, name]))

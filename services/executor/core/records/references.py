@@ -27,7 +27,7 @@ def name_of_made_id(path: str) -> str | None:
     return match[1] if match else None
 
 
-def is_plain_id(name: str) -> bool:
+def is_unqualified_id(name: str) -> bool:
     """Whether a name says only that it is an id, and not of what."""
     return words_of(name)[1:] == [] and name.lower() in _NUMBERING
 
@@ -41,7 +41,7 @@ def find_made_id(answer: Json, name: str) -> Json:
     if not isinstance(answer, dict | list):
         return answer if _looks_like_id(answer) else None
     found = _outermost_ids([*_walk_levels(answer)], words, noun)
-    return _common_id(found) if found else _find_plain_id(answer)
+    return _common_id(found) if found else _find_unqualified_id(answer)
 
 
 def find_named_id(answer: Json, name: str) -> Json:
@@ -102,7 +102,7 @@ def _ids_by_number_words(record: JsonObject, noun: tuple[str, ...]) -> list[Json
     return [value for key, value in numbered if _stem_words(key)[:-1] == noun]
 
 
-def _find_plain_id(answer: Json) -> Json:
+def _find_unqualified_id(answer: Json) -> Json:
     """The ``id`` of the answer itself, or of the record that it wraps."""
     level = _objects_in(answer)
     while level:

@@ -293,7 +293,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
     return Evidence(
         state=run.state,
         exact_match=is_json_list(run.answer),
-        policy_kept=_was_policy_kept(run, dossier) if calls else None,
+        policy_kept=_was_policy_obeyed(run, dossier) if calls else None,
         writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
         writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),
         writes_doubtful=sum(entry.status in _DOUBTFUL for entry in run.writes),
@@ -329,7 +329,7 @@ def _has_closed_plan(dossier: Dossier) -> bool:
     return verdict is not None and not (verdict.blocked or verdict.problems)
 
 
-def _was_policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
+def _was_policy_obeyed(run: ReflectedRun, dossier: Dossier) -> bool | None:
     """Whether the verdict, or the person it required, permitted the plan; None without a plan, or if it was refused."""
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):

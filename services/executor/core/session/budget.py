@@ -119,13 +119,13 @@ class RequestSize(NamedTuple):
     repeated: int = 0
 
     @property
-    def whole(self) -> int:
+    def total(self) -> int:
         return self.prefix + self.fresh + self.repeated
 
 
 def estimate_cost(size: RequestSize, output: int, price: Price) -> CallCost:
     """The highest possible cost of a request of that size with ``output`` tokens of answer."""
-    return CallCost(size.fresh + output, size.whole * price.fresh_input + output * price.output)
+    return CallCost(size.fresh + output, size.total * price.fresh_input + output * price.output)
 
 
 RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
@@ -372,7 +372,7 @@ def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int)
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
         return estimate_cost(size, to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
-    share = -(-usage.all_input * size.fresh // size.whole) if size.whole else usage.all_input
+    share = -(-usage.all_input * size.fresh // size.total) if size.total else usage.all_input
     fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
     return CallCost(fresh + usage.output, price.cost_of(usage)), ""
 
@@ -383,8 +383,8 @@ def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
         return "the endpoint reports a negative usage"
     if not usage.all_input or (reply.blocks and not usage.output):
         return "the endpoint reports no usage"
-    if usage.all_input > _ABSURD * max(size.whole, _LEAST):
-        return f"the endpoint reports {usage.all_input:,} tokens of input where about {size.whole:,} were sent"
+    if usage.all_input > _ABSURD * max(size.total, _LEAST):
+        return f"the endpoint reports {usage.all_input:,} tokens of input where about {size.total:,} were sent"
     if usage.output > _ABSURD * max(longest, _LEAST):
         return f"the endpoint reports {usage.output:,} tokens of output where at most {longest:,} were asked for"
     return ""

@@ -11,10 +11,10 @@ from services.executor.core.tools.failures import has_failed
 from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.paging import (
     ListPage,
-    PageMark,
+    PageHint,
     PagingArguments,
-    PagingWord,
-    arguments_from_mark,
+    PagingRole,
+    arguments_from_hint,
     asks_for_part_of_list,
     find_paging_arguments,
     read_list_page,
@@ -36,7 +36,7 @@ class ListBounds(NamedTuple):
 
 _IDS = ("id", "_id", "uuid", "guid")
 _BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
-_OF_ONE_PART = (PagingWord.PAGE, PagingWord.OFFSET, PagingWord.AFTER, PagingWord.SIZE)
+_OF_ONE_PART = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
 
 
 class CollectedRows:
@@ -124,9 +124,9 @@ def _read_value(row: Json, key: str | None) -> Json:
 
 
 def _page_position(page: ListPage) -> Json:
-    """The marks by which an answer tells its place in the list, to tell pages with equal rows apart."""
+    """The hints by which an answer tells its place in the list, to tell pages with equal rows apart."""
     return [
-        mark.value for mark in page.marks_of(PagingWord.NEXT, PagingWord.CURSOR, PagingWord.PAGE, PagingWord.OFFSET)
+        hint.value for hint in page.hints_of(PagingRole.NEXT, PagingRole.CURSOR, PagingRole.PAGE, PagingRole.OFFSET)
     ]
 
 
@@ -139,12 +139,12 @@ class PagedListing:
         self._tool = tool
         self._place = page.place
         self._paging = paging
-        self._offset = paging.integer_argument(PagingWord.OFFSET)
-        self._number = paging.integer_argument(PagingWord.PAGE)
+        self._offset = paging.integer_argument(PagingRole.OFFSET)
+        self._number = paging.integer_argument(PagingRole.PAGE)
         self._bounds = bounds
         self._asked = arguments
         self._rows = CollectedRows(page.place[-1] if page.place else tool.name.partition("_")[2], page.rows)
-        self._marks: set[str] = set()
+        self._hints: set[str] = set()
         self._probing = False  # whether the first page may be asked for under another number
         self._barren = 0
         self._is_in_doubt = False  # whether the last part came before, and its rows have nothing to tell them apart
@@ -194,22 +194,22 @@ class PagedListing:
         return len(self._rows.all)
 
     def merge_rows(self, content: Json) -> Json:
-        """The first answer with all rows in its list, and with the marks on further rows as the last page has them."""
+        """The first answer with all rows in its list, and with the hints on further rows as the last page has them."""
         whole = with_nested_value(content, self._place, list(self._rows.all))
-        for mark in self._page.marks:
-            if mark.word not in _OF_ONE_PART:
+        for hint in self._page.hints:
+            if hint.role not in _OF_ONE_PART:
                 whole = with_nested_value(
-                    whole, mark.path, mark.value if self.why_partial else self._final_mark_value(mark)
+                    whole, hint.path, hint.value if self.why_partial else self._final_hint_value(hint)
                 )
         return whole
 
-    def _final_mark_value(self, mark: PageMark) -> Json:
-        """The value of a mark once all rows were read."""
-        if mark.word in (PagingWord.NEXT, PagingWord.CURSOR):
+    def _final_hint_value(self, hint: PageHint) -> Json:
+        """The value of a hint once all rows were read."""
+        if hint.role in (PagingRole.NEXT, PagingRole.CURSOR):
             return None
-        if isinstance(mark.value, bool):
-            return mark.word in (PagingWord.LAST, PagingWord.PAGES)
-        return self.total if mark.word is PagingWord.COUNT and isinstance(mark.value, int) else mark.value
+        if isinstance(hint.value, bool):
+            return hint.role in (PagingRole.LAST, PagingRole.PAGES)
+        return self.total if hint.role is PagingRole.COUNT and isinstance(hint.value, int) else hint.value
 
     def _plan_next_page(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page; None at the end or a bound. ``new_rows``: how many the last page had."""
@@ -223,25 +223,25 @@ class PagedListing:
 
     def _next_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page: those that the server names, else by counting; None at the end."""
-        page, mark = self._page, self._page.next_mark
-        if mark is not None and page.has_more is not False and self._is_unvisited(mark):
-            pointed = arguments_from_mark(self._paging, mark)
+        page, hint = self._page, self._page.next_hint
+        if hint is not None and page.has_more is not False and self._is_unvisited(hint):
+            pointed = arguments_from_hint(self._paging, hint)
             if pointed and self._barren >= _BARREN:
                 self._stop(f"the last {_BARREN} pages brought nothing new, and the server names further ones")
                 return None
             if pointed:
                 return {**self._asked, **pointed}
-        elif mark is not None and not self._can_continue_by_counting:
+        elif hint is not None and not self._can_continue_by_counting:
             return None
         return None if self._has_ended else self._counted_arguments(new_rows)
 
-    def _is_unvisited(self, mark: PageMark) -> bool:
-        """Whether a mark leads to a page that was not read yet."""
-        key = dumps(mark.value)
+    def _is_unvisited(self, hint: PageHint) -> bool:
+        """Whether a hint leads to a page that was not read yet."""
+        key = dumps(hint.value)
         asked = {dumps(value) for name, value in self._asked.items() if name in self._paging.names.values()}
-        if key in self._marks or (isinstance(mark.value, str) and key in asked):
+        if key in self._hints or (isinstance(hint.value, str) and key in asked):
             return False
-        self._marks.add(key)
+        self._hints.add(key)
         return True
 
     @property
@@ -257,7 +257,7 @@ class PagedListing:
             return not page.has_more
         if page.total is not None:
             return self.total >= page.total
-        pages, number = page.find_number(PagingWord.PAGES), page.find_number(PagingWord.PAGE)
+        pages, number = page.find_number(PagingRole.PAGES), page.find_number(PagingRole.PAGE)
         if pages is not None and number is not None and number >= 1:
             return number >= pages
         return page.says_no_more
@@ -269,18 +269,18 @@ class PagedListing:
         if not new_rows:
             return None
         if self._offset is not None:
-            said, given = self._page.find_number(PagingWord.OFFSET), self._asked.get(self._offset)
+            said, given = self._page.find_number(PagingRole.OFFSET), self._asked.get(self._offset)
             asked = given if isinstance(given, int) else 0
             start = asked if said is None else max(said, asked)
             return {**self._asked, self._offset: start + len(self._page.rows)}
-        after = self._paging.names.get(PagingWord.AFTER)
+        after = self._paging.names.get(PagingRole.AFTER)
         if after is not None and self._page.has_more and self._rows.last_id is not None:
             return {**self._asked, after: self._rows.last_id}
         return None
 
     def _next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
         """The arguments with the next page number; page 1, if it is unknown whether pages count from 0 or 1."""
-        asked, said = self._asked.get(name), self._page.find_number(PagingWord.PAGE)
+        asked, said = self._asked.get(name), self._page.find_number(PagingRole.PAGE)
         probed, self._probing = self._probing, False
         if not new_rows and not probed:
             return None
@@ -297,13 +297,13 @@ class PagedListing:
         """The page size that the server really gave, to ask for from now on: some servers compute a page's start from
         the given size, some from the requested one.
         """
-        name, given = self._paging.names.get(PagingWord.SIZE, ""), len(self._page.rows)
+        name, given = self._paging.names.get(PagingRole.SIZE, ""), len(self._page.rows)
         asked = self._asked.get(name)
         return {name: given} if self.pages == 1 and isinstance(asked, int) and 0 < given < asked else {}
 
     def _is_requested_page(self) -> bool:
         """Whether the answer says that it is the page that was asked for."""
-        words = (PagingWord.PAGE, PagingWord.OFFSET)
+        words = (PagingRole.PAGE, PagingRole.OFFSET)
         asked = [(word, self._asked.get(self._paging.names.get(word, ""))) for word in words]
         return any(given is not None and self._page.find_number(word) == given for word, given in asked)
 
@@ -334,7 +334,7 @@ class PagedListing:
             self._stop("a page came twice, and its rows have no identifier by which to tell whether they are others")
         elif page.has_more:
             self._stop("the server says that there is more, and no way led to it")
-        elif page.next_mark is not None and self.pages == 1 and page.has_more is not False:
+        elif page.next_hint is not None and self.pages == 1 and page.has_more is not False:
             self._stop("the server names what follows, and the tool has no argument to ask for it")
 
     def _stop_at_refusal(self, why: str) -> None:
@@ -352,8 +352,8 @@ def open_paged_list(tool: Tool, arguments: JsonObject, content: Json, bounds: Li
         return None
     paging = find_paging_arguments(tool, arguments, page)
     speaks = (
-        paging.has_position or page.has_more or any(isinstance(m.value, str) for m in page.marks_of(PagingWord.NEXT))
+        paging.has_position or page.has_more or any(isinstance(m.value, str) for m in page.hints_of(PagingRole.NEXT))
     )
-    if not speaks or asks_for_part_of_list(paging, arguments) or not (page.rows or page.next_mark):
+    if not speaks or asks_for_part_of_list(paging, arguments) or not (page.rows or page.next_hint):
         return None
     return PagedListing(tool, arguments, page, paging, bounds)

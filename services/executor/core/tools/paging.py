@@ -18,7 +18,7 @@ _USUAL = frozenset("items results rows records data entries values list content 
 _BESIDE = frozenset("errors warnings messages links columns facets filters fields".split())
 
 
-class PagingWord(StrEnum):
+class PagingRole(StrEnum):
     """What a field's or argument's name says about a list."""
 
     PAGE = "page"  # a number of a page
@@ -34,10 +34,10 @@ class PagingWord(StrEnum):
     PAGES = "pages"  # pages in the whole list
 
 
-class PageMark(NamedTuple):
+class PageHint(NamedTuple):
     """One field in which an answer says something about its list, with the field's path and value."""
 
-    word: PagingWord
+    role: PagingRole
     path: tuple[str, ...]
     value: Json
 
@@ -47,75 +47,75 @@ class ListPage(NamedTuple):
 
     place: tuple[str, ...]
     rows: list[Json]
-    marks: tuple[PageMark, ...]
+    hints: tuple[PageHint, ...]
 
-    def marks_of(self, *words: PagingWord) -> Iterator[PageMark]:
-        return (mark for word in words for mark in self.marks if mark.word is word)
+    def hints_of(self, *words: PagingRole) -> Iterator[PageHint]:
+        return (hint for word in words for hint in self.hints if hint.role is word)
 
-    def find_number(self, *words: PagingWord) -> int | None:
+    def find_number(self, *words: PagingRole) -> int | None:
         """The first whole number that the answer gives under these words; None if there is none."""
-        numbers = (_read_integer(mark.value) for mark in self.marks_of(*words))
+        numbers = (_read_integer(hint.value) for hint in self.hints_of(*words))
         return next((number for number in numbers if number is not None), None)
 
     @property
     def has_more(self) -> bool | None:
         """Whether more rows follow, if the answer says so or denies it; else None."""
-        told = self.marks_of(PagingWord.MORE, PagingWord.LAST, PagingWord.PAGES)
-        said = [mark.value is (mark.word is PagingWord.MORE) for mark in told if isinstance(mark.value, bool)]
+        told = self.hints_of(PagingRole.MORE, PagingRole.LAST, PagingRole.PAGES)
+        said = [hint.value is (hint.role is PagingRole.MORE) for hint in told if isinstance(hint.value, bool)]
         return any(said) if said else None
 
     @property
-    def next_mark(self) -> PageMark | None:
-        """The mark that leads to the next page; last a plain ``cursor``, which may only repeat the call's."""
-        plain = () if self.says_no_more and not self.has_more else (PagingWord.CURSOR,)
-        return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads_to_page(mark.value)), None)
+    def next_hint(self) -> PageHint | None:
+        """The hint that leads to the next page; last a plain ``cursor``, which may only repeat the call's."""
+        plain = () if self.says_no_more and not self.has_more else (PagingRole.CURSOR,)
+        return next((hint for hint in self.hints_of(PagingRole.NEXT, *plain) if _leads_to_page(hint.value)), None)
 
     @property
     def says_no_more(self) -> bool:
         """Whether the answer has a field for the next page, and it is empty."""
-        named = [mark.value for mark in self.marks_of(PagingWord.NEXT)]
+        named = [hint.value for hint in self.hints_of(PagingRole.NEXT)]
         return bool(named) and not any(_leads_to_page(value) for value in named)
 
     @property
     def total(self) -> int | None:
         """How many rows the whole list has; None if unknown. A ``count`` counts only if it exceeds the page."""
-        total, count = self.find_number(PagingWord.TOTAL), self.find_number(PagingWord.COUNT)
+        total, count = self.find_number(PagingRole.TOTAL), self.find_number(PagingRole.COUNT)
         return total if total is not None else count if (count or 0) > len(self.rows) else None
 
 
-_NAMES: Mapping[PagingWord, str] = {
-    PagingWord.PAGE: "page,page number,page no,page num,page index,current page,number page",
-    PagingWord.OFFSET: "offset,skip,start,start index,start at,from,row offset",
-    PagingWord.CURSOR: "cursor,page token,page cursor,continuation token,continuation,marker,scroll id,bookmark,"
+_NAMES: Mapping[PagingRole, str] = {
+    PagingRole.PAGE: "page,page number,page no,page num,page index,current page,number page",
+    PagingRole.OFFSET: "offset,skip,start,start index,start at,from,row offset",
+    PagingRole.CURSOR: "cursor,page token,page cursor,continuation token,continuation,marker,scroll id,bookmark,"
     "after cursor,end cursor,cursor after,cursors after,next token,next cursor,next page token,token",
-    PagingWord.AFTER: "after,starting after,start after,after id,last id,since id",
-    PagingWord.SIZE: "limit,page size,per page,size,page limit,take,top,max results,max items,items per page,size page,"
+    PagingRole.AFTER: "after,starting after,start after,after id,last id,since id",
+    PagingRole.SIZE: "limit,page size,per page,size,page limit,take,top,max results,max items,items per page,size page,"
     "first",
-    PagingWord.MORE: "has more,has next,has next page,more,more available,more results,is truncated,truncated,"
+    PagingRole.MORE: "has more,has next,has next page,more,more available,more results,is truncated,truncated,"
     "has more results,has more items,more items",
-    PagingWord.LAST: "is last,last,is last page,end of list,no more",
-    PagingWord.TOTAL: "total,total count,count total,total results,total items,total rows,total records,total entries,"
+    PagingRole.LAST: "is last,last,is last page,end of list,no more",
+    PagingRole.TOTAL: "total,total count,count total,total results,total items,total rows,total records,total entries,"
     "total elements,total hits,total number,number of results,result count,record count,all count",
-    PagingWord.COUNT: "count,num found,hits,matches",
-    PagingWord.PAGES: "total pages,pages,page count,num pages,number of pages,pages total,last page",
+    PagingRole.COUNT: "count,num found,hits,matches",
+    PagingRole.PAGES: "total pages,pages,page count,num pages,number of pages,pages total,last page",
 }
 _BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split(",")}
 
 
-def classify_paging_name(name: str, parent: str = "") -> PagingWord | None:
+def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
     """What a name says about a list; None if nothing. ``parent``: the name of the object around it."""
     own = words_of(name)
     around = [word for word in words_of(parent) if word not in _KEEPERS]
     if own and own[-1] in _PART_OF_ANOTHER and around:
-        found = _match_paging_word([*around, *own]) or _match_paging_word([*own, *around])
+        found = _match_paging_role([*around, *own]) or _match_paging_role([*own, *around])
         if found is not None:
             return found
-    return _match_paging_word(own)
+    return _match_paging_role(own)
 
 
-def _match_paging_word(words: list[str]) -> PagingWord | None:
+def _match_paging_role(words: list[str]) -> PagingRole | None:
     if "next" in words and _NEXT.issuperset(words):
-        return PagingWord.NEXT
+        return PagingRole.NEXT
     return _BY_NAME.get(" ".join(words))
 
 
@@ -127,7 +127,7 @@ def read_list_page(content: Json) -> ListPage | None:
         return None
     place = _find_list_path(content)
     rows = nested_value(content, place) if place else None
-    return ListPage(place, rows, tuple(_find_marks(content, place, ()))) if isinstance(rows, list) else None
+    return ListPage(place, rows, tuple(_find_hints(content, place, ()))) if isinstance(rows, list) else None
 
 
 def nested_value(content: Json, place: Iterable[str]) -> Json:
@@ -163,7 +163,7 @@ def _find_list_path(content: JsonObject) -> tuple[str, ...]:
     return ()
 
 
-def _find_marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageMark]:
+def _find_hints(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageHint]:
     """Yields what the answer says about its list, in this object and those within it."""
     for key, value in content.items():
         here = (*path, key)
@@ -171,12 +171,12 @@ def _find_marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ..
         if here == place:
             continue
         if isinstance(value, dict) and len(here) < _DEPTH:
-            yield from _find_marks(value, place, here)
+            yield from _find_hints(value, place, here)
         elif isinstance(value, list):
             links = [one for one in value if isinstance(one, dict)] if "links" in key.lower() else []
-            yield from (PageMark(PagingWord.NEXT, here, one.get("href")) for one in links if one.get("rel") == "next")
+            yield from (PageHint(PagingRole.NEXT, here, one.get("href")) for one in links if one.get("rel") == "next")
         elif word is not None and not isinstance(value, dict):
-            yield PageMark(word, here, value)
+            yield PageHint(word, here, value)
 
 
 def _leads_to_page(value: Json) -> bool:
@@ -189,19 +189,19 @@ def _read_integer(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-_PLACES = (PagingWord.CURSOR, PagingWord.AFTER, PagingWord.OFFSET, PagingWord.PAGE)
-_CHOOSERS = (*_PLACES, PagingWord.SIZE)  # what an argument says of a part
+_PLACES = (PagingRole.CURSOR, PagingRole.AFTER, PagingRole.OFFSET, PagingRole.PAGE)
+_CHOOSERS = (*_PLACES, PagingRole.SIZE)  # what an argument says of a part
 _ORDERS = frozenset("sort order sortby orderby sorting latest newest descending".split())
 
 
 class PagingArguments(NamedTuple):
     """The arguments of a tool that select a part of a list, with their schemas."""
 
-    names: Mapping[PagingWord, str]
+    names: Mapping[PagingRole, str]
     schemas: Mapping[str, JsonObject]
     is_open: bool  # whether the tool says nothing of its arguments
 
-    def integer_argument(self, word: PagingWord) -> str | None:
+    def integer_argument(self, word: PagingRole) -> str | None:
         """The name of the argument with this meaning, if it takes integers; else None."""
         name = self.names.get(word)
         kind = self.schemas.get(name or "", {}).get("type", "integer")
@@ -214,7 +214,7 @@ class PagingArguments(NamedTuple):
     @property
     def first_page_number(self) -> int | None:
         """The number of the first page, 0 or 1, if the schema says so; else None."""
-        schema = self.schemas.get(self.names.get(PagingWord.PAGE, ""), {})
+        schema = self.schemas.get(self.names.get(PagingRole.PAGE, ""), {})
         said = (schema.get("minimum"), schema.get("default"))
         return next((number for number in said if number in (0, 1) and not isinstance(number, bool)), None)  # type: ignore[return-value]  # 0 or 1
 
@@ -222,46 +222,46 @@ class PagingArguments(NamedTuple):
 def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> PagingArguments:
     """The paging arguments of a tool, from its schema, or if it has none, from the call and its answer."""
     if isinstance(tool.input_schema.get("properties"), dict):
-        return PagingArguments(_arguments_by_word(tool.parameters), tool.parameters, is_open=False)
-    echoed: dict[str, JsonObject] = {mark.path[-1]: {} for mark in page.marks_of(PagingWord.PAGE, PagingWord.OFFSET)}
+        return PagingArguments(_arguments_by_role(tool.parameters), tool.parameters, is_open=False)
+    echoed: dict[str, JsonObject] = {hint.path[-1]: {} for hint in page.hints_of(PagingRole.PAGE, PagingRole.OFFSET)}
     known: dict[str, JsonObject] = {name: {} for name in arguments}
-    following = next((mark for mark in page.marks_of(PagingWord.NEXT) if isinstance(mark.value, str)), None)
-    implied: dict[str, JsonObject] = {_argument_named_by_mark(following): {}} if following else {}
-    return PagingArguments(_arguments_by_word({**implied, **echoed, **known}), {}, is_open=True)
+    following = next((hint for hint in page.hints_of(PagingRole.NEXT) if isinstance(hint.value, str)), None)
+    implied: dict[str, JsonObject] = {_argument_named_by_hint(following): {}} if following else {}
+    return PagingArguments(_arguments_by_role({**implied, **echoed, **known}), {}, is_open=True)
 
 
 def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> bool:
     """Whether a call itself asks for a later page, or for the first few rows in some order."""
     for word in _PLACES:
         given = arguments.get(paging.names.get(word, ""))
-        first_page = word is PagingWord.PAGE and given == 1 and paging.first_page_number != 0
+        first_page = word is PagingRole.PAGE and given == 1 and paging.first_page_number != 0
         if given not in (None, "", 0) and not first_page:
             return True
     ordered = any(_ORDERS & set(words_of(name)) for name, value in arguments.items() if value not in (None, ""))
-    sized = arguments.get(paging.names.get(PagingWord.SIZE, "")) is not None
+    sized = arguments.get(paging.names.get(PagingRole.SIZE, "")) is not None
     at_the_start = any(paging.names.get(word) in arguments for word in _PLACES)
     return ordered and sized and not at_the_start
 
 
-def arguments_from_mark(paging: PagingArguments, mark: PageMark) -> JsonObject:
-    """The arguments for the next page from a mark or the link in it, never fetched; empty if none fit."""
-    if isinstance(mark.value, str) and _is_link(mark.value):
-        return _arguments_from_link(paging, mark.value)
-    name = _argument_for_mark(paging, mark)
-    return {name: _convert_type(mark.value, paging.schemas.get(name, {}))} if name else {}
+def arguments_from_hint(paging: PagingArguments, hint: PageHint) -> JsonObject:
+    """The arguments for the next page from a hint or the link in it, never fetched; empty if none fit."""
+    if isinstance(hint.value, str) and _is_link(hint.value):
+        return _arguments_from_link(paging, hint.value)
+    name = _argument_for_hint(paging, hint)
+    return {name: _convert_type(hint.value, paging.schemas.get(name, {}))} if name else {}
 
 
-def _argument_for_mark(paging: PagingArguments, mark: PageMark) -> str | None:
-    words = set(words_of(mark.path[-1]))
-    is_number = isinstance(mark.value, int) or str(mark.value).isdigit()
+def _argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | None:
+    words = set(words_of(hint.path[-1]))
+    is_number = isinstance(hint.value, int) or str(hint.value).isdigit()
     if is_number and words & {"offset", "skip", "start"}:
-        return paging.integer_argument(PagingWord.OFFSET)
+        return paging.integer_argument(PagingRole.OFFSET)
     if is_number and not words & {"cursor", "token", "marker"}:
-        if PagingWord.PAGE in paging.names:
-            return paging.integer_argument(PagingWord.PAGE)
-        if PagingWord.CURSOR not in paging.names:
-            return paging.integer_argument(PagingWord.OFFSET)
-    return paging.names.get(PagingWord.CURSOR) or paging.names.get(PagingWord.AFTER)
+        if PagingRole.PAGE in paging.names:
+            return paging.integer_argument(PagingRole.PAGE)
+        if PagingRole.CURSOR not in paging.names:
+            return paging.integer_argument(PagingRole.OFFSET)
+    return paging.names.get(PagingRole.CURSOR) or paging.names.get(PagingRole.AFTER)
 
 
 def _arguments_from_link(paging: PagingArguments, link: str) -> JsonObject:
@@ -288,20 +288,20 @@ def _convert_type(value: Json, schema: JsonObject) -> Json:
     return str(value) if kind == "string" and isinstance(value, int) else value
 
 
-def _arguments_by_word(schemas: Mapping[str, JsonObject]) -> dict[PagingWord, str]:
+def _arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, str]:
     """The arguments by what they say about a list, without dates, which are no position in it."""
-    found: dict[PagingWord, str] = {}
+    found: dict[PagingRole, str] = {}
     for name, schema in schemas.items():
         word = classify_paging_name(name)
-        if word is PagingWord.NEXT:
-            word = PagingWord.CURSOR
+        if word is PagingRole.NEXT:
+            word = PagingRole.CURSOR
         if word in _CHOOSERS and "format" not in schema:
             found.setdefault(word, name)
     return found
 
 
-def _argument_named_by_mark(mark: PageMark) -> str:
-    """The argument that a mark names, for a tool without a schema: ``cursor`` for ``next_cursor``."""
-    name = mark.path[-1]
+def _argument_named_by_hint(hint: PageHint) -> str:
+    """The argument that a hint names, for a tool without a schema: ``cursor`` for ``next_cursor``."""
+    name = hint.path[-1]
     short = name[4:].lstrip("_-") if name.lower().startswith("next") else name
     return (short[:1].lower() + short[1:]) or "cursor"
