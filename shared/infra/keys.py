@@ -249,7 +249,7 @@ def alias_key(tenant: str, task_id: str) -> str:
     return f"pa:alias:{_quote(tenant)}:{_quote(task_id)}"
 
 
-def thread_key(tenant: str, alias: str) -> str:
+def client_task_key(tenant: str, alias: str) -> str:
     """The key of what is stored under a client's own task id, in its own slot, because the session is not known yet."""
     return f"pa:thread:{_quote(tenant)}:{_quote(alias)}"
 

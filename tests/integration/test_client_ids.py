@@ -11,7 +11,7 @@ from services.gateway.features.tasks.model import MessageKey
 from services.gateway.features.tasks.store import MOST, RedisClientIds
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
-from shared.infra.keys import thread_key
+from shared.infra.keys import client_task_key
 from shared.infra.live import ChannelListener
 from shared.infra.reads import Reads
 from shared.infra.redis import connect
@@ -34,7 +34,7 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(
     client_ids: RedisClientIds, redis: Redis, task_store: TaskStore
 ) -> None:
     """Its newest task and the last answer are never among what is forgotten."""
-    key, record = thread_key("acme", "daily"), await accepted(task_store)
+    key, record = client_task_key("acme", "daily"), await accepted(task_store)
     daily = MessageKey("acme", "daily", "new")
     await client_ids.note_task(daily, record.task_id)
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py

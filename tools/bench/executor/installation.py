@@ -83,7 +83,7 @@ class BenchInstallation:
 
     async def _note_thread(self, client_id: str, task_id: str, turn_id: str) -> None:
         """What a gateway remembers of a client's own task id."""
-        name = keys.thread_key(TENANT, client_id)
+        name = keys.client_task_key(TENANT, client_id)
         fields = {"task": task_id, f"answered:{uuid4().hex}": turn_id}
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.hset(name, mapping=fields)

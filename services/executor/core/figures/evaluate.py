@@ -70,7 +70,7 @@ def evaluate_value(sources: OperandFinder, asked: NamedValue, made: MadeToolResu
         answer = _compute_groups(call, asked.by, made) if asked.by else perform_operation(call, made)
     except ArithmeticError as error:
         raise CannotCalculate(f"{asked.operation}: {type(error).__name__}") from None
-    note = "; ".join(filter(None, (answer.note, *_list_notes(columns, asked, known))))
+    note = "; ".join(filter(None, (answer.note, *_notes_on_value(columns, asked, known))))
     text, kind = _format_result(answer, columns)
     kind = "groups" if answer.is_groups else kind
     update = {"value": text, "kind": kind, "currency": answer.currency, "unit": answer.unit, "note": note}
@@ -287,7 +287,7 @@ def _format_group_result(answer: OperationResult) -> Json:
     return decimal_text(answer.value) if isinstance(answer.value, Decimal) else str(answer.value)
 
 
-def _list_notes(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFigures) -> list[str]:
+def _notes_on_value(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFigures) -> list[str]:
     notes = [
         f"{one.missing} rows have nothing in {one.operand_text} and are left out" for one in columns if one.missing
     ]

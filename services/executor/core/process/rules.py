@@ -339,7 +339,7 @@ def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
     """
     words = progress.template.two_persons_about
     found = (
-        (_find_concern_of_call(call, view, words) for call, view in _changes_with_views(progress, keys))
+        (_find_two_person_word(call, view, words) for call, view in _changes_with_views(progress, keys))
         if words
         else ()
     )
@@ -362,7 +362,7 @@ def _changes_with_views(progress: Progress, keys: RecordKeys) -> Iterator[tuple[
             yield call, build_call_view(call.tool, call.arguments, facts, keys)
 
 
-def _find_concern_of_call(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
+def _find_two_person_word(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
     if word := _first_word_in((call.tool, *_texts_and_field_names_of(call.arguments)), words):
         return f"{word!r} in {call.tool}"
     for node in view.records_around:

@@ -90,12 +90,12 @@ def document_request_phrases(task: str) -> tuple[str, ...]:
 
 @cache
 def _compile_request(name: str) -> re.Pattern[str]:
-    every = _join_phrases(tuple(phrase for one in document_templates().values() for phrase in one.asked))
-    words = _join_phrases(document_templates()[name].asked)
+    every = _phrases_pattern(tuple(phrase for one in document_templates().values() for phrase in one.asked))
+    words = _phrases_pattern(document_templates()[name].asked)
     return re.compile(rf"\b(?:{_PRODUCE}){_BETWEEN}(?:{every}{_AND})*{words}s?\b(?!-)", re.I)
 
 
-def _join_phrases(phrases: tuple[str, ...]) -> str:
+def _phrases_pattern(phrases: tuple[str, ...]) -> str:
     """A regular expression that matches any of the phrases, the longest first, with any white space between words."""
     longest = sorted(phrases, key=len, reverse=True)
     return f"(?:{'|'.join(re.escape(phrase).replace(_SPACE, _WHITE) for phrase in longest)})"

@@ -21,7 +21,7 @@ def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
             what = f"texts over {text} characters and lists within it over {items} items"
             return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTED}"
     whole = dumps(content)
-    seen = _cut_beginning(whole, max_characters)
+    seen = _beginning_that_fits(whole, max_characters)
     return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
 
 
@@ -37,7 +37,7 @@ def shorten_to_first_rows(content: Json, max_characters: int = MOST) -> tuple[Js
     return seen, " ".join(filter(None, (cut, more)))
 
 
-def _cut_beginning(text: str, max_characters: int) -> str:
+def _beginning_that_fits(text: str, max_characters: int) -> str:
     """The beginning of the text that fits into ``max_characters`` characters as a JSON string."""
     seen = text[:max_characters]
     while len(dumps(seen)) > max_characters:

@@ -14,7 +14,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
-from shared.infra.keys import THREAD_SECONDS, thread_key
+from shared.infra.keys import THREAD_SECONDS, client_task_key
 from shared.infra.lua import Call, ScriptedStore, bounded_redis_calls
 from shared.infra.reads import PackedReads, Reads
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
@@ -45,7 +45,7 @@ def _note_fields(fingerprint: str) -> list[str]:
 def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
     """The commands that read what is recorded under a task's id, the task's place, and its record."""
     return PackedReads.pack(
-        ("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint)),
+        ("HMGET", client_task_key(key.tenant, key.alias), *_note_fields(key.fingerprint)),
         ("GET", keys.alias_key(key.tenant, key.alias)),
         ("HGET", keys.task_keys(key.tenant, session_id, key.alias).record, "json"),
     )
@@ -81,7 +81,8 @@ class RedisClientIds(ScriptedStore, ClientIds):
         return FoundTask(key, record, signalled, answered)
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
-        noted = await self._scripts.execute("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint))
+        name = client_task_key(key.tenant, key.alias)
+        noted = await self._scripts.execute("HMGET", name, *_note_fields(key.fingerprint))
         task_id, signalled, answered = cast("list[str | None]", noted)
         record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
@@ -105,7 +106,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
         await self._note(key, f"answered:{key.fingerprint}", turn_id)
 
     async def _note(self, key: MessageKey, field: str, value: str) -> None:
-        name = thread_key(key.tenant, key.alias)
+        name = client_task_key(key.tenant, key.alias)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(name, field, value)
             pipe.expire(name, THREAD_SECONDS)
