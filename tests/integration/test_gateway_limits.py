@@ -30,7 +30,7 @@ from services.gateway.features.identity.store import Keyring, RedisMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
-from shared.infra.archive_open import new_key
+from shared.infra.archive_open import generate_key
 from shared.infra.lua import Scripts, script_source
 from tests.each_row import each_row
 from tests.http_client import open_http, rpc_body
@@ -152,7 +152,7 @@ async def test_while_too_much_waits_messages_are_refused_and_tasks_read(
 async def test_of_a_message_that_is_refused_no_file_is_kept(redis: Redis, redis_server: str, tmp_path: Path) -> None:
     """Because too much waits, or for its task, which nobody knows."""
     way, told = WAYS["REST 1.0"], list[tuple[int, int]]()
-    archive = {"archive_url": tmp_path.as_uri(), "archive_key": new_key()}
+    archive = {"archive_url": tmp_path.as_uri(), "archive_key": generate_key()}
     async with gateway_client(redis_server, max_waiting_sessions=1, **archive) as client:
         for content, more in (("first", {"taskId": "nobodys"}), ("second", {}), ("third", {})):
             file: Parts = [{"raw": b64encode(content.encode()).decode(), "filename": "hello.txt"}]

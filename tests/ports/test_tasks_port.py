@@ -61,7 +61,7 @@ async def test_what_a_turn_needs_is_stored_before_it_once_and_for_no_turn_that_i
     known: list[bool] = []
 
     async def prepare() -> None:
-        known.append(await tasks.record(record.tenant, record.task_id) is not None)
+        known.append(await tasks.get_record(record.tenant, record.task_id) is not None)
 
     for _ in range(2):
         await tasks.accept(record, a_turn(record), "m1", prepare)
