@@ -130,7 +130,9 @@ def test_whole_words_count_in_what_the_plan_touches(
 
 def test_what_a_failed_read_says_is_no_fact() -> None:
     assert (
-        find_two_person_concern(_planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False), NO_KEYS)
+        find_two_person_concern(
+            _planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False), NO_KEYS
+        )
         is None
     )
 

@@ -19,7 +19,7 @@ from services.executor.core.process.rules import (
     joint_remainders,
 )
 from services.executor.core.records import binding, calculated
-from services.executor.core.records.argument_rows import calls_of_rows
+from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
 from services.executor.core.records.call_rows import CallRows, rows_of_call
 from services.executor.core.records.field_values import FieldValue, UnknownValue, fields_of_arguments
@@ -283,7 +283,7 @@ def _list_row_fields(call: PlannedCall, surroundings: _VerdictInputs) -> list[_R
     """
     given = rows_of_call(call.arguments)
     rows = [*islice(given.innermost_rows(), surroundings.most_rows + 1)] if given.groups else []
-    if not rows and len(ids := calls_of_rows(call.tool, call.arguments)) > 1:  # a list of plain ids
+    if not rows and len(ids := arguments_by_row(call.tool, call.arguments)) > 1:  # a list of plain ids
         rows = [CallRows((), one, one, one) for one in ids]
     scenes: list[_RowFields] = []
     for row in rows if len(rows) <= surroundings.most_rows else []:

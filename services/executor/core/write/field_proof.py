@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import read_whole_days
-from services.executor.core.figures.identifiers import IdentifierForm, form_of_identifier, identifier_key
+from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.record_match import (
@@ -544,7 +544,7 @@ def _without_participle(leaf: Leaf, done: frozenset[str]) -> Leaf:
 
 def _account_key(value: Json) -> tuple[str, ...]:
     """An account number as it is compared; empty for any other value."""
-    is_account = isinstance(value, str) and form_of_identifier(value) is IdentifierForm.IBAN
+    is_account = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.IBAN
     return identifier_key(str(value)) if is_account else ()
 
 
