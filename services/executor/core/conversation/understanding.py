@@ -143,7 +143,8 @@ _MOST = 3
 
 
 def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
-    """Up to three sentences of the task that no part quotes: each is a request and names something that no part names.
+    """Up to three sentences of the task that no part quotes whole: each is a request and names something that no part
+    names.
 
     A request begins with a verb or is a question; other sentences only inform. ``tools``: tool names, whose verbs
     count, too.
@@ -156,7 +157,7 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
     found = [
         sentence.strip()
         for sentence in _SENTENCE.split(task)
-        if (folded := normalize_quote(sentence)) and not any(quote in folded or folded in quote for quote in quoted)
+        if (folded := normalize_quote(sentence)) and not any(folded in quote for quote in quoted)
         if _is_request(sentence, verbs) and set(_find_identifiers(sentence)) - known
     ]
     return tuple(found[:_MOST])
