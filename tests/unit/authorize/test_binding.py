@@ -464,6 +464,13 @@ def test_an_amount_in_another_unit_is_the_calls_own_and_no_record_stands_in_for_
     assert plain.fields["amount"] == Decimal("300.00")
 
 
+@each_row(("field", "known"), ("amount_cents", 5), ("total_cents", 5), ("value_minor", None))
+def test_a_record_in_cents_is_decided_by_a_rule_in_whole_units(field: str, known: int | None) -> None:
+    invoice = read("get_invoice", {"invoice_id": 7, field: 500}, invoice_id=7)
+    bound = _bound(invoice, tool="reopen_invoice", call={"invoice_id": 7}, asked=("amount",))
+    assert (bound.fields.get("amount"), bound.unknown) == (known, () if known else ("amount",))
+
+
 @each_row(
     "given",
     {"amount": {"value": 20_000, "currency": "EUR"}},

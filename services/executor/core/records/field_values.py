@@ -193,6 +193,7 @@ def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
     others = field_aliases(name)
     told = {singular_words(other) for other in others}
     found = [value for key, value in fields if singular_words(key) in told]
+    found = found or [value for other in sorted(told) for value in _convert_units(other, fields)]
     if name == "amount" or "amount" in others:
         return [
             value
