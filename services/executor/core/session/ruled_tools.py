@@ -9,8 +9,11 @@ from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.policy import Policy
 from shared.domain.words import ToolClass
 
-_OR = "||"
-_ONE_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*(?:&&|$)")
+_EQUAL = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
+_LISTED = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
+_NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\bnot\b")
+_OR = re.compile(r"\|\||\bor\b")
+_QUOTED = re.compile(r"([\"'])(.+?)\1")
 
 
 def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
@@ -37,19 +40,13 @@ def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]
 
 
 def tool_of_condition(condition: str) -> str:
-    """The only tool that a condition can concern; empty if it may concern several."""
-    named = _ONE_TOOL.match(condition)
-    return named["tool"] if named and _OR not in condition else ""
+    """The tool that a condition begins with, if it can concern no other; else empty."""
+    named = _EQUAL.match(condition.strip())
+    return named["name"] if named and not _OR.search(condition) else ""
 
 
 def has_tool_rules(policies: Iterable[Policy]) -> bool:
     return any(policy.tool_rules or policy.tool_default != "allow" for policy in policies)
-
-
-_EQUAL = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
-_LISTED = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
-_NEGATION = re.compile(r"!|\bnot\b")
-_QUOTED = re.compile(r"([\"'])(.+?)\1")
 
 
 @lru_cache(maxsize=4096)
