@@ -25,7 +25,7 @@ from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import MessageHistory, PendingResults, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
-from services.executor.core.plan.closing import PlanClosing, PlanSentBack
+from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
 from services.executor.core.plan.named_reads import NamedReads, listed_ids_without_call
 from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
@@ -340,7 +340,7 @@ class Conversation:
         closing = PlanClosing(self.ctx, self._reader, self.reply_key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
         self._count_model_calls(closed.model_calls)
-        if isinstance(closed, PlanSentBack):
+        if not closed.is_frozen:
             self._notice_asked |= closed.asks_for_notice
             self._update_progress()
             self._return_errors(closed.errors)

@@ -4,11 +4,10 @@ The model's objection (coverage) can only stop a plan. It is asked for where a w
 """
 
 from collections.abc import Container, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from services.executor.core.authorize.policy import refuse_if_blocked, request_verdict
 from services.executor.core.figures.calculator import MadeToolResults
@@ -43,7 +42,6 @@ from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
-from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, walk_json
@@ -53,41 +51,6 @@ _RISKS = ("medium", "high")
 _TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
 _LETTERS = frozenset("letter mail email sms message".split())
 CLOSING = ":closing"  # ends the name of the journal step that closes a plan
-
-
-class PlanSentBack(NamedTuple):
-    """A plan that is not carried out as it stands. ``errors``: by the id of the model's call, what the model may
-    correct.
-
-    ``asks_for_notice``: whether the plan lacks a notice that its process wants.
-    """
-
-    errors: Mapping[str, str]
-    asks_for_notice: bool
-    model_calls: int
-
-
-class StoredClosing(Contract):
-    """The outcome of closing a plan, as its journal step stores it: the frozen plan, or what is wrong with it."""
-
-    plan: WritePlan  # without calls none was frozen
-    verdict: Verdict | None = None
-    errors: dict[str, str] = {}
-    barred: dict[str, str] = {}
-    refused: str = ""  # why the task ends here: the policy itself is broken, or it blocks all that was left to do
-    asks_for_notice: bool = False
-    calls: dict[str, str] = {}
-    model_calls: int = 0  # what it took to ask whether the plan does what the task asks
-    stale: tuple[str, ...] = ()
-    judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
-    judged_at: datetime | None = None  # when the last of them came, if no model was asked since
-
-    def to_result(self) -> ClosedPlan | PlanSentBack:
-        """The frozen plan, or the plan as sent back to the model."""
-        if self.errors or not self.plan.calls:
-            return PlanSentBack(self.errors, self.asks_for_notice, self.model_calls)
-        events = tuple(map(_verdict_as_event, self.judged))
-        return ClosedPlan(self.plan, self.verdict, self.calls, self.barred, events, self.stale, self.model_calls)
 
 
 class JudgedPlan(NamedTuple):
@@ -128,30 +91,29 @@ class PlanClosing:
         self._reader = reader
         self._key = f"{key}{CLOSING}"
 
-    async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan | PlanSentBack:
-        """The frozen plan, or what is wrong with it; every attempt at the turn gets the same. Raises ``Rejected`` if
+    async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
+        """The plan, frozen or sent back; every attempt at the turn gets the same. Raises ``Rejected`` if
         rules block the whole plan.
         """
 
         async def decide() -> str:
             return (await self._compute_closing(progress, proposals, number)).model_dump_json()
 
-        stored = StoredClosing.model_validate_json(await self._ctx.journal.run_local_step(self._key, decide))
-        self._restore_verdict_freshness(stored)
-        if stored.refused:
-            update = {"plan": stored.plan, "plans": _earlier_plans(progress, stored.plan), "verdict": stored.verdict}
+        closed = ClosedPlan.model_validate_json(await self._ctx.journal.run_local_step(self._key, decide))
+        self._restore_verdict_freshness(closed)
+        if closed.refused:
+            update = {"plan": closed.plan, "plans": _earlier_plans(progress, closed.plan), "verdict": closed.verdict}
             judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
-            events = tuple(map(_verdict_as_event, stored.judged))
-            self._ctx.journal.save_progress(judged, verdicts=events)  # whoever asks why is shown the verdict
-            raise Rejected(stored.refused)
-        return stored.to_result()
+            self._ctx.journal.save_progress(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
+            raise Rejected(closed.refused)
+        return closed
 
-    async def _compute_closing(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> StoredClosing:
+    async def _compute_closing(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
         uses = {one.call.call_id: one.use_id for one in proposals}
         try:
             return await self._check_and_freeze(progress, [one.call for one in proposals], number, uses)
         except UnfitPlan as unfit:
-            return StoredClosing(
+            return ClosedPlan(
                 plan=WritePlan(task_id="", round=number),
                 errors={
                     use_id: unfit.errors_by_call.get(call_id, unfit.error_for_others)
@@ -163,7 +125,7 @@ class PlanClosing:
 
     async def _check_and_freeze(
         self, progress: Progress, calls: Sequence[PlannedCall], number: int, uses: Mapping[str, str]
-    ) -> StoredClosing:
+    ) -> ClosedPlan:
         """Takes the plan through each check in turn. ``uses``: by the plan's call ids, those of the model's calls.
 
         Raises ``UnfitPlan`` where the model may correct the plan.
@@ -179,10 +141,10 @@ class PlanClosing:
         progress = progress.update_dossier(values=without_values(progress.dossier.values, stale))
         judged = await self._judge_without_blocked(progress, plan)
         if why := judged.why_refused:
-            return StoredClosing(plan=judged.plan, verdict=judged.verdict, refused=why, judged=judged.verdicts)
+            return ClosedPlan(plan=judged.plan, verdict=judged.verdict, refused=why, judged=judged.verdicts)
         _refuse_by_tool_rules(judged)
         asked = await check_coverage_by_model(ctx, progress, judged.plan, f"{self._key}:coverage")
-        return StoredClosing(
+        return ClosedPlan(
             plan=judged.plan,
             verdict=judged.verdict,
             barred={uses[call_id]: why for call_id, why in judged.barred.items()},
@@ -219,10 +181,10 @@ class PlanClosing:
             judged = JudgedPlan(plan, verdicts, {**judged.barred, **blocked})
         return judged
 
-    def _restore_verdict_freshness(self, stored: StoredClosing) -> None:
+    def _restore_verdict_freshness(self, closed: ClosedPlan) -> None:
         """Marks the stored verdict as fresh if it came in this attempt at the turn, as a replay has to."""
-        if stored.judged_at is not None and stored.judged_at >= self._ctx.journal.began:
-            self._ctx.journal.judged_plan, self._ctx.journal.judged_at = stored.plan.hash, stored.judged_at
+        if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
+            self._ctx.journal.judged_plan, self._ctx.journal.judged_at = closed.plan.hash, closed.judged_at
 
     async def _request_verdict(self, progress: Progress, plan: WritePlan) -> Verdict:
         """The verdict on the plan, given the plans that were made before it."""
@@ -373,14 +335,3 @@ def _writes_to_somebody(call: PlannedCall) -> bool:
     """Whether the tool's name says that it writes to somebody, ``write_to_holder``, though it is no notice."""
     named = words_of(call.tool)
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
-
-
-def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    rules = verdict.triggered_rules
-    return {
-        "passed": verdict.passed,
-        "blocked": verdict.blocked,
-        "escalates": verdict.escalate,
-        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
-        "why": [*dict.fromkeys(rule.reason for rule in rules)],
-    }

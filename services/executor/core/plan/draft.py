@@ -1,7 +1,7 @@
 """The draft of a task's next plan: the proposals so far, the corrections given to the model, and the plans before."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from datetime import datetime
 
 from pydantic import JsonValue
 
@@ -12,6 +12,7 @@ from services.executor.core.plan.proposals import Proposal, ProposalContext, cal
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.schema_drift import NameCorrections
+from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -25,21 +26,45 @@ _HELD_ALREADY = "proposed already: it will be made once"
 _AGAIN = "propose it again"
 
 
-class ClosedPlan(NamedTuple):
-    """A frozen plan.
+class ClosedPlan(Contract):
+    """A plan as its journal step stores it: frozen, or sent back with what the model may correct.
 
-    ``calls``: the plan's call ids by those of the model's calls; ``barred``: by the model's call id, why a rule forbids
-    a call that was left out. ``events``: the verdicts, to be sent once POLICY_CHECK is entered; ``stale``: names of
+    By the model's call ids: ``calls``, the plan's own; ``barred``, why a rule forbids a call that was left out;
+    ``errors``, of a plan that is sent back. ``asks_for_notice``: whether it lacks a notice that its process wants.
+    ``refused``: why the task ends here: the policy is broken, or it blocks all that was left to do. ``judged``: every
+    verdict, in order; ``judged_at``: when the last one came, if no model was asked since. ``stale``: names of
     calculated values that no longer hold and that nothing rests on.
     """
 
     plan: WritePlan
-    verdict: Verdict | None
-    calls: Mapping[str, str]
-    barred: Mapping[str, str]
-    events: tuple[dict[str, JsonValue], ...]
-    stale: tuple[str, ...]
-    model_calls: int
+    verdict: Verdict | None = None
+    errors: dict[str, str] = {}
+    barred: dict[str, str] = {}
+    refused: str = ""
+    asks_for_notice: bool = False
+    calls: dict[str, str] = {}
+    model_calls: int = 0
+    stale: tuple[str, ...] = ()
+    judged: tuple[Verdict, ...] = ()
+    judged_at: datetime | None = None
+
+    @property
+    def is_frozen(self) -> bool:
+        return not self.errors and bool(self.plan.calls)
+
+    @property
+    def events(self) -> tuple[dict[str, JsonValue], ...]:
+        """The verdicts, to be sent once POLICY_CHECK is entered."""
+        return tuple(
+            {
+                "passed": verdict.passed,
+                "blocked": verdict.blocked,
+                "escalates": verdict.escalate,
+                "rules": [*dict.fromkeys(rule.rule_id for rule in verdict.triggered_rules)],
+                "why": [*dict.fromkeys(rule.reason for rule in verdict.triggered_rules)],
+            }
+            for verdict in self.judged
+        )
 
 
 class PlanDraft:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.plan.closing import CLOSING, StoredClosing
+from services.executor.core.plan.closing import CLOSING
+from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
 from services.executor.core.states.machine import EarlyEnd, ProcessTemplate
 from services.executor.core.turn.recording import AttemptStart, RecordedEnd, parse_attempt_start, parse_early_end
@@ -138,7 +139,7 @@ class ReplayedWrites:
     def register_closed_plan(self, entry: JournalEntry) -> None:
         """If the step closed a plan, notes it, so that its writes may be revealed."""
         if entry.key.endswith(CLOSING):
-            self._plans.add(StoredClosing.model_validate_json(entry.data_json).plan.hash)
+            self._plans.add(ClosedPlan.model_validate_json(entry.data_json).plan.hash)
 
     def reveal_planned(self) -> None:
         """Reveals the writes of all plans closed so far."""
