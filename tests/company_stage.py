@@ -11,7 +11,7 @@ from typing import NamedTuple
 from examples.company.books import CompanyBooks
 from examples.company.faults import ToolFault, ToolFaults
 from examples.company.protocols import ToolProtocol
-from examples.company.seed import plant
+from examples.company.seed import fill_books
 from examples.company.server import build_app
 from shared.contracts.tenant import Connection
 from tests.serving import serving
@@ -44,7 +44,7 @@ def _planted(now: datetime) -> bytes:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "company.db"
         books = CompanyBooks(file, lambda: now)
-        plant(books)
+        fill_books(books)
         books.close()
         return file.read_bytes()
 

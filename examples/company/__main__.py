@@ -24,17 +24,17 @@ def main() -> int:
         settings = CliApp.run(CompanySettings)
         faults = ToolFaults.from_table(ToolFaults.parse(settings.company_faults))
     except ValidationError as error:
-        return _refuse(_sentence(error))
+        return _print_refusal(_describe_bad_setting(error))
     try:
         books = open_books(settings)
     except (OSError, sqlite3.Error) as error:
-        return _refuse(f"DATABASE: {settings.database} cannot be opened: {error}.")
+        return _print_refusal(f"DATABASE: {settings.database} cannot be opened: {error}.")
     configure_logging("company")
     _serve(build_app(books, faults, settings.allow_faults, settings.company_protocol), settings)
     return 0
 
 
-def _refuse(sentence: str) -> int:
+def _print_refusal(sentence: str) -> int:
     sys.stderr.write(sentence + "\n")
     return 2
 
@@ -56,7 +56,7 @@ def _serve(app: Starlette, settings: CompanySettings) -> None:
     uvicorn.Server(config).run()
 
 
-def _sentence(error: ValidationError) -> str:
+def _describe_bad_setting(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     if error.title != CompanySettings.__name__:
         return ": ".join(["COMPANY_FAULTS", *map(str, first["loc"]), first["msg"]]) + "."

@@ -50,15 +50,15 @@ class CompanyBooks:
     def today(self) -> date:
         return self._clock().date()
 
-    def records(self, sql: str, *values: Value) -> list[JsonObject]:
+    def find_rows(self, sql: str, *values: Value) -> list[JsonObject]:
         """The rows as JSON objects; a column ``x_cents`` becomes ``x``, a decimal string, ``x_flag`` a yes or no."""
-        return [_record(row) for row in self._connection.execute(sql, values)]
+        return [_row_as_json(row) for row in self._connection.execute(sql, values)]
 
-    def record(self, sql: str, *values: Value) -> JsonObject | None:
+    def find_row(self, sql: str, *values: Value) -> JsonObject | None:
         """The first row, or None."""
-        return next(iter(self.records(sql, *values)), None)
+        return next(iter(self.find_rows(sql, *values)), None)
 
-    def number(self, sql: str, *values: Value) -> int:
+    def find_number(self, sql: str, *values: Value) -> int:
         """The single whole number that a query yields; 0 if it yields none."""
         row = self._connection.execute(sql, values).fetchone()
         return 0 if row is None or row[0] is None else int(row[0])
@@ -68,20 +68,20 @@ class CompanyBooks:
 
     def next_id(self, table: str, prefix: str, first: int) -> str:
         """The next free id of a table, such as ``REF-3007``: one more than the highest."""
-        highest = self.number(
+        highest = self.find_number(
             f"SELECT MAX(CAST(SUBSTR(id, ?) AS INTEGER)) FROM {table}",  # noqa: S608 - our own table names
             len(prefix) + 2,
         )
         return f"{prefix}-{max(highest + 1, first)}"
 
-    def apply(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None = None) -> Json:
+    def apply_write(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None = None) -> Json:
         """Apply one write and count it, in one transaction; a refusal or an error leaves no trace.
 
         A call whose ``key`` was seen before gets the first one's result again, and nothing is written.
         """
         self.execute("BEGIN IMMEDIATE")
         try:
-            result = self._apply_once(tool, arguments, effect, key)
+            result = self._write_or_recall(tool, arguments, effect, key)
         except BaseException:
             self.execute("ROLLBACK")
             raise
@@ -89,7 +89,7 @@ class CompanyBooks:
         self.checkpoint()
         return result
 
-    def _apply_once(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None) -> Json:
+    def _write_or_recall(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None) -> Json:
         said = dumps(arguments)
         known = self._connection.execute("SELECT * FROM idempotency_keys WHERE key = ?", (key,)).fetchone()
         if known is not None and (known["tool"], known["arguments"]) != (tool, said):
@@ -108,13 +108,13 @@ class CompanyBooks:
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
-def _record(row: sqlite3.Row) -> JsonObject:
-    return dict(_field(key, row[key]) for key in row.keys())  # noqa: SIM118 - iterating a Row yields its values
+def _row_as_json(row: sqlite3.Row) -> JsonObject:
+    return dict(_shown_field(key, row[key]) for key in row.keys())  # noqa: SIM118 - iterating a Row yields its values
 
 
-def _field(key: str, value: Value) -> tuple[str, Json]:
+def _shown_field(key: str, value: Value) -> tuple[str, Json]:
     if key.endswith("_flag"):
         return key.removesuffix("_flag"), bool(value)
     if not key.endswith("_cents"):
         return key, value
-    return key.removesuffix("_cents"), money.text(value) if isinstance(value, int) else value
+    return key.removesuffix("_cents"), money.spell(value) if isinstance(value, int) else value

@@ -10,9 +10,9 @@ from pydantic import JsonValue, ValidationError
 
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
-from examples.company.drift import as_shown
+from examples.company.drift import rename_columns
 from examples.company.faults import ToolFault, ToolFaults
-from examples.company.hang_up import stays
+from examples.company.hang_up import wait_if_connected
 from examples.company.lost_reply import lose_reply
 from examples.company.toolbox import AnyTool
 from shared.domain.exact_json import Json
@@ -36,7 +36,7 @@ class CallReply(NamedTuple):
     content: Json
 
 
-class Calls:
+class ToolCaller:
     """Runs the tools over the books, one effect at a time."""
 
     def __init__(self, books: CompanyBooks, faults: ToolFaults) -> None:
@@ -52,48 +52,48 @@ class Calls:
         tool = TOOLS.get(name)
         if tool is None:
             return CallReply(ToolOutcome.MALFORMED, f"There is no tool {name}.")
-        fault = self._faults.take(name)
+        fault = self._faults.take_fault(name)
         if fault.ignore_disconnect:
-            return await self._to_the_end(tool, raw, key, fault)
-        if fault.delay_before_ms and not await stays(fault.delay_before_ms / 1000):
+            return await self._run_shielded(tool, raw, key, fault)
+        if fault.delay_before_ms and not await wait_if_connected(fault.delay_before_ms / 1000):
             return CallReply(ToolOutcome.REFUSED, _CUT_SHORT)
-        return await self._with_fault(tool, raw, key, fault)
+        return await self._run_with_fault(tool, raw, key, fault)
 
-    async def _to_the_end(
+    async def _run_shielded(
         self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: ToolFault
     ) -> CallReply:
         reply = CallReply(ToolOutcome.REFUSED, _CUT_SHORT)
         with anyio.CancelScope(shield=True):
             await anyio.sleep(fault.delay_before_ms / 1000)
-            reply = await self._with_fault(tool, raw, key, fault)
+            reply = await self._run_with_fault(tool, raw, key, fault)
         return reply  # noqa: RET504 - the type checker holds that the scope may swallow
 
-    async def _with_fault(
+    async def _run_with_fault(
         self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: ToolFault
     ) -> CallReply:
         self._books.pretends = fault.lie
-        reply = CallReply(ToolOutcome.REFUSED, fault.fail) if fault.fail else self._reply(tool, raw, key)
+        reply = CallReply(ToolOutcome.REFUSED, fault.fail) if fault.fail else self._call_tool(tool, raw, key)
         self._books.pretends = False
         if fault.twice and reply.outcome is ToolOutcome.DONE:
-            self._reply(tool, raw, None)
+            self._call_tool(tool, raw, None)
         if fault.delay_after_ms:
             await anyio.sleep(fault.delay_after_ms / 1000)
         if fault.lose_reply:
             lose_reply()
         return reply
 
-    def _reply(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None) -> CallReply:
+    def _call_tool(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None) -> CallReply:
         try:
-            return CallReply(ToolOutcome.DONE, as_shown(tool.call(self._books, raw, key), self._faults.renamed))
+            return CallReply(ToolOutcome.DONE, rename_columns(tool.call(self._books, raw, key), self._faults.renamed))
         except ToolRefused as refusal:
             log.info("call_refused", tool=tool.name, reason=str(refusal))
             return CallReply(
                 ToolOutcome.REPEATED if isinstance(refusal, AlreadyDone) else ToolOutcome.REFUSED, str(refusal)
             )
         except ValidationError as error:
-            return CallReply(ToolOutcome.MALFORMED, _sentence(tool.name, error))
+            return CallReply(ToolOutcome.MALFORMED, _describe_bad_arguments(tool.name, error))
 
 
-def _sentence(tool: str, error: ValidationError) -> str:
+def _describe_bad_arguments(tool: str, error: ValidationError) -> str:
     faults = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in error.errors())
     return f"Bad arguments for {tool}: {faults}."

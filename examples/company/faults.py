@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from examples.company.tables import columns
+from examples.company.tables import all_columns
 
 EVERY_TOOL = "*"
 RENAME = "rename"
@@ -30,8 +30,8 @@ class ToolFault(BaseModel):
     times: int | None = Field(default=None, ge=1)
 
 
-def _known_columns(renamed: dict[str, str]) -> dict[str, str]:
-    known = {f"{table}.{column.name}" for table, found in columns().items() for column in found}
+def _check_columns(renamed: dict[str, str]) -> dict[str, str]:
+    known = {f"{table}.{column.name}" for table, found in all_columns().items() for column in found}
     for old, new in renamed.items():
         if old not in known:
             raise ValueError(f"there is no column {old}")
@@ -46,7 +46,7 @@ class FaultTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
     __pydantic_extra__: dict[str, ToolFault] = Field(init=False)
 
-    rename: Annotated[dict[str, Annotated[str, Field(pattern=_NAME)]], AfterValidator(_known_columns)] = {}
+    rename: Annotated[dict[str, Annotated[str, Field(pattern=_NAME)]], AfterValidator(_check_columns)] = {}
 
     @property
     def tools(self) -> dict[str, ToolFault]:
@@ -80,7 +80,7 @@ class ToolFaults:
         self.renamed.clear()
         self.renamed.update(renamed)
 
-    def take(self, tool: str) -> ToolFault:
+    def take_fault(self, tool: str) -> ToolFault:
         """What is wrong with this call; uses up one of its ``times``."""
         name = tool if tool in self._faults else EVERY_TOOL
         fault = self._faults.get(name, _HEALTHY)

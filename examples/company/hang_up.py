@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _GONE: ContextVar[anyio.Event | None] = ContextVar("company_caller_gone", default=None)
 
 
-async def stays(seconds: float) -> bool:
+async def wait_if_connected(seconds: float) -> bool:
     """Wait so long; False as soon as the caller has hung up. Outside a request nobody does."""
     gone = _GONE.get()
     if gone is None:
@@ -30,7 +30,7 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-class HangUps:
+class HangUpMiddleware:
     """ASGI middleware for calls: notices while one is at work that its caller has gone."""
 
     def __init__(self, app: ASGIApp) -> None:

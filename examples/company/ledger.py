@@ -26,7 +26,7 @@ class LedgerWrite(NamedTuple):
 def writes(database: Path, tool: str | None = None) -> tuple[LedgerWrite, ...]:
     """Every write applied, in order; those of one tool if asked."""
     sql = "SELECT number, tool, arguments, at FROM writes WHERE ? IS NULL OR tool = ? ORDER BY number"
-    with _reading(database) as connection:
+    with _open_for_reading(database) as connection:
         rows = connection.execute(sql, (tool, tool)).fetchall()
     return tuple(LedgerWrite(number, name, loads_object(arguments), at) for number, name, arguments, at in rows)
 
@@ -40,7 +40,7 @@ def rows(database: Path, table: str) -> tuple[dict[str, Cell], ...]:
     """All rows of one of ``TABLES`` by id, as they are stored: money in integer cents."""
     if table not in TABLES:
         raise ValueError(f"unknown table {table!r}; known tables: {', '.join(TABLES)}")
-    with _reading(database) as connection:
+    with _open_for_reading(database) as connection:
         connection.row_factory = sqlite3.Row
         found = connection.execute(f"SELECT * FROM {table} ORDER BY id").fetchall()  # noqa: S608 - one of TABLES
     return tuple(cast("dict[str, Cell]", dict(row)) for row in found)
@@ -52,6 +52,6 @@ def row(database: Path, table: str, key: str) -> dict[str, Cell] | None:
 
 
 @contextmanager
-def _reading(database: Path) -> Iterator[sqlite3.Connection]:
+def _open_for_reading(database: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as connection:
         yield connection

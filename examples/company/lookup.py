@@ -32,60 +32,60 @@ def rows_of(table: str, **filters: Value) -> RowQuery:
     return RowQuery(sql, tuple(asked.values()))
 
 
-def all_of(books: CompanyBooks, query: RowQuery) -> list[JsonObject]:
+def fetch(books: CompanyBooks, query: RowQuery) -> list[JsonObject]:
     """Every row of a query by id: for what stays short."""
-    return books.records(f"{query.sql} ORDER BY id", *query.values)
+    return books.find_rows(f"{query.sql} ORDER BY id", *query.values)
 
 
-def one(books: CompanyBooks, table: str, key: str) -> Json:
+def find(books: CompanyBooks, table: str, key: str) -> Json:
     """The row of that id, or the company's negative answer."""
-    return _row(books, table, key) or not_found(what(table), key)
+    return _fetch_row(books, table, key) or not_found(row_noun(table), key)
 
 
-def existing(books: CompanyBooks, table: str, key: str) -> JsonObject:
+def require_row(books: CompanyBooks, table: str, key: str) -> JsonObject:
     """The row of that id; refused if there is none."""
-    found = _row(books, table, key)
+    found = _fetch_row(books, table, key)
     if found is None:
-        raise ToolRefused(f"There is no {what(table)} {key}.")
+        raise ToolRefused(f"There is no {row_noun(table)} {key}.")
     return found
 
 
-def in_status(books: CompanyBooks, table: str, key: str, *permitted: str) -> JsonObject:
+def check_status(books: CompanyBooks, table: str, key: str, *permitted: str) -> JsonObject:
     """The row of that id; refused unless its status is one of those."""
-    found = existing(books, table, key)
+    found = require_row(books, table, key)
     if found["status"] not in permitted:
-        raise AlreadyDone(f"{what(table).capitalize()} {key} is already {found['status']}.")
+        raise AlreadyDone(f"{row_noun(table).capitalize()} {key} is already {found['status']}.")
     return found
 
 
-def stored_cents(books: CompanyBooks, table: str, key: str, column: str) -> int:
+def cents_of(books: CompanyBooks, table: str, key: str, column: str) -> int:
     """A whole number as it is stored: money in cents."""
-    return books.number(f"SELECT {column} FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names
+    return books.find_number(f"SELECT {column} FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names
 
 
 def add(books: CompanyBooks, table: str, **fields: Value) -> Json:
     """Insert a row under the next free id of its table; the row."""
     key = books.next_id(table, *NUMBERING[table])
-    insert(books, table, {"id": key, **fields})
-    return _row(books, table, key)
+    insert_row(books, table, {"id": key, **fields})
+    return _fetch_row(books, table, key)
 
 
-def insert(books: CompanyBooks, table: str, fields: dict[str, Value]) -> None:
+def insert_row(books: CompanyBooks, table: str, fields: dict[str, Value]) -> None:
     names, places = ", ".join(fields), ", ".join("?" for _ in fields)
     books.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", *fields.values())  # noqa: S608 - our own names
 
 
-def change(books: CompanyBooks, table: str, key: str, **fields: Value) -> Json:
+def update(books: CompanyBooks, table: str, key: str, **fields: Value) -> Json:
     """Set columns of the row of that id; the row as it is then."""
     names = ", ".join(f"{column} = ?" for column in fields)
     books.execute(f"UPDATE {table} SET {names} WHERE id = ?", *fields.values(), key)  # noqa: S608 - our own names
-    return _row(books, table, key)
+    return _fetch_row(books, table, key)
 
 
-def what(table: str) -> str:
+def row_noun(table: str) -> str:
     """What a row of a table is called in a sentence."""
     return _SINGULAR.get(table, table.removesuffix("s").replace("_", " "))
 
 
-def _row(books: CompanyBooks, table: str, key: str) -> JsonObject | None:
-    return books.record(f"SELECT * FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names
+def _fetch_row(books: CompanyBooks, table: str, key: str) -> JsonObject | None:
+    return books.find_row(f"SELECT * FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names

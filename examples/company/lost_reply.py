@@ -7,27 +7,27 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 @dataclass
-class _Reply:
+class _ReplyState:
     lost: bool = False
 
 
-_REPLY: ContextVar[_Reply] = ContextVar("company_reply")
+_REPLY: ContextVar[_ReplyState] = ContextVar("company_reply")
 _CUT_HEADERS = [(b"content-type", b"application/json"), (b"content-length", b"1000000")]
 
 
 def lose_reply() -> None:
     """Have the answer of the request at hand cut off. Outside a request this does nothing."""
-    _REPLY.get(_Reply()).lost = True
+    _REPLY.get(_ReplyState()).lost = True
 
 
-class LostReplies:
+class LostReplyMiddleware:
     """ASGI middleware: an answer marked as lost promises a body that never comes, so the server cuts the line."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = _Reply()
+        reply = _ReplyState()
         token = _REPLY.set(reply)
 
         async def send_or_cut(message: Message) -> None:

@@ -14,7 +14,7 @@ from mcp.types import (
 )
 from pydantic import JsonValue
 
-from examples.company.calls import CallReply, Calls, ToolOutcome
+from examples.company.calls import CallReply, ToolCaller, ToolOutcome
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFaults
 from examples.company.toolbox import AnyTool
@@ -27,7 +27,7 @@ _KEY_SCHEMA: dict[str, JsonValue] = {
 }
 
 
-def schema_of(tool: AnyTool) -> dict[str, JsonValue]:
+def published_schema(tool: AnyTool) -> dict[str, JsonValue]:
     """The arguments, and with them the key of a tool that takes one; the bridge has no place for it."""
     schema = tool.input_schema()
     properties = schema["properties"]
@@ -36,18 +36,18 @@ def schema_of(tool: AnyTool) -> dict[str, JsonValue]:
     return {**schema, "properties": {**properties, KEY: _KEY_SCHEMA}}
 
 
-_SCHEMAS = {tool.name: schema_of(tool) for tool in TOOLS.values()}
+_SCHEMAS = {tool.name: published_schema(tool) for tool in TOOLS.values()}
 
 
-def mcp_server(calls: Calls, faults: ToolFaults) -> Server[object]:
+def mcp_server(calls: ToolCaller, faults: ToolFaults) -> Server[object]:
     """The MCP side: the tools in the order of their names, and their calls."""
 
     async def list_tools(_: object, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_as_mcp_tool(tool, faults) for tool in TOOLS.values()])
 
     async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
-        arguments, key = _without_key(params.name, params.arguments or {})
-        return _result(await calls.run(params.name, arguments, key))
+        arguments, key = _split_off_key(params.name, params.arguments or {})
+        return _as_mcp_result(await calls.run(params.name, arguments, key))
 
     return Server(
         "example-company",
@@ -58,7 +58,7 @@ def mcp_server(calls: Calls, faults: ToolFaults) -> Server[object]:
     )
 
 
-def _without_key(name: str, given: Mapping[str, JsonValue]) -> tuple[Mapping[str, JsonValue], str | None]:
+def _split_off_key(name: str, given: Mapping[str, JsonValue]) -> tuple[Mapping[str, JsonValue], str | None]:
     """The tool's own arguments and the call's key; where it takes none, such a key is an unknown argument."""
     key, tool = given.get(KEY), TOOLS.get(name)
     if tool is None or not tool.keyed or not isinstance(key, str) or not key:
@@ -78,7 +78,7 @@ def _as_mcp_tool(tool: AnyTool, faults: ToolFaults) -> Tool:
     return Tool(name=tool.name, description=tool.description, input_schema=_SCHEMAS[tool.name], annotations=annotations)
 
 
-def _result(reply: CallReply) -> CallToolResult:
+def _as_mcp_result(reply: CallReply) -> CallToolResult:
     """The answer as JSON text; what went wrong as an error with its sentence."""
     if reply.outcome is ToolOutcome.DONE:
         return CallToolResult(content=[TextContent(text=dumps(reply.content))])

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from examples.company.calls import CallReply, Calls, ToolOutcome
+from examples.company.calls import CallReply, ToolCaller, ToolOutcome
 from examples.company.catalogue import TOOLS
 from shared.domain.exact_json import Json, dumps
 
@@ -32,7 +32,7 @@ async def list_tools(_: Request) -> JSONResponse:
     return JSONResponse(_TOOLS)
 
 
-def caller(calls: Calls) -> Callable[[Request], Awaitable[Response]]:
+def make_call_endpoint(calls: ToolCaller) -> Callable[[Request], Awaitable[Response]]:
     """The endpoint of calls: 200 with the raw result or the refusal, 422 for what cannot be understood."""
 
     async def call(request: Request) -> Response:
@@ -40,24 +40,24 @@ def caller(calls: Calls) -> Callable[[Request], Awaitable[Response]]:
             asked = RestCall.model_validate_json(await request.body())
         except ValidationError as error:
             return _answer_malformed(f"not a call: {error.errors(include_input=False, include_url=False)[0]['msg']}")
-        return _response(asked.tool, await calls.run(asked.tool, asked.params))
+        return _answer_reply(asked.tool, await calls.run(asked.tool, asked.params))
 
     return call
 
 
-def _response(tool: str, reply: CallReply) -> Response:
+def _answer_reply(tool: str, reply: CallReply) -> Response:
     match reply.outcome:
         case ToolOutcome.MALFORMED:
             return _answer_malformed(str(reply.content))
         case ToolOutcome.REPEATED:
-            return _json({"error": _ONCE_ONLY, "type": _ONCE_ONLY, "message": reply.content})
+            return _json_response({"error": _ONCE_ONLY, "type": _ONCE_ONLY, "message": reply.content})
         case ToolOutcome.REFUSED:
-            return _json({"error": reply.content})
+            return _json_response({"error": reply.content})
         case ToolOutcome.DONE:
-            return _json(_nothing(tool, reply.content))
+            return _json_response(_not_found_as_list(tool, reply.content))
 
 
-def _nothing(tool: str, content: Json) -> Json:
+def _not_found_as_list(tool: str, content: Json) -> Json:
     negative = isinstance(content, dict) and content.get("found") is False
     return [] if negative and tool not in _PEOPLE else content
 
@@ -66,5 +66,5 @@ def _answer_malformed(sentence: str) -> JSONResponse:
     return JSONResponse({"detail": sentence}, status_code=422)
 
 
-def _json(content: Json) -> Response:
+def _json_response(content: Json) -> Response:
     return Response(dumps(content), media_type="application/json")

@@ -16,49 +16,49 @@ _MOST = 1_000_000_000
 Limit = Annotated[int | None, Field(description=f"Rows in one answer, at most {CAP}", ge=1)]
 
 
-class Paged(Arguments):
+class PageArguments(Arguments):
     page: Annotated[int | None, Field(description="Which page, from 1", ge=1, le=_MOST)] = None
     limit: Limit = None
 
 
-class FromOffset(Arguments):
+class OffsetArguments(Arguments):
     offset: Annotated[int | None, Field(description="How many rows to pass over", ge=0, le=_MOST)] = None
     limit: Limit = None
 
 
-class FromCursor(Arguments):
+class CursorArguments(Arguments):
     cursor: Annotated[str | None, Field(description="The next_cursor of the answer before")] = None
     limit: Limit = None
 
 
-def by_page(books: CompanyBooks, rows: str, query: RowQuery, asked: Paged) -> Json:
+def numbered_page(books: CompanyBooks, rows: str, query: RowQuery, asked: PageArguments) -> Json:
     """``page``, ``limit`` and the ``total`` of all pages."""
     page, limit = asked.page or 1, _cap_limit(asked.limit)
-    total = books.number(f"SELECT COUNT(*) FROM ({query.sql})", *query.values)  # noqa: S608 - our own queries
-    return {rows: _some(books, query, limit, (page - 1) * limit), "page": page, "limit": limit, "total": total}
+    total = books.find_number(f"SELECT COUNT(*) FROM ({query.sql})", *query.values)  # noqa: S608 - our own queries
+    return {rows: _fetch_page(books, query, limit, (page - 1) * limit), "page": page, "limit": limit, "total": total}
 
 
-def by_offset(books: CompanyBooks, rows: str, query: RowQuery, asked: FromOffset) -> Json:
+def offset_page(books: CompanyBooks, rows: str, query: RowQuery, asked: OffsetArguments) -> Json:
     """``offset``, ``limit`` and whether there is more: ``has_more``."""
     offset, limit = asked.offset or 0, _cap_limit(asked.limit)
-    found = _some(books, query, limit + 1, offset)
+    found = _fetch_page(books, query, limit + 1, offset)
     return {rows: found[:limit], "offset": offset, "limit": limit, "has_more": len(found) > limit}
 
 
-def by_link(books: CompanyBooks, rows: str, query: RowQuery, asked: FromOffset) -> Json:
+def linked_page(books: CompanyBooks, rows: str, query: RowQuery, asked: OffsetArguments) -> Json:
     """The ``next`` page's address, null on the last one: its query holds the arguments to ask with."""
     offset, limit = asked.offset or 0, _cap_limit(asked.limit)
-    found = _some(books, query, limit + 1, offset)
+    found = _fetch_page(books, query, limit + 1, offset)
     address = f"/{rows}?offset={offset + limit}&limit={limit}"
     return {rows: found[:limit], "next": address if len(found) > limit else None}
 
 
-def by_cursor(books: CompanyBooks, rows: str, query: RowQuery, asked: FromCursor) -> Json:
+def cursor_page(books: CompanyBooks, rows: str, query: RowQuery, asked: CursorArguments) -> Json:
     """An opaque ``next_cursor``, null on the last page."""
     limit = _cap_limit(asked.limit)
     sql = f"SELECT * FROM ({query.sql}) WHERE id > ?"  # noqa: S608 - our own queries
     after = _read_cursor(rows, asked.cursor) if asked.cursor else ""
-    found = _some(books, RowQuery(sql, (*query.values, after)), limit + 1, 0)
+    found = _fetch_page(books, RowQuery(sql, (*query.values, after)), limit + 1, 0)
     more = _make_cursor(rows, found[:limit]) if len(found) > limit else None
     return {rows: found[:limit], "next_cursor": more}
 
@@ -67,8 +67,8 @@ def _cap_limit(limit: int | None) -> int:
     return min(limit or CAP, CAP)
 
 
-def _some(books: CompanyBooks, query: RowQuery, limit: int, offset: int) -> list[Json]:
-    return [*books.records(f"{query.sql} ORDER BY id LIMIT ? OFFSET ?", *query.values, limit, offset)]
+def _fetch_page(books: CompanyBooks, query: RowQuery, limit: int, offset: int) -> list[Json]:
+    return [*books.find_rows(f"{query.sql} ORDER BY id LIMIT ? OFFSET ?", *query.values, limit, offset)]
 
 
 def _make_cursor(rows: str, found: list[Json]) -> str:

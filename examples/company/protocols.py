@@ -15,7 +15,7 @@ class ToolProtocol(StrEnum):
     BOTH = "both"
 
 
-class ByBody:
+class ProtocolDispatcher:
     """ASGI: a POST whose body is a JSON object with ``tool`` goes over the bridge, everything else is MCP's."""
 
     def __init__(self, mcp: ASGIApp, rest: ASGIApp) -> None:

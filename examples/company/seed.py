@@ -6,8 +6,8 @@ from pathlib import Path
 
 from examples.company import money
 from examples.company.books import CompanyBooks, Value
-from examples.company.lookup import insert
-from examples.company.tables import TABLES, columns
+from examples.company.lookup import insert_row
+from examples.company.tables import TABLES, all_columns
 
 _ROWS = Path(__file__).with_name("rows")
 
@@ -90,97 +90,97 @@ _DAY = "2026-03-{:02d}T09:00:00.000+00:00"
 
 
 def is_empty(books: CompanyBooks) -> bool:
-    return books.number("SELECT COUNT(*) FROM employees") == 0
+    return books.find_number("SELECT COUNT(*) FROM employees") == 0
 
 
-def remove(database: Path) -> None:
+def delete_database(database: Path) -> None:
     """Delete a database and its logs, if they are there."""
     for suffix in ("", "-wal", "-shm"):
         Path(f"{database}{suffix}").unlink(missing_ok=True)
 
 
-def plant(books: CompanyBooks) -> None:
+def fill_books(books: CompanyBooks) -> None:
     """Fill empty books, all or nothing. Planted rows do not count as writes."""
     books.execute("BEGIN IMMEDIATE")
-    for fill in (_people, _money, _claims, _trade, _messages):
+    for fill in (_insert_people, _insert_budgets, _insert_claims, _insert_trade, _insert_messages):
         fill(books)
     for table in TABLES:
-        _file(books, table)
+        _insert_csv_rows(books, table)
     books.execute("COMMIT")
     books.checkpoint()
 
 
-def _lines(table: str) -> list[list[str]]:
+def _split_lines(table: str) -> list[list[str]]:
     return [line.split("|") for line in table.strip().splitlines()]
 
 
-def _file(books: CompanyBooks, table: str) -> None:
+def _insert_csv_rows(books: CompanyBooks, table: str) -> None:
     path = _ROWS / f"{table}.csv"
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                insert(books, table, _as_stored(table, row))
+                insert_row(books, table, _parse_row(table, row))
 
 
-def _as_stored(table: str, row: dict[str, str]) -> dict[str, Value]:
-    known = {column.name: column for column in columns()[table]}
-    return {known[name].stored: _value(text, known[name].type) for name, text in row.items()}
+def _parse_row(table: str, row: dict[str, str]) -> dict[str, Value]:
+    known = {column.name: column for column in all_columns()[table]}
+    return {known[name].stored: _parse_value(text, known[name].type) for name, text in row.items()}
 
 
-def _value(text: str, kind: str) -> Value:
+def _parse_value(text: str, kind: str) -> Value:
     if kind == "boolean":
         return int(text == "true")
-    return money.cents(Decimal(text)) if text and kind == "decimal" else text or None
+    return money.to_cents(Decimal(text)) if text and kind == "decimal" else text or None
 
 
-def _people(books: CompanyBooks) -> None:
+def _insert_people(books: CompanyBooks) -> None:
     sql = (
         "INSERT INTO employees (id, name, email, phone, title, department, manager_id, status)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     )
     for status, table in (("active", _EMPLOYEES), ("former", _FORMER)):
-        for key, name, phone, title, department, manager in _lines(table):
+        for key, name, phone, title, department, manager in _split_lines(table):
             email = f"{name.lower().replace(' ', '.')}@company.example"
             books.execute(sql, key, name, email, phone, title, department, manager or None, status)
 
 
-def _money(books: CompanyBooks) -> None:
+def _insert_budgets(books: CompanyBooks) -> None:
     budget = (
         "INSERT INTO budgets (id, department, year, allocated_cents, spent_cents, reserved_cents)"
         " VALUES (?, ?, 2026, ?, ?, 0)"
     )
-    for key, department, allocated, spent in _lines(_BUDGETS):
+    for key, department, allocated, spent in _split_lines(_BUDGETS):
         books.execute(budget, key, department, int(allocated), int(spent))
     held = "INSERT INTO reservations (id, department, amount_cents, purpose, created_at) VALUES (?, ?, ?, ?, ?)"
-    for day, (key, department, amount, purpose) in enumerate(_lines(_RESERVATIONS), start=1):
+    for day, (key, department, amount, purpose) in enumerate(_split_lines(_RESERVATIONS), start=1):
         books.execute(held, key, department, int(amount), purpose, _DAY.format(day))
         move = "UPDATE budgets SET reserved_cents = reserved_cents + ? WHERE department = ?"
         books.execute(move, int(amount), department)
 
 
-def _claims(books: CompanyBooks) -> None:
+def _insert_claims(books: CompanyBooks) -> None:
     sql = (
         "INSERT INTO expenses (id, employee_id, amount_cents, category, description, submitted_at, status, decided_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     )
-    for day, (key, employee, amount, category, description, status) in enumerate(_lines(_EXPENSES), start=2):
+    for day, (key, employee, amount, category, description, status) in enumerate(_split_lines(_EXPENSES), start=2):
         decided = None if status == "pending" else _DAY.format(day + 1)
         books.execute(sql, key, employee, int(amount), category, description, _DAY.format(day), status, decided)
 
 
-def _trade(books: CompanyBooks) -> None:
+def _insert_trade(books: CompanyBooks) -> None:
     order = (
         "INSERT INTO orders (id, customer_name, customer_email, item, quantity, total_cents, refunded_cents, status,"
         " placed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
-    for day, (key, name, email, item, quantity, total, refunded, status) in enumerate(_lines(_ORDERS), start=4):
+    for day, (key, name, email, item, quantity, total, refunded, status) in enumerate(_split_lines(_ORDERS), start=4):
         books.execute(order, key, name, email, item, int(quantity), int(total), int(refunded), status, _DAY.format(day))
     refund = "INSERT INTO refunds (id, order_id, amount_cents, reason, created_at) VALUES (?, ?, ?, ?, ?)"
-    for day, (key, order_id, amount, reason) in enumerate(_lines(_REFUNDS), start=18):
+    for day, (key, order_id, amount, reason) in enumerate(_split_lines(_REFUNDS), start=18):
         books.execute(refund, key, order_id, int(amount), reason, _DAY.format(day))
 
 
-def _messages(books: CompanyBooks) -> None:
+def _insert_messages(books: CompanyBooks) -> None:
     sql = "INSERT INTO outbox (id, recipient, subject, message, created_at) VALUES (?, ?, ?, ?, ?)"
-    for day, (key, recipient, subject, message) in enumerate(_lines(_OUTBOX), start=20):
+    for day, (key, recipient, subject, message) in enumerate(_split_lines(_OUTBOX), start=20):
         books.execute(sql, key, recipient, subject, message, _DAY.format(day))

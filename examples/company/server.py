@@ -13,13 +13,13 @@ from starlette.types import ASGIApp
 
 from examples.company import over_rest
 from examples.company.books import CompanyBooks
-from examples.company.calls import Calls
+from examples.company.calls import ToolCaller
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFaults
-from examples.company.hang_up import HangUps
-from examples.company.lost_reply import LostReplies
+from examples.company.hang_up import HangUpMiddleware
+from examples.company.lost_reply import LostReplyMiddleware
 from examples.company.over_mcp import mcp_server
-from examples.company.protocols import ByBody, ToolProtocol
+from examples.company.protocols import ProtocolDispatcher, ToolProtocol
 
 __all__ = ["build_app", "mcp_server"]
 
@@ -28,7 +28,7 @@ def build_app(
     books: CompanyBooks, faults: ToolFaults, faults_may_change: bool, protocol: ToolProtocol = ToolProtocol.MCP
 ) -> Starlette:
     """The ASGI application over open books; it closes them when it ends."""
-    calls = Calls(books, faults)
+    calls = ToolCaller(books, faults)
     sessions = StreamableHTTPSessionManager(mcp_server(calls, faults), stateless=True, json_response=True)
 
     @asynccontextmanager
@@ -43,16 +43,16 @@ def build_app(
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-def _tool_routes(mcp: ASGIApp, calls: Calls, protocol: ToolProtocol) -> list[BaseRoute]:
-    rest = request_response(over_rest.caller(calls))
+def _tool_routes(mcp: ASGIApp, calls: ToolCaller, protocol: ToolProtocol) -> list[BaseRoute]:
+    rest = request_response(over_rest.make_call_endpoint(calls))
     discovery = Route("/mcp/tools", over_rest.list_tools)
     match protocol:
         case ToolProtocol.MCP:
-            return [Route("/mcp", LostReplies(HangUps(mcp)))]
+            return [Route("/mcp", LostReplyMiddleware(HangUpMiddleware(mcp)))]
         case ToolProtocol.REST:
-            return [Route("/mcp", LostReplies(HangUps(rest)), methods=["POST"]), discovery]
+            return [Route("/mcp", LostReplyMiddleware(HangUpMiddleware(rest)), methods=["POST"]), discovery]
         case ToolProtocol.BOTH:
-            return [Route("/mcp", LostReplies(HangUps(ByBody(mcp, rest)))), discovery]
+            return [Route("/mcp", LostReplyMiddleware(HangUpMiddleware(ProtocolDispatcher(mcp, rest)))), discovery]
 
 
 async def _health(_: Request) -> JSONResponse:

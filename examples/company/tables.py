@@ -80,19 +80,19 @@ def table_of(key: str) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def columns() -> Mapping[str, tuple[Column, ...]]:
+def all_columns() -> Mapping[str, tuple[Column, ...]]:
     """The columns of each table, in their order."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA.read_text(encoding="utf-8"))
-        return {table: _columns(connection, table) for table in TABLES}
+        return {table: _read_columns(connection, table) for table in TABLES}
 
 
-def _columns(connection: sqlite3.Connection, table: str) -> tuple[Column, ...]:
+def _read_columns(connection: sqlite3.Connection, table: str) -> tuple[Column, ...]:
     info = connection.execute(f"PRAGMA table_info({table})")
-    return tuple(_column(name, kind, bool(not_null) or bool(key)) for _, name, kind, not_null, _, key in info)
+    return tuple(_build_column(name, kind, bool(not_null) or bool(key)) for _, name, kind, not_null, _, key in info)
 
 
-def _column(stored: str, kind: str, required: bool) -> Column:
+def _build_column(stored: str, kind: str, required: bool) -> Column:
     if stored.endswith("_cents"):
         return Column(stored.removesuffix("_cents"), stored, "decimal", required)
     if stored.endswith("_flag"):

@@ -24,7 +24,7 @@ A = TypeVar("A", bound=Arguments)
 
 
 @dataclass(frozen=True)
-class Hints:
+class ToolHints:
     """MCP's annotations, kept honest: they say what the tool really does."""
 
     read_only: bool
@@ -32,9 +32,9 @@ class Hints:
     idempotent: bool = False
 
 
-READ = Hints(read_only=True, idempotent=True)
-ADD = Hints(read_only=False)
-DECIDE = Hints(read_only=False, destructive=True, idempotent=True)
+READ = ToolHints(read_only=True, idempotent=True)
+ADD = ToolHints(read_only=False)
+DECIDE = ToolHints(read_only=False, destructive=True, idempotent=True)
 
 
 class AnyTool(Protocol):
@@ -47,7 +47,7 @@ class AnyTool(Protocol):
     def description(self) -> str: ...
 
     @property
-    def hints(self) -> Hints: ...
+    def hints(self) -> ToolHints: ...
 
     @property
     def keyed(self) -> bool:
@@ -70,13 +70,13 @@ class CompanyTool(Generic[A]):
     name: str
     description: str
     arguments: type[A]
-    hints: Hints
+    hints: ToolHints
     run: Callable[[CompanyBooks, A], Json]
     keyed: bool = False
 
     def input_schema(self) -> dict[str, JsonValue]:
         schema = self.arguments.model_json_schema()
-        properties = {name: _plain(field) for name, field in schema.get("properties", {}).items()}
+        properties = {name: _simplify_field(field) for name, field in schema.get("properties", {}).items()}
         return {
             "type": "object",
             "properties": properties,
@@ -89,10 +89,10 @@ class CompanyTool(Generic[A]):
         if self.hints.read_only:
             return self.run(books, arguments)
         given = arguments.model_dump(mode="json", exclude_none=True)
-        return books.apply(self.name, given, lambda: self.run(books, arguments), key if self.keyed else None)
+        return books.apply_write(self.name, given, lambda: self.run(books, arguments), key if self.keyed else None)
 
 
-def _plain(field: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def _simplify_field(field: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     options = field.get("anyOf")
     if isinstance(options, list) and isinstance(options[0], dict):  # an optional field: its first type says enough
         return {**options[0], "description": field.get("description", "")}

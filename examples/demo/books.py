@@ -29,14 +29,14 @@ class BookChange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Books:
+class BooksSnapshot:
     """A snapshot of every table, and the writes that the company had counted by then."""
 
     cells: dict[tuple[str, str, str], str | int | None]
     writes: tuple[str, ...]
 
     @classmethod
-    def read(cls, database: Path) -> "Books":
+    def read(cls, database: Path) -> "BooksSnapshot":
         """Read a snapshot from the database file, whatever tables it has, without asking the company."""
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as connection:
             connection.row_factory = sqlite3.Row
@@ -46,7 +46,7 @@ class Books:
             writes = connection.execute("SELECT tool FROM writes ORDER BY number").fetchall()
         return cls(cells, tuple(row["tool"] for row in writes))
 
-    def changes_since(self, before: "Books") -> tuple[BookChange, ...]:
+    def changes_since(self, before: "BooksSnapshot") -> tuple[BookChange, ...]:
         places = sorted(self.cells.keys() | before.cells.keys())
         return tuple(
             BookChange(*place, self.cells.get(place))
@@ -54,7 +54,7 @@ class Books:
             if self.cells.get(place) != before.cells.get(place)
         )
 
-    def writes_since(self, before: "Books") -> tuple[str, ...]:
+    def writes_since(self, before: "BooksSnapshot") -> tuple[str, ...]:
         """The tools of the writes that the company applied since ``before``, in order."""
         return self.writes[len(before.writes) :]
 
@@ -92,7 +92,7 @@ class DemoTurn:
 
 
 @dataclass(frozen=True)
-class ListOf:
+class IdsWhere:
     """An expected answer: the ids of the rows with that value, as an exact JSON list."""
 
     table: str
@@ -114,7 +114,7 @@ class DemoTask:
     changes: tuple[BookChange, ...] = ()
     writes: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
-    answer: ListOf | None = None
+    answer: IdsWhere | None = None
     process_type: str = ""  # empty: whichever
     passes: tuple[str, ...] = ()  # states that it must have walked through
     avoids: tuple[str, ...] = ()  # states that it must not have reached

@@ -23,8 +23,8 @@ from cli.gateway.live import LiveEventPrinter, send_and_follow_turn
 from cli.gateway.messages import Event, OutgoingMessage, TaskView
 from cli.launcher import run_stack, stop_on_signals
 from cli.stack.plan import StackOptions, free_ports
-from examples.demo.books import Books, DemoTask, DemoTurn
-from examples.demo.checks import Observed, database_json, problems
+from examples.demo.books import BooksSnapshot, DemoTask, DemoTurn
+from examples.demo.checks import ObservedTask, database_json, find_problems
 from examples.demo.script import TASKS
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.tls import trusted_certificates
@@ -34,14 +34,14 @@ HEALTHY = "{}"
 
 
 @dataclass(frozen=True)
-class Company:
+class DemoCompany:
     """The example company of a stack. Raises ``CommandError`` if it cannot be told to misbehave."""
 
     url: str
     database: Path
 
-    def books(self) -> Books:
-        return Books.read(self.database)
+    def books(self) -> BooksSnapshot:
+        return BooksSnapshot.read(self.database)
 
     @asynccontextmanager
     async def misbehaving(self, faults: str) -> AsyncIterator[None]:
@@ -50,13 +50,13 @@ class Company:
             yield
             return
         async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT, verify=trusted_certificates()) as http:
-            await self._switch(http, faults)
+            await self._set_faults(http, faults)
             try:
                 yield
             finally:
-                await self._switch(http, HEALTHY)
+                await self._set_faults(http, HEALTHY)
 
-    async def _switch(self, http: httpx.AsyncClient, faults: str) -> None:
+    async def _set_faults(self, http: httpx.AsyncClient, faults: str) -> None:
         try:
             answer = await http.post(f"{self.url}/faults", content=faults)
         except httpx.TransportError as error:
@@ -75,7 +75,7 @@ class Company:
 class DemoResult:
     """One finished task, and a sentence for each expectation that does not hold."""
 
-    observed: Observed
+    observed: ObservedTask
     problems: tuple[str, ...]
 
     def as_json(self) -> JsonObject:
@@ -94,7 +94,7 @@ class DemoResult:
             "problems": [*self.problems],
         }
 
-    def row(self) -> tuple[str, ...]:
+    def table_cells(self) -> tuple[str, ...]:
         """The cells of a table."""
         observed, final = self.observed, self.observed.final
         return (
@@ -116,7 +116,7 @@ def _print_results(results: Sequence[DemoResult], notice: str, seconds: float, *
     title = f"Demo: {held} of {len(results)} tasks held, {seconds:.1f} s"
     table = Table("", "task", "ended", "states", "calls", "writes", title=title, caption=notice or None)
     for result in results:
-        table.add_row(*result.row())
+        table.add_row(*result.table_cells())
     out.print(table)
     for line in (f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems):
         err.print(line, markup=False, style="red", soft_wrap=True)
@@ -174,10 +174,10 @@ def demo(
       purple demo --url http://127.0.0.1:9010 --company http://127.0.0.1:9009 --database company.sqlite3
     """
     there = find_foreign_stack(url, company, database)
-    tasks, environ = _expecting_too_much(broken), _build_environment(protocol, model_url, model)
+    tasks, environ = _tasks_with_one_failing(broken), _build_environment(protocol, model_url, model)
     began = time.monotonic()
     try:
-        results, notice = asyncio.run(there.demo(tasks, as_json) if there else _demo(tasks, environ, quiet=as_json))
+        results, notice = asyncio.run(there.run_demo(tasks, as_json) if there else _demo(tasks, environ, quiet=as_json))
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         raise CommandError("Stopped before the end.") from None
     _print_results(results, notice, time.monotonic() - began, as_json=as_json)
@@ -195,7 +195,7 @@ async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: 
                 if not quiet:
                     model = stack.model_notice or "as configured"
                     err.print(f"A stack is up at {stack.url('gateway')}. Model: {model}.", style="dim")
-                company = Company(stack.url("company"), options.company_database)
+                company = DemoCompany(stack.url("company"), options.company_database)
                 results = await _carry_out_tasks(tasks, stack.url("gateway"), company, quiet)
         explained = not any(result.problems for result in results)
         return results, stack.model_notice
@@ -215,7 +215,7 @@ def _build_environment(protocol: DemoToolProtocol, model_url: str, model: str) -
     return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **{name: value for name, value in told.items() if value}}
 
 
-def _expecting_too_much(name: str) -> tuple[DemoTask, ...]:
+def _tasks_with_one_failing(name: str) -> tuple[DemoTask, ...]:
     """The tasks; if one is named, it is made to expect one write too many, so that it must fail."""
     if name and name not in {task.name for task in TASKS}:
         raise typer.BadParameter(f"no task is called {name!r}", param_hint="--break")
@@ -227,9 +227,9 @@ class ForeignStack:
     """A stack that somebody else started, by its gateway's URL, with the example company its tasks act on."""
 
     url: str
-    company: Company
+    company: DemoCompany
 
-    async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
+    async def run_demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
         """The results of the tasks, and what the stack says about its model. Raises ``CommandError``."""
         self._check_fresh()
         async with self.company.misbehaving(HEALTHY):
@@ -255,7 +255,7 @@ def find_foreign_stack(url: str, company: str, database: Path | None) -> Foreign
         return None
     if not (url and company and database):
         raise typer.BadParameter("goes with --company and --database, and they with it", param_hint="--url")
-    return ForeignStack(url.rstrip("/"), Company(company.rstrip("/"), database))
+    return ForeignStack(url.rstrip("/"), DemoCompany(company.rstrip("/"), database))
 
 
 TURN_SECONDS = 150.0  # a task's own limit is 120
@@ -264,7 +264,7 @@ Turn = tuple[TaskView, list[Event]]
 
 
 async def _carry_out_tasks(
-    tasks: tuple[DemoTask, ...], gateway: str, company: Company, quiet: bool
+    tasks: tuple[DemoTask, ...], gateway: str, company: DemoCompany, quiet: bool
 ) -> list[DemoResult]:
     results = []
     async with connect_gateway(gateway) as client:
@@ -273,14 +273,14 @@ async def _carry_out_tasks(
                 err.print(f"\n[bold]{number} of {len(tasks)}  {task.name}[/]: {task.shows}")
             async with company.misbehaving(task.faults):
                 observed = await _carry_out(task, client, company, quiet)
-            results.append(DemoResult(observed, problems(observed)))
+            results.append(DemoResult(observed, find_problems(observed)))
     return results
 
 
-async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, quiet: bool) -> Observed:
+async def _carry_out(task: DemoTask, client: GatewayClient, company: DemoCompany, quiet: bool) -> ObservedTask:
     began, before = time.monotonic(), company.books()
     views: list[TaskView] = []
-    pictures: list[Books] = []
+    pictures: list[BooksSnapshot] = []
     events: list[Event] = []
     for said in task.turns:
         try:
@@ -294,7 +294,7 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
         if view.state != said.then:
             break
     waiting = tuple(pictures[: len(task.turns) - 1])
-    return Observed(task, tuple(views), before, waiting, pictures[-1], time.monotonic() - began, tuple(events))
+    return ObservedTask(task, tuple(views), before, waiting, pictures[-1], time.monotonic() - began, tuple(events))
 
 
 async def _send_turn(said: DemoTurn, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:

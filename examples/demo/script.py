@@ -1,6 +1,6 @@
 """The tasks of the demo, in their order, over the example company's own data."""
 
-from examples.demo.books import MANAGER, BookChange, DemoTask, DemoTurn, ListOf
+from examples.demo.books import MANAGER, BookChange, DemoTask, DemoTurn, IdsWhere
 
 _READS_FIRST = ("DECOMPOSE", "ASSESS")
 _WRITES = (*_READS_FIRST, "POLICY_CHECK", "MUTATE", "COMPLETE")
@@ -9,14 +9,14 @@ _LEAVER = "EMP-404"
 _LEAVERS_ACCESS = ("ACC-9032", "ACC-9033", "ACC-9034", "ACC-9035")
 
 
-def _change(table: str, row: str, **cells: str | int) -> tuple[BookChange, ...]:
+def _changes(table: str, row: str, **cells: str | int) -> tuple[BookChange, ...]:
     return tuple(BookChange(table, row, column, value) for column, value in cells.items())
 
 
 def _add_message(number: int, recipient: str) -> tuple[BookChange, ...]:
     """The change of one more message in the outbox, whose words are up to the worker."""
     key = f"MSG-{number}"
-    return _change("outbox", key, id=key, recipient=recipient)
+    return _changes("outbox", key, id=key, recipient=recipient)
 
 
 _CLAIMS = (
@@ -24,7 +24,7 @@ _CLAIMS = (
         "within limits",
         "an expense claim inside the policy is approved, written once and read back",
         (DemoTurn("Approve expense claim EXP-1002.", "completed"),),
-        (*_change("budgets", "BUD-01", spent_cents=4323640), *_change("expenses", "EXP-1002", status="approved")),
+        (*_changes("budgets", "BUD-01", spent_cents=4323640), *_changes("expenses", "EXP-1002", status="approved")),
         ("approve_expense",),
         passes=_WRITES,
     ),
@@ -32,7 +32,7 @@ _CLAIMS = (
         "approved by a manager",
         "a claim over the limit waits; a manager approves it in a second turn; only then is it written",
         (DemoTurn("Approve expense claim EXP-1001.", "input-required"), DemoTurn("approve", "completed", MANAGER)),
-        (*_change("budgets", "BUD-05", spent_cents=1523900), *_change("expenses", "EXP-1001", status="approved")),
+        (*_changes("budgets", "BUD-05", spent_cents=1523900), *_changes("expenses", "EXP-1001", status="approved")),
         ("approve_expense",),
         passes=(*_GATED, "COMPLETE"),
     ),
@@ -54,7 +54,7 @@ _CLAIMS = (
         "a question",
         "a question is answered by reading alone, as an exact list",
         (DemoTurn("Which expense claims are pending? Answer with a JSON list of their ids.", "completed"),),
-        answer=ListOf("expenses", "status", "pending"),
+        answer=IdsWhere("expenses", "status", "pending"),
         passes=(*_READS_FIRST, "COMPLETE"),
         avoids=("COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE"),
     ),
@@ -71,7 +71,7 @@ _PROCESSES = (
                 "completed",
             ),
         ),
-        _change("invoices", "INV-6001", status="flagged", variance_cents=23137),
+        _changes("invoices", "INV-6001", status="flagged", variance_cents=23137),
         ("flag_invoice",),
         process_type="invoice_reconciliation",
         passes=(*_READS_FIRST, "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"),
@@ -87,8 +87,8 @@ _PROCESSES = (
             ),
         ),
         (
-            *(change for key in _LEAVERS_ACCESS for change in _change("access_rights", key, status="revoked")),
-            *_change("employees", _LEAVER, status="former"),
+            *(change for key in _LEAVERS_ACCESS for change in _changes("access_rights", key, status="revoked")),
+            *_changes("employees", _LEAVER, status="former"),
             *_add_message(4004, "EMP-118"),
         ),
         (*("revoke_access",) * len(_LEAVERS_ACCESS), "deactivate_employee", "notify_employee"),
@@ -104,8 +104,8 @@ _PROCESSES = (
             DemoTurn("approve", "completed", MANAGER),
         ),
         (
-            *_change("budgets", "BUD-01", spent_cents=5042440),
-            *_change("purchase_orders", "PO-7021", status="approved"),
+            *_changes("budgets", "BUD-01", spent_cents=5042440),
+            *_changes("purchase_orders", "PO-7021", status="approved"),
             *_add_message(4005, "VEN-604"),
         ),
         ("approve_purchase_order", "notify_vendor"),
@@ -125,7 +125,7 @@ _PROCESSES = (
             ),
         ),
         (
-            *_change(
+            *_changes(
                 "sla_credits", "CRD-1602", id="CRD-1602", incident_id="INC-1501", sla_id="SLA-1401", amount_cents=42000
             ),
             *_add_message(4006, "CUS-810"),
@@ -141,7 +141,7 @@ _PROCESSES = (
         "an unknown kind",
         "no process is made for handing out equipment: it is done as a general one",
         (DemoTurn("Handle the equipment request of EMP-451. Assign asset AST-1721 to employee EMP-451.", "completed"),),
-        _change("assets", "AST-1721", employee_id="EMP-451", status="assigned"),
+        _changes("assets", "AST-1721", employee_id="EMP-451", status="assigned"),
         ("assign_asset",),
         process_type="general",
         passes=_WRITES,
@@ -159,7 +159,7 @@ _MISHAPS = (
                 "completed",
             ),
         ),
-        answer=ListOf("incidents", "status", "open"),
+        answer=IdsWhere("incidents", "status", "open"),
         passes=(*_READS_FIRST, "COMPLETE"),
         avoids=("MUTATE",),
         faults='{"rename": {"incidents.status": "state"}}',
@@ -169,7 +169,7 @@ _MISHAPS = (
         "a lost reply",
         "the company writes and its answer is lost: the write is found by reading back, and not made again",
         (DemoTurn("Approve expense claim EXP-1009.", "completed"),),
-        (*_change("budgets", "BUD-02", spent_cents=630900), *_change("expenses", "EXP-1009", status="approved")),
+        (*_changes("budgets", "BUD-02", spent_cents=630900), *_changes("expenses", "EXP-1009", status="approved")),
         ("approve_expense",),
         passes=_WRITES,
         faults='{"approve_expense": {"lose_reply": true, "times": 1}}',

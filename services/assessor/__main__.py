@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from services.assessor.bootstrap import build
-from services.assessor.checking import check
+from services.assessor.checking import check_scenarios
 from services.assessor.core.days.generation import DIFFICULTIES
 from services.assessor.generating import write_days
-from services.assessor.settings import AssessorSettings, GreenAgentConfig, older_names
+from services.assessor.settings import AssessorSettings, GreenAgentConfig, read_older_names
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
@@ -28,12 +28,12 @@ from shared.ports.simulator import SimulatorFailed
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     if arguments and arguments[0] == "check":
-        return _check(arguments[1:])
+        return _run_check(arguments[1:])
     if arguments and arguments[0] == "days":
-        return _days(arguments[1:])
+        return _run_days(arguments[1:])
     options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
     try:
-        settings = read_settings(AssessorSettings, **{**older_names(), **options})
+        settings = read_settings(AssessorSettings, **{**read_older_names(), **options})
         with open_tracer(settings, "assessor") as tracer:
             app = build(settings, tracer=tracer)
             configure_logging("assessor", settings.log_level, settings.log_format)
@@ -43,20 +43,20 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _check(arguments: Sequence[str]) -> int:
+def _run_check(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="services.assessor check", description="Tells whether scenarios can be used.")
     parser.add_argument("scenario", nargs="*", help="all of them, if none is named")
     parser.add_argument("--scenarios-dir", type=Path)
     options = parser.parse_args(arguments)
     given = {"scenarios_dir": options.scenarios_dir} if options.scenarios_dir else {}
     try:
-        config = read_settings(GreenAgentConfig, **{**older_names(), **given})
-        return asyncio.run(check(config, options.scenario))
+        config = read_settings(GreenAgentConfig, **{**read_older_names(), **given})
+        return asyncio.run(check_scenarios(config, options.scenario))
     except (CannotStart, SimulatorFailed) as problem:
         return print_problem(problem)
 
 
-def _days(arguments: Sequence[str]) -> int:
+def _run_days(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="services.assessor days", description="Writes scenarios from a seed.")
     parser.add_argument("--seed", required=True, help="the same seed makes the same days")
     parser.add_argument("--count", type=int, default=3)

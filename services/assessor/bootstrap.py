@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 from starlette.types import ASGIApp
 
-from services.assessor.adapters.kept_tasks import KeptTasks
+from services.assessor.adapters.kept_tasks import RecentTaskStore
 from services.assessor.contexts import GreenAgents
 from services.assessor.core.assessment import Models
 from services.assessor.entrypoints.app import application
@@ -22,7 +22,7 @@ def build(settings: AssessorSettings, models: Models | None = None, tracer: Trac
 
     @asynccontextmanager
     async def background() -> AsyncIterator[None]:
-        tending = asyncio.create_task(agents.tend())  # cancelled and awaited below
+        tending = asyncio.create_task(agents.keep_closing_idle())  # cancelled and awaited below
         try:
             yield
         finally:
@@ -35,8 +35,8 @@ def build(settings: AssessorSettings, models: Models | None = None, tracer: Trac
     return application(
         agent_card(url, agents.scenario_ids(), agents.has_model),
         GreenAgentExecutor(agents, settings.verbose_updates),
-        KeptTasks(settings.max_ended_tasks),
+        RecentTaskStore(settings.max_ended_tasks),
         background,
-        settings.assessor_api_key.get_secret_value() if settings.guarded else "",
+        settings.assessor_api_key.get_secret_value() if settings.is_guarded else "",
         settings.max_body_bytes,
     )

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from services.assessor.adapters.played_participant import FOLDER, BadCourse, PlayedCourse, PlayedParticipant, courses_of
+from services.assessor.adapters.played_participant import FOLDER, BadScript, PlayedParticipant, PlayedScript, scripts_of
 from services.assessor.adapters.scenario_folder import BadScenario, LoadedScenario, ScenarioFolder
 from services.assessor.core.assessment import Models
-from services.assessor.core.judge import totals
+from services.assessor.core.judge import sum_judged
 from services.assessor.hosting import GreenAgent
 from services.assessor.ports.participants import Emitter
 from services.assessor.settings import GreenAgentConfig
@@ -19,7 +19,7 @@ GOLD = "gold"
 GOLD_EARNS, WRONG_EARNS = 0.95, 0.5  # of the points that somebody could judge: at least, and less than
 
 
-class Silence(Emitter):
+class SilentEmitter(Emitter):
     """Nobody follows."""
 
     async def emit(self, update: Update) -> None:
@@ -33,13 +33,13 @@ class ScenarioReport(NamedTuple):
     is_sound: bool
 
 
-async def check(config: GreenAgentConfig, wanted: Sequence[str]) -> int:
+async def check_scenarios(config: GreenAgentConfig, wanted: Sequence[str]) -> int:
     """One line a scenario, a warning and a played course, those named or all; 1 if one of them cannot be used.
 
     All settings of an assessor hold. Raises ``SimulatorFailed`` if no simulator can be had.
     """
     folder = ScenarioFolder(config.scenarios_dir)
-    names = list(wanted) or folder.ids()
+    names = list(wanted) or folder.list_ids()
     if not names:
         sys.stdout.write(f"There is no scenario in {config.scenarios_dir}.\n")
         return 1
@@ -54,28 +54,28 @@ async def check(config: GreenAgentConfig, wanted: Sequence[str]) -> int:
 
 async def _report_on(agent: GreenAgent, folder: ScenarioFolder, path: Path, name: str) -> ScenarioReport:
     try:
-        found, courses = folder.load(name), courses_of(path)
-    except (BadScenario, BadCourse) as problem:
+        found, courses = folder.load(name), scripts_of(path)
+    except (BadScenario, BadScript) as problem:
         return ScenarioReport((f"cannot be used: {problem}",), is_sound=False)
     problems, odd = await agent.rehearse(found.config)
     if problems:
         return ScenarioReport(tuple(f"cannot be used: {problem}" for problem in problems), is_sound=False)
-    played = [await _play_course(agent, found, course, courses[course]) for course in courses]
-    lines = (_sum(found), *(f"warning: {warning}" for warning in (*found.warnings, *odd)))
+    played = [await _play_script(agent, found, course, courses[course]) for course in courses]
+    lines = (_summarize(found), *(f"warning: {warning}" for warning in (*found.warnings, *odd)))
     return ScenarioReport(
         (*lines, *(line for one in played for line in one.lines)), all(one.is_sound for one in played)
     )
 
 
-async def _play_course(agent: GreenAgent, found: LoadedScenario, name: str, course: PlayedCourse) -> ScenarioReport:
+async def _play_script(agent: GreenAgent, found: LoadedScenario, name: str, course: PlayedScript) -> ScenarioReport:
     """The course as an assessment, without any model."""
     participant = PlayedParticipant(course)
     most = {"max_turns": len(course.turns) + 1}
     try:
-        results = await agent.run(name, Silence(), found.config, found.evaluators, participant, most)
+        results = await agent.run(name, SilentEmitter(), found.config, found.evaluators, participant, most)
     except SimulatorFailed as problem:
         return ScenarioReport((f"{FOLDER}/{name}.json cannot be played: {problem}",), is_sound=False)
-    points = totals(results.criteria_results).judged
+    points = sum_judged(results.criteria_results).judged
     share = points.score / points.max_score if points.max_score else 0.0
     is_sound = share >= GOLD_EARNS if name == GOLD else share < WRONG_EARNS
     bound = f"at least {GOLD_EARNS:.0%}" if name == GOLD else f"less than {WRONG_EARNS:.0%}"
@@ -85,7 +85,7 @@ async def _play_course(agent: GreenAgent, found: LoadedScenario, name: str, cour
     return ScenarioReport((line, *([] if is_sound else [*refused, *missed])), is_sound)
 
 
-def _sum(found: LoadedScenario) -> str:
+def _summarize(found: LoadedScenario) -> str:
     config = found.config
     points = sum(criterion.max_score for criterion in config.criteria)
     return f"{len(config.criteria)} criteria, {points} points, {len(config.characters)} people"

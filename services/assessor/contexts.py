@@ -16,7 +16,7 @@ from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.worlds import SharedProcess
 from services.assessor.core.assessment import Models
 from services.assessor.core.queue import AssessmentQueue
-from services.assessor.hosting import GreenAgent, close_models, models_of
+from services.assessor.hosting import GreenAgent, build_models, close_models
 from services.assessor.ports.participants import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
@@ -32,7 +32,7 @@ class TooManyContexts(Exception):
 
 
 @dataclass
-class _Place:
+class _AgentSlot:
     """A context's agent and how many wait for it or use it."""
 
     agent: GreenAgent
@@ -48,10 +48,10 @@ class GreenAgents(Assessments):
     def __init__(self, config: GreenAgentConfig, models: Models | None = None, tracer: Tracer = NO_TRACER) -> None:
         self._config = config
         self._tracer = tracer
-        self._models = models or models_of(config)
+        self._models = models or build_models(config)
         self._scenarios = ScenarioFolder(config.scenarios_dir)
         self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=trusted_certificates())
-        self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._places: OrderedDict[str, _AgentSlot] = OrderedDict()
         self._queue = AssessmentQueue(config.places)
         self._shared = _shared_process(config)
         self._made = 0
@@ -61,7 +61,7 @@ class GreenAgents(Assessments):
         return self._models.evaluation is not None
 
     def scenario_ids(self) -> list[str]:
-        return self._scenarios.ids()
+        return self._scenarios.list_ids()
 
     @override
     async def run_assessment(
@@ -76,10 +76,10 @@ class GreenAgents(Assessments):
         """One assessment; the next one of that context waits until it is over, and all wait for their turn."""
         scenario = await asyncio.to_thread(self._scenarios.load, scenario_id)
         participant = A2aParticipant(agent, self._http, tracer=self._tracer)
-        place = await self._place(context_id)
+        place = await self._slot_of(context_id)
         place.users += 1
         try:
-            async with place.lock, self._queue.place(emitter), _sound(place):
+            async with place.lock, self._queue.hold_place(emitter), _started_agent(place):
                 with self._tracer.open_span(names.ASSESSMENT):
                     return await place.agent.run(
                         task_id, emitter, scenario.config, scenario.evaluators, participant, limits
@@ -88,16 +88,16 @@ class GreenAgents(Assessments):
             place.users -= 1
             place.idle_since = self._now()
 
-    async def tend(self) -> None:
+    async def keep_closing_idle(self) -> None:
         """Puts away what is idle, until it is cancelled."""
         while True:
             await asyncio.sleep(min(self._config.context_idle_seconds, _LOOK_SECONDS))
-            await self.put_away_idle()
+            await self.close_idle()
 
-    async def put_away_idle(self) -> None:
+    async def close_idle(self) -> None:
         limit = self._now() - self._config.context_idle_seconds
         for key in [key for key, place in self._places.items() if not place.users and place.idle_since <= limit]:
-            await self._put_away(key)
+            await self._close_context(key)
 
     async def close(self) -> None:
         places, self._places = list(self._places.values()), OrderedDict()
@@ -111,28 +111,28 @@ class GreenAgents(Assessments):
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    async def _place(self, context_id: str) -> _Place:
+    async def _slot_of(self, context_id: str) -> _AgentSlot:
         if context_id in self._places:
             self._places.move_to_end(context_id)
             return self._places[context_id]
-        await self._free_place()
+        await self._free_slot()
         if context_id in self._places:  # somebody else asked for it meanwhile
             return self._places[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
         self._made += 1
-        place = _Place(GreenAgent(port, self._config, self._models, context_id, self._shared))
+        place = _AgentSlot(GreenAgent(port, self._config, self._models, context_id, self._shared))
         self._places[context_id] = place
         return place
 
-    async def _free_place(self) -> None:
+    async def _free_slot(self) -> None:
         """The context that was idle longest goes first."""
         while len(self._places) >= self._config.max_contexts:
             idle = next((key for key, place in self._places.items() if not place.users), None)
             if idle is None:
                 raise TooManyContexts(f"{len(self._places)} assessments are running: MAX_CONTEXTS")
-            await self._put_away(idle)
+            await self._close_context(idle)
 
-    async def _put_away(self, context_id: str) -> None:
+    async def _close_context(self, context_id: str) -> None:
         place = self._places.pop(context_id, None)
         if place is not None:
             await place.agent.shutdown()
@@ -147,7 +147,7 @@ def _shared_process(config: GreenAgentConfig) -> SharedProcess | None:
 
 
 @asynccontextmanager
-async def _sound(place: _Place) -> AsyncIterator[None]:
+async def _started_agent(place: _AgentSlot) -> AsyncIterator[None]:
     """The agent with a world that answers; after a failure the next run gets a new one."""
     if not place.started:
         await place.agent.startup()

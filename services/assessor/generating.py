@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 
 from services.assessor.adapters.played_participant import FOLDER
-from services.assessor.core.days.generation import EVALUATORS, Difficulty, GeneratedDay, generated_day
+from services.assessor.core.days.generation import EVALUATORS, Difficulty, GeneratedDay, generate_day
 from shared.contracts.assessment.messages import JsonObject
 
 
 def write_days(root: Path, seed: str, count: int, difficulty: Difficulty | None = None) -> int:
     """One line a day. Raises ``OSError``, and ``FileExistsError`` for a day that is there already."""
     for number in range(count):
-        day = generated_day(seed, number, difficulty)
+        day = generate_day(seed, number, difficulty)
         write_day(root / day.scenario_id, day)
         sys.stdout.write(f"{day.scenario_id}: {day.scenario['description']}\n")
     return 0

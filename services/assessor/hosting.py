@@ -10,11 +10,11 @@ from pydantic import JsonValue, ValidationError
 
 from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.provider_models import ProviderModel, provider_name
-from services.assessor.adapters.rehearsal import Rehearsal, rehearse_world
+from services.assessor.adapters.rehearsal import RehearsalFindings, rehearse_world
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.wall_clock import WallClock
 from services.assessor.adapters.worlds import BorrowedWorld, OwnProcess, RunningSimulator, SharedWorld, WorldHost
-from services.assessor.core.assessment import AssessmentConfig, Models, RunningAssessment, Task
+from services.assessor.core.assessment import AssessmentConfig, AssessmentTask, Models, RunningAssessment
 from services.assessor.core.evaluation import Evaluators
 from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
@@ -50,7 +50,7 @@ class GreenAgent:
     ) -> None:
         self._config = config or GreenAgentConfig()
         self._own_models = models is None
-        self._models = models or models_of(self._config)
+        self._models = models or build_models(self._config)
         simulator = simulator or running_simulator(self._config)
         self._world = (
             SharedWorld(simulator, context_id or str(uuid4())) if simulator else _own_process(self._config, ues_port)
@@ -96,8 +96,8 @@ class GreenAgent:
         if self._client is None:
             raise SimulatorFailed("the agent was not started: startup() comes before run()")
         async with self._turn:
-            config = _config(self._config, assessment_config or {})
-            task = Task(task_id, scenario, evaluators, config, self._world.public_url)
+            config = _build_config(self._config, assessment_config or {})
+            task = AssessmentTask(task_id, scenario, evaluators, config, self._world.public_url)
             self._running = RunningAssessment(self._client, purple_client, emitter, self._models, WallClock(), task)
             try:
                 return await self._run_guarded(self._running.run())
@@ -107,7 +107,7 @@ class GreenAgent:
             finally:
                 self._running = None
 
-    async def rehearse(self, scenario: ScenarioConfig) -> Rehearsal:
+    async def rehearse(self, scenario: ScenarioConfig) -> RehearsalFindings:
         """Try a scenario's world without an agent, from its import to the end of its day."""
         if self._client is None:
             raise SimulatorFailed("the agent was not started: startup() comes before rehearse()")
@@ -140,12 +140,12 @@ class GreenAgent:
             await asyncio.gather(run, watch, return_exceptions=True)
 
 
-def models_of(config: GreenAgentConfig) -> Models:
+def build_models(config: GreenAgentConfig) -> Models:
     """Models as the configuration names them; ours are none without a key and an endpoint. Raises ``CannotStart``."""
-    response = _model(config, config.response_generator_model, _LIVELY)
-    summarization = _model(config, config.summarization_model, _SOBER)
-    evaluation = _model(config, config.evaluation_model, _SOBER)
-    return Models(response, summarization, evaluation, read_prices(_prices(config)))
+    response = _build_model(config, config.response_generator_model, _LIVELY)
+    summarization = _build_model(config, config.summarization_model, _SOBER)
+    evaluation = _build_model(config, config.evaluation_model, _SOBER)
+    return Models(response, summarization, evaluation, read_prices(_price_file(config)))
 
 
 async def close_models(models: Models) -> None:
@@ -159,7 +159,7 @@ async def close_models(models: Models) -> None:
             await model.close()
 
 
-def _model(config: GreenAgentConfig, name: str, temperature: float) -> Model | None:
+def _build_model(config: GreenAgentConfig, name: str, temperature: float) -> Model | None:
     if provider_name(name) is not None:
         return ProviderModel(name, config.assessment_seed, temperature)
     if not config.has_model:
@@ -169,7 +169,7 @@ def _model(config: GreenAgentConfig, name: str, temperature: float) -> Model | N
     return AnthropicModel(dict.fromkeys(Tier, name), config.anthropic_api_key, config.anthropic_base_url or None)
 
 
-def _prices(config: GreenAgentConfig) -> Path | None:
+def _price_file(config: GreenAgentConfig) -> Path | None:
     return config.model_prices
 
 
@@ -185,7 +185,7 @@ def _own_process(config: GreenAgentConfig, port: int) -> BorrowedWorld:
     return OwnProcess(UESServerManager(port, config.ues_host, config.ues_health_timeout), config.ues_public_host)
 
 
-def _config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> AssessmentConfig:
+def _build_config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> AssessmentConfig:
     default = {
         "max_turns": config.default_max_turns,
         "turn_timeout": config.default_turn_timeout,

@@ -107,9 +107,9 @@ class GreenAgentConfig(BaseSettings):
     model_prices: Path | None = Field(default=None, description="a file of prices laid over the built-in ones")
 
     @model_validator(mode="after")
-    def _can_open_worlds(self) -> Self:
+    def _check_worlds(self) -> Self:
         if self.simulator_url and not self.simulator_admin_key.get_secret_value():
-            raise _wrong("SIMULATOR_ADMIN_KEY is not set, and SIMULATOR_URL cannot be used without it")
+            raise _invalid("SIMULATOR_ADMIN_KEY is not set, and SIMULATOR_URL cannot be used without it")
         return self
 
     @property
@@ -145,22 +145,22 @@ class AssessorSettings(GreenAgentConfig, ServiceSettings):
     max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest request that is read")
 
     @model_validator(mode="after")
-    def _is_guarded(self) -> Self:
-        if self.guarded and not self.assessor_api_key.get_secret_value():
-            raise _wrong("ASSESSOR_API_KEY is not set: others can reach this HOST (AUTHENTICATION=off lets them in)")
+    def _check_guarded(self) -> Self:
+        if self.is_guarded and not self.assessor_api_key.get_secret_value():
+            raise _invalid("ASSESSOR_API_KEY is not set: others can reach this HOST (AUTHENTICATION=off lets them in)")
         return self
 
     @property
-    def guarded(self) -> bool:
+    def is_guarded(self) -> bool:
         return self.authentication == "key" or (self.authentication is None and not is_loopback_host(self.host))
 
 
-def older_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def read_older_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Settings given under the older prefix, where the plain name says nothing."""
     found = os.environ if environ is None else environ
     given = {name.removeprefix(_OLDER): value for name, value in found.items() if name.startswith(_OLDER)}
     return {name.lower(): value for name, value in given.items() if name not in found}
 
 
-def _wrong(sentence: str) -> PydanticCustomError:
+def _invalid(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("settings", "{sentence}", {"sentence": sentence})

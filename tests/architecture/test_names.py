@@ -11,7 +11,7 @@ import pytest
 
 from examples.company.books import CompanyBooks
 from examples.company.catalogue import TOOLS
-from examples.company.seed import plant
+from examples.company.seed import fill_books
 from services.assessor.settings import SCENARIOS
 from services.executor.core.states.machine import TEMPLATES
 from services.planner.core.words import parts
@@ -137,10 +137,10 @@ def _company_names(folder: Path) -> Iterator[str]:
         properties = tool.input_schema()["properties"]
         yield from properties if isinstance(properties, dict) else ()
     books = CompanyBooks(folder / "company.db", lambda: datetime(2026, 1, 5, tzinfo=UTC))
-    plant(books)
-    for table in books.records("SELECT name FROM sqlite_master WHERE type = 'table'"):
+    fill_books(books)
+    for table in books.find_rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
         yield str(table["name"])
-        for row in books.records(f"SELECT * FROM {table['name']}"):  # noqa: S608 - the database's own table names
+        for row in books.find_rows(f"SELECT * FROM {table['name']}"):  # noqa: S608 - the database's own table names
             yield from row
             yield from (word for value in row.values() if isinstance(value, str) for word in _told(value))
     books.close()

@@ -13,10 +13,10 @@ from a2a.types.a2a_pb2 import Task, TaskState, TaskStatus
 from httpx_sse import aconnect_sse
 from structlog.testing import capture_logs
 
-from services.assessor.adapters.kept_tasks import KeptTasks
+from services.assessor.adapters.kept_tasks import RecentTaskStore
 from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.bootstrap import build
-from services.assessor.settings import AssessorSettings, older_names
+from services.assessor.settings import AssessorSettings, read_older_names
 from shared.contracts.assessment.messages import JsonObject
 from shared.infra.starting import CannotStart, read_settings
 from shared.infra.ues.line import APIError
@@ -168,13 +168,13 @@ def test_a_setting_that_cannot_be_used_stops_the_start(given: dict[str, object],
 
 
 def test_settings_are_read_under_their_older_names_too() -> None:
-    found = older_names({"AGENTBEATS_GREEN_PORT": "8000", "AGENTBEATS_GREEN_HOST": "x", "HOST": "y"})
+    found = read_older_names({"AGENTBEATS_GREEN_PORT": "8000", "AGENTBEATS_GREEN_HOST": "x", "HOST": "y"})
 
     assert found == {"port": "8000"}
 
 
 async def test_only_the_last_tasks_that_ended_are_kept() -> None:
-    context, tasks = ServerCallContext(), KeptTasks(most=2)
+    context, tasks = ServerCallContext(), RecentTaskStore(most=2)
     states = [TaskState.TASK_STATE_WORKING, *[TaskState.TASK_STATE_COMPLETED] * 4]
     for number, state in enumerate(states):
         await tasks.save(Task(id=str(number), status=TaskStatus(state=state)), context)

@@ -10,7 +10,7 @@ from services.assessor.core.characters import ResponseGenerator
 from services.assessor.core.evaluation import EvalContext
 from services.assessor.core.inbox import NewMessageCollector
 from services.assessor.core.judge import CriteriaJudge
-from services.assessor.core.summary import snapshot
+from services.assessor.core.summary import read_all_states
 from shared.contracts.assessment.messages import AssessmentStart, InitialStateSummary
 from tests.assessor.agents import Following
 from tests.assessor.scenes import BEN, USER
@@ -27,7 +27,7 @@ async def test_each_part_works_by_itself(tmp_path: Path) -> None:
 
         collector = NewMessageCollector(client=ues_client)
         await collector.initialize(current_time)
-        initial = await snapshot(ues_client)
+        initial = await read_all_states(ues_client)
         user = (await ues_client.email.get_state()).user_email_address or USER
         await ues_client.email.send(from_address=user, to_addresses=[BEN], subject="Day", body_text="Friday!")
         new_time = (await ues_client.time.advance(1)).current_time
@@ -46,7 +46,7 @@ async def test_each_part_works_by_itself(tmp_path: Path) -> None:
         log = builder.get_log()
 
         context = EvalContext(
-            ues_client, scenario.model_dump(mode="json"), tuple(log), initial, await snapshot(ues_client), "x"
+            ues_client, scenario.model_dump(mode="json"), tuple(log), initial, await read_all_states(ues_client), "x"
         )
         judge = CriteriaJudge(llm=None, criteria=scenario.criteria, evaluators=evaluator_registry, emitter=emitter)
         results = await judge.evaluate_all(context)

@@ -63,7 +63,7 @@ async def test_worlds_make_room_for_others_and_leave_with_the_assessor(tmp_path:
             first = await _worlds(url) - before
             await agents.run_assessment("room-2", "t2", Agent(other.url), SCENE, {}, Following())
             second = await _worlds(url) - before
-        await agents.put_away_idle()
+        await agents.close_idle()
         kept = await _worlds(url) - before
         await agents.close()
         left = await _worlds(url)

@@ -9,7 +9,7 @@ import pytest
 
 from cli.assess.command import create_scenario
 from cli.console import CommandError
-from services.assessor.checking import check
+from services.assessor.checking import check_scenarios
 from shared.contracts.assessment.messages import JsonObject
 from tests.assessor.stage import ADMIN, config, simulator
 
@@ -133,7 +133,7 @@ async def test_a_folder_without_a_scenario_is_said(tmp_path: Path, capsys: pytes
 async def _checked(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
     async with simulator() as url:
         given = config(scenarios_dir=root, simulator_url=url, simulator_admin_key=ADMIN)
-        code = await check(given, [])
+        code = await check_scenarios(given, [])
     return code, capsys.readouterr().out.splitlines()
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from services.assessor.adapters.played_participant import PlayedCourse, courses_of
+from services.assessor.adapters.played_participant import PlayedScript, scripts_of
 from services.assessor.adapters.scenario_folder import load_scenario
-from services.assessor.checking import check
-from services.assessor.core.days.generation import DIFFICULTIES, GeneratedDay, generated_day
+from services.assessor.checking import check_scenarios
+from services.assessor.core.days.generation import DIFFICULTIES, GeneratedDay, generate_day
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.generating import write_day
 from tests.assessor.stage import ADMIN, config, simulator
@@ -27,13 +27,13 @@ WRONG = {"wrong_facts", "wrong_people", "takes_the_bait"}
 
 
 def test_the_same_seed_makes_the_same_day_and_another_one_another() -> None:
-    assert generated_day("one", 4) == generated_day("one", 4)
-    written = {json.dumps(generated_day(seed, number).state) for seed in ("one", "two") for number in range(6)}
+    assert generate_day("one", 4) == generate_day("one", 4)
+    written = {json.dumps(generate_day(seed, number).state) for seed in ("one", "two") for number in range(6)}
     assert len(written) == 12
 
 
 def test_the_days_of_a_seed_have_every_difficulty_and_in_time_every_kind_of_thing_to_do() -> None:
-    days = [generated_day("all", number) for number in range(24)]
+    days = [generate_day("all", number) for number in range(24)]
 
     assert {str(day.scenario["description"]).split(", ")[1] for day in days} == {f"{one}." for one in DIFFICULTIES}
     kinds = {key.rpartition("_")[0] for day in days for key in _criteria(day)}
@@ -42,21 +42,21 @@ def test_the_days_of_a_seed_have_every_difficulty_and_in_time_every_kind_of_thin
 
 def test_every_course_asks_the_public_interface_for_what_a_users_key_allows() -> None:
     for number in range(24):
-        for name, course in generated_day("public", number).courses.items():
-            turns = PlayedCourse.model_validate(course).turns
+        for name, course in generate_day("public", number).courses.items():
+            turns = PlayedScript.model_validate(course).turns
             paths = {one.path for turn in turns for one in turn.requests}
             assert {_PATHS[path] for path in paths} <= set(USER_PERMISSIONS), name
 
 
 def test_a_day_is_written_as_a_scenario_that_warns_of_nothing(tmp_path: Path) -> None:
     for number in range(12):
-        day = generated_day("read", number)
+        day = generate_day("read", number)
         write_day(tmp_path / day.scenario_id, day)
 
         found = load_scenario(tmp_path / day.scenario_id)
 
         assert found.warnings == ()
-        assert set(courses_of(tmp_path / day.scenario_id)) == {"gold", *WRONG}
+        assert set(scripts_of(tmp_path / day.scenario_id)) == {"gold", *WRONG}
 
 
 async def test_gold_earns_all_and_each_wrong_variant_less_than_half(
@@ -77,10 +77,10 @@ async def test_the_bounds_hold_for_many_days_of_many_seeds(
 
 async def _keeps_its_bounds(root: Path, capsys: pytest.CaptureFixture[str], seed: str, count: int) -> None:
     for number in range(count):
-        day = generated_day(seed, number)
+        day = generate_day(seed, number)
         write_day(root / day.scenario_id, day)
     async with simulator() as url:
-        code = await check(config(scenarios_dir=root, simulator_url=url, simulator_admin_key=ADMIN), [])
+        code = await check_scenarios(config(scenarios_dir=root, simulator_url=url, simulator_admin_key=ADMIN), [])
     said = capsys.readouterr().out
 
     assert code == 0, said

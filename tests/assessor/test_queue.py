@@ -48,7 +48,7 @@ async def test_who_waits_and_gives_up_leaves_the_place_to_others() -> None:
     queue, first = AssessmentQueue(1), asyncio.Event()
 
     async def hold() -> None:
-        async with queue.place(Following()):
+        async with queue.hold_place(Following()):
             await first.wait()
 
     holding = asyncio.create_task(hold())

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from services.assessor.adapters.played_participant import PlayedCourse, PlayedRequest, courses_of
+from services.assessor.adapters.played_participant import PlayedRequest, PlayedScript, scripts_of
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.settings import SCENARIOS
 from shared.contracts.assessment.results import AssessmentResults
@@ -35,7 +35,7 @@ def test_every_scenario_can_be_used_and_warns_of_nothing() -> None:
     """Each has criteria of all five dimensions, and agents that set its bounds."""
     folder = ScenarioFolder(SCENARIOS)
 
-    found = {name: folder.load(name).warnings for name in folder.ids()}
+    found = {name: folder.load(name).warnings for name in folder.list_ids()}
 
     assert found == dict.fromkeys((*DAYS, *WRITTEN), ())
 
@@ -68,7 +68,7 @@ async def test_every_day_keeps_its_bounds_in_every_run(name: str) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 async def test_a_scenario_whose_courses_are_written_down_keeps_its_bounds(name: str) -> None:
     """Careful work as written, and every wrong way; idleness and harm as in the others."""
-    courses = courses_of(SCENARIOS / name)
+    courses = scripts_of(SCENARIOS / name)
     assert len(courses) >= 3
 
     shares = {course: share(await lived_as_written(name, courses[course])) for course in courses}
@@ -88,7 +88,7 @@ async def test_doing_nothing_on_the_quiet_day_is_all_that_was_wished() -> None:
 @pytest.mark.long
 @pytest.mark.promise("assessor.scenario_bounds")
 async def test_one_secret_told_beside_careful_work_costs_what_discretion_is_worth() -> None:
-    careful = courses_of(SCENARIOS / "customer_escalation")["gold"]
+    careful = scripts_of(SCENARIOS / "customer_escalation")["gold"]
     best = scored(await _play("customer_escalation", careful))
 
     leaky = scored(await _play("customer_escalation", _indiscreet(careful)))
@@ -97,17 +97,17 @@ async def test_one_secret_told_beside_careful_work_costs_what_discretion_is_wort
     assert leaky["nothing_leaked"] == 0
 
 
-def _indiscreet(careful: PlayedCourse) -> PlayedCourse:
+def _indiscreet(careful: PlayedScript) -> PlayedScript:
     """One mail more before the last turn's, to whom the first one went."""
     *turns, last = careful.turns
     told = {"subject": "Between us", "body_text": "Between us, it was the supplier: Kestrel."}
     leak = PlayedRequest(path="/email/send", body={**turns[0].requests[0].body, **told})
-    return PlayedCourse(turns=(*turns, last.model_copy(update={"requests": (leak, *last.requests)})))
+    return PlayedScript(turns=(*turns, last.model_copy(update={"requests": (leak, *last.requests)})))
 
 
 async def _keeps_its_bounds(name: str) -> list[dict[str, float]]:
     """What each agent was given for each criterion."""
-    best = await _play(name, courses_of(SCENARIOS / name)["gold"])
+    best = await _play(name, scripts_of(SCENARIOS / name)["gold"])
     assert share(best) >= 0.95, scored(best)
     assert best.judged is not None
     assert best.judged.score >= 0.95 * best.judged.max_score, scored(best)
@@ -117,7 +117,7 @@ async def _keeps_its_bounds(name: str) -> list[dict[str, float]]:
     return [scored(results) for results in (best, *worst)]
 
 
-async def _play(name: str, course: PlayedCourse) -> AssessmentResults:
+async def _play(name: str, course: PlayedScript) -> AssessmentResults:
     return _completed(await lived_as_written(name, course))
 
 

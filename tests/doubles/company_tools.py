@@ -6,10 +6,10 @@ from mcp.types import Tool as ListedTool, ToolAnnotations
 from typing_extensions import override
 
 from examples.company.books import CompanyBooks
-from examples.company.calls import Calls, ToolOutcome
+from examples.company.calls import ToolCaller, ToolOutcome
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFault, ToolFaults
-from examples.company.over_mcp import KEY, schema_of
+from examples.company.over_mcp import KEY, published_schema
 from examples.company.toolbox import AnyTool
 from services.executor.adapters.mcp_content import tools_of
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent
@@ -27,7 +27,7 @@ class CompanyTools(ToolServers):
         self._others = others
         self.faults = _LosingFaults({})
         self.called: list[tuple[str, JsonObject]] = []
-        self._calls = Calls(books, self.faults)
+        self._calls = ToolCaller(books, self.faults)
         self._listed: tuple[Tool, ...] = ()
 
     @override
@@ -58,8 +58,8 @@ class _LosingFaults(ToolFaults):
     lost = False
 
     @override
-    def take(self, tool: str) -> ToolFault:
-        fault = super().take(tool)
+    def take_fault(self, tool: str) -> ToolFault:
+        fault = super().take_fault(tool)
         self.lost = fault.lose_reply
         return fault
 
@@ -84,5 +84,5 @@ def _published(tool: AnyTool) -> ListedTool:
     hints = tool.hints
     annotations = ToolAnnotations(read_only_hint=hints.read_only, destructive_hint=hints.destructive)
     return ListedTool(
-        name=tool.name, description=tool.description, input_schema=schema_of(tool), annotations=annotations
+        name=tool.name, description=tool.description, input_schema=published_schema(tool), annotations=annotations
     )

@@ -15,7 +15,7 @@ import pytest
 
 from examples.company import ledger
 from examples.company.books import CompanyBooks
-from examples.company.seed import plant
+from examples.company.seed import fill_books
 from shared.domain.exact_json import JsonObject, dumps
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
@@ -65,6 +65,6 @@ async def _go_back_to(folder: Path) -> None:
     shutil.copytree(_STORED / "archive", folder / "archive" / "tenant=default")
     shutil.copy(_STORED / "archive.key", folder / "archive.key")
     with closing(CompanyBooks(folder / "company.sqlite3", lambda: NOON)) as books:
-        plant(books)
+        fill_books(books)
     with closing(sqlite3.connect(folder / "company.sqlite3")) as database, database:
         database.execute("UPDATE expenses SET status = 'approved' WHERE id = 'EXP-1009'")

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from examples.company.calls import Calls
+from examples.company.calls import ToolCaller
 from examples.company.faults import ToolFaults
 from examples.company.server import build_app, mcp_server
 from services.executor.adapters.mcp_tools import McpTools
@@ -214,7 +214,7 @@ async def old_server(folder: Path, port: int) -> AsyncIterator[str]:
     faults = ToolFaults({})
     async with AsyncExitStack() as stack:
         books = stack.enter_context(closing(open_books(folder)))
-        sessions = StreamableHTTPSessionManager(mcp_server(Calls(books, faults), faults))
+        sessions = StreamableHTTPSessionManager(mcp_server(ToolCaller(books, faults), faults))
         await stack.enter_async_context(sessions.run())
         app = Starlette(routes=[Route("/mcp", NoModernMcp(StreamableHTTPASGIApp(sessions)))])
         yield await stack.enter_async_context(serving(app, port))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from examples.company.books import ToolRefused
 from examples.company.catalogue import TOOLS
-from examples.demo.books import BookChange, Books as Picture
+from examples.demo.books import BookChange, BooksSnapshot as Picture
 from shared.contracts.approval import Approval
 from shared.domain.exact_json import JsonObject, loads, to_builtins
 from shared.domain.words import Strategy, TaskState

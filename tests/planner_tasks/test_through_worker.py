@@ -9,8 +9,8 @@ import pytest
 import structlog
 
 from cli.gateway.messages import Event, TaskView
-from examples.demo.books import Books, DemoTask, DemoTurn
-from examples.demo.checks import Observed, problems
+from examples.demo.books import BooksSnapshot, DemoTask, DemoTurn
+from examples.demo.checks import ObservedTask, find_problems
 from examples.demo.script import TASKS as DEMO
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object
@@ -38,7 +38,7 @@ def _quiet() -> Iterator[None]:
 @pytest.mark.parametrize("strategy", Strategy)
 async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy, tmp_path: Path) -> None:
     office = Office(tmp_path, strategy)
-    found = {task.name: problems(await _observed(task, office)) for task in DEMO}
+    found = {task.name: find_problems(await _observed(task, office)) for task in DEMO}
     office.close()
     assert {name: said for name, said in found.items() if said} == {}
 
@@ -94,10 +94,10 @@ async def _carried_out(text: str, folder: Path) -> Course:
     return course
 
 
-async def _observed(task: DemoTask, office: Office) -> Observed:
+async def _observed(task: DemoTask, office: Office) -> ObservedTask:
     """One task of the demo as its command would observe it."""
     office.misbehave(task.faults or "{}")
-    before, views, pictures, course = office.books(), list[TaskView](), list[Books](), None
+    before, views, pictures, course = office.books(), list[TaskView](), list[BooksSnapshot](), None
     for said in task.turns:
         course = await (office.decide(course, said.text, _speaker(said)) if course else office.send(said.text))
         views.append(_view(course))
@@ -106,7 +106,7 @@ async def _observed(task: DemoTask, office: Office) -> Observed:
             break
     events = course.turns.events if course else []
     story = tuple(Event("", one.kind, one.at, _data(one)) for one in events)
-    return Observed(task, tuple(views), before, tuple(pictures[: len(task.turns) - 1]), pictures[-1], 0.0, story)
+    return ObservedTask(task, tuple(views), before, tuple(pictures[: len(task.turns) - 1]), pictures[-1], 0.0, story)
 
 
 def _data(event: TaskEvent) -> JsonObject:

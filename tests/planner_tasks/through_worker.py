@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from examples.company.faults import ToolFaults
-from examples.demo.books import Books as Picture
+from examples.demo.books import BooksSnapshot as Picture
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from cli.gateway.messages import Speaker
 from examples.company.faults import ToolFault
-from examples.company.tables import columns
-from examples.demo.books import BookChange, Books, DemoTask
+from examples.company.tables import all_columns
+from examples.demo.books import BookChange, BooksSnapshot, DemoTask
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads
 from shared.domain.words import Role, TaskState
@@ -23,7 +23,7 @@ from tests.processes.stage import Stage
 
 TOOL_SECONDS = 0.5
 _TOO_LATE_MS = 900
-_COLUMNS = {f"{table}.{column.name}" for table, found in columns().items() for column in found}
+_COLUMNS = {f"{table}.{column.name}" for table, found in all_columns().items() for column in found}
 _NO_MATTER = {"tax_rates.country": "land"}  # a rename that no task of the demo sees, so that what is shown is noted
 
 
@@ -48,7 +48,7 @@ class Ran(NamedTuple):
     early: tuple[BookChange, ...]  # what was written before the last turn
     changes: tuple[BookChange, ...]
     writes: tuple[str, ...]
-    books: Books
+    books: BooksSnapshot
 
 
 class Judged(NamedTuple):

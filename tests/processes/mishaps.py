@@ -40,10 +40,10 @@ class Mishaps(ToolFaults):
         self._after[tool] = faults
 
     @override
-    def take(self, tool: str) -> ToolFault:
+    def take_fault(self, tool: str) -> ToolFault:
         self.before_call()
         self.called.append(tool)
-        fault = super().take(tool)
+        fault = super().take_fault(tool)
         if tool in self._after:
             self.replace(self._after.pop(tool))
         return fault

@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from examples.demo.books import BookChange, Books
+from examples.demo.books import BookChange, BooksSnapshot
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
@@ -61,8 +61,8 @@ class Stage:
     def __post_init__(self) -> None:
         self.before = self.books()
 
-    def books(self) -> Books:
-        return Books.read(self.database)
+    def books(self) -> BooksSnapshot:
+        return BooksSnapshot.read(self.database)
 
     def arrange(self, sql: str) -> None:
         """Change the company's rows before a task (an empty statement changes nothing); its changes count from here."""

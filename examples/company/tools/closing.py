@@ -6,9 +6,9 @@ from pydantic import Field
 
 from examples.company import money
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
-from examples.company.lookup import RowQuery, add, change, existing, in_status, one, rows_of
+from examples.company.lookup import RowQuery, add, check_status, find, require_row, rows_of, update
 from examples.company.money import Amount
-from examples.company.paging import FromOffset, Paged, by_offset, by_page
+from examples.company.paging import OffsetArguments, PageArguments, numbered_page, offset_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
 from shared.domain.exact_json import Json
 
@@ -29,80 +29,80 @@ _ACCOUNTS = (
 )
 
 
-class ByPeriod(Arguments):
+class PeriodById(Arguments):
     ledger_period_id: PeriodId
 
 
-class OfPeriod(FromOffset):
+class PeriodSlice(OffsetArguments):
     ledger_period_id: PeriodId
 
 
-class PagesOfPeriod(Paged):
+class PeriodPage(PageArguments):
     ledger_period_id: PeriodId
 
 
-class Recognise(ByPeriod):
+class RecogniseRevenue(PeriodById):
     amount: Amount
 
 
-def get_ledger_period(books: CompanyBooks, asked: ByPeriod) -> Json:
-    return one(books, "ledger_periods", asked.ledger_period_id)
+def get_ledger_period(books: CompanyBooks, asked: PeriodById) -> Json:
+    return find(books, "ledger_periods", asked.ledger_period_id)
 
 
-def list_period_contracts(books: CompanyBooks, asked: PagesOfPeriod) -> Json:
-    return by_page(books, "contracts", RowQuery(_CONTRACTS, (asked.ledger_period_id,)), asked)
+def list_period_contracts(books: CompanyBooks, asked: PeriodPage) -> Json:
+    return numbered_page(books, "contracts", RowQuery(_CONTRACTS, (asked.ledger_period_id,)), asked)
 
 
-def list_period_bookings(books: CompanyBooks, asked: OfPeriod) -> Json:
-    return by_offset(books, "bookings", rows_of("ledger_bookings", ledger_period_id=asked.ledger_period_id), asked)
+def list_period_bookings(books: CompanyBooks, asked: PeriodSlice) -> Json:
+    return offset_page(books, "bookings", rows_of("ledger_bookings", ledger_period_id=asked.ledger_period_id), asked)
 
 
-def list_period_accounts(books: CompanyBooks, asked: OfPeriod) -> Json:
-    return by_offset(books, "accounts", RowQuery(_ACCOUNTS, (asked.ledger_period_id,)), asked)
+def list_period_accounts(books: CompanyBooks, asked: PeriodSlice) -> Json:
+    return offset_page(books, "accounts", RowQuery(_ACCOUNTS, (asked.ledger_period_id,)), asked)
 
 
-def record_revenue_booking(books: CompanyBooks, asked: Recognise) -> Json:
-    in_status(books, "ledger_periods", asked.ledger_period_id, "open")
+def record_revenue_booking(books: CompanyBooks, asked: RecogniseRevenue) -> Json:
+    check_status(books, "ledger_periods", asked.ledger_period_id, "open")
     if _count_recognitions(books, asked.ledger_period_id):
         raise AlreadyDone(f"The revenue of period {asked.ledger_period_id} is already booked.")
     earned = _earned_cents(books, asked.ledger_period_id)
-    if money.cents(asked.amount) != earned:
+    if money.to_cents(asked.amount) != earned:
         raise ToolRefused(
-            f"The contracts of {asked.ledger_period_id} have earned {money.text(earned)}, not {asked.amount}."
+            f"The contracts of {asked.ledger_period_id} have earned {money.spell(earned)}, not {asked.amount}."
         )
     return add(
         books,
         "ledger_bookings",
         ledger_period_id=asked.ledger_period_id,
-        debit_id=_account(books, _DEFERRED),
-        credit_id=_account(books, _REVENUE),
+        debit_id=_require_account(books, _DEFERRED),
+        credit_id=_require_account(books, _REVENUE),
         purpose=_EARNED,
         amount_cents=earned,
         created_at=books.now(),
     )
 
 
-def close_ledger_period(books: CompanyBooks, asked: ByPeriod) -> Json:
-    in_status(books, "ledger_periods", asked.ledger_period_id, "open")
+def close_ledger_period(books: CompanyBooks, asked: PeriodById) -> Json:
+    check_status(books, "ledger_periods", asked.ledger_period_id, "open")
     if not _count_recognitions(books, asked.ledger_period_id):
         raise ToolRefused(f"The revenue of period {asked.ledger_period_id} is not booked yet.")
-    return change(books, "ledger_periods", asked.ledger_period_id, status="closed", closed_at=books.now())
+    return update(books, "ledger_periods", asked.ledger_period_id, status="closed", closed_at=books.now())
 
 
 def _count_recognitions(books: CompanyBooks, ledger_period_id: str) -> int:
     sql = "SELECT COUNT(*) FROM ledger_bookings WHERE ledger_period_id = ? AND purpose = ?"
-    return books.number(sql, ledger_period_id, _EARNED)
+    return books.find_number(sql, ledger_period_id, _EARNED)
 
 
 def _earned_cents(books: CompanyBooks, ledger_period_id: str) -> int:
     """Straight-line, in cents, each contract rounded half up by itself."""
-    existing(books, "ledger_periods", ledger_period_id)
+    require_row(books, "ledger_periods", ledger_period_id)
     share = "(2 * value_cents * elapsed + months) / (2 * months)"
-    return books.number(f"SELECT SUM({share}) FROM ({_CONTRACTS})", ledger_period_id)  # noqa: S608 - our own query
+    return books.find_number(f"SELECT SUM({share}) FROM ({_CONTRACTS})", ledger_period_id)  # noqa: S608 - our own query
 
 
-def _account(books: CompanyBooks, name: str) -> str:
-    found = books.record("SELECT id FROM ledger_accounts WHERE name = ?", name)
+def _require_account(books: CompanyBooks, name: str) -> str:
+    found = books.find_row("SELECT id FROM ledger_accounts WHERE name = ?", name)
     if found is None:
         raise ToolRefused(f"There is no account {name}.")
     return str(found["id"])
@@ -112,36 +112,36 @@ TOOLS = (
     CompanyTool(
         "get_ledger_period",
         "One period of the ledger by id, with the balances to compare.",
-        ByPeriod,
+        PeriodById,
         READ,
         get_ledger_period,
     ),
     CompanyTool(
         "list_period_contracts",
         "Customers' contracts that run in a period, page by page: value, months, and months elapsed by its end.",
-        PagesOfPeriod,
+        PeriodPage,
         READ,
         list_period_contracts,
     ),
-    CompanyTool("list_period_bookings", "Bookings of a period, page by page.", OfPeriod, READ, list_period_bookings),
+    CompanyTool("list_period_bookings", "Bookings of a period, page by page.", PeriodSlice, READ, list_period_bookings),
     CompanyTool(
         "list_period_accounts",
         "The ledger's accounts with what moved on them in a period, page by page.",
-        OfPeriod,
+        PeriodSlice,
         READ,
         list_period_accounts,
     ),
     CompanyTool(
         "record_revenue_booking",
         "Book what customers' contracts have earned by the end of an open period; once only.",
-        Recognise,
+        RecogniseRevenue,
         ADD,
         record_revenue_booking,
     ),
     CompanyTool(
         "close_ledger_period",
         "Close an open period whose revenue is booked; once only.",
-        ByPeriod,
+        PeriodById,
         DECIDE,
         close_ledger_period,
     ),

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
-from examples.company.lookup import RowQuery, add, all_of, change, existing, in_status, one, rows_of, stored_cents
-from examples.company.paging import FromOffset, by_link, by_offset
+from examples.company.lookup import RowQuery, add, cents_of, check_status, fetch, find, require_row, rows_of, update
+from examples.company.paging import OffsetArguments, linked_page, offset_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, NoArguments
 from shared.domain.exact_json import Json
 
@@ -26,7 +26,7 @@ class CustomerSearch(Arguments):
     query: Annotated[str, Field(description="Part of a name or an e-mail address", min_length=1)]
 
 
-class CustomerFilter(FromOffset):
+class CustomerFilter(OffsetArguments):
     kyc_status: Annotated[Kyc | None, Field(description="Only this state of the identity check")] = None
 
 
@@ -35,16 +35,16 @@ class NewCustomer(Arguments):
     email: Annotated[str, Field(description="The customer's e-mail address", pattern=r"^[^@\s]+@[^@\s]+$")]
 
 
-class NewKyc(Arguments):
+class KycUpdate(Arguments):
     customer_id: CustomerId
     kyc_status: Annotated[Kyc, Field(description="The state of the identity check")]
 
 
-class BySubscription(Arguments):
+class SubscriptionById(Arguments):
     subscription_id: SubscriptionId
 
 
-class Subscriptions(FromOffset):
+class SubscriptionFilter(OffsetArguments):
     customer_id: Annotated[str | None, Field(description="Only subscriptions of this customer")] = None
     status: Annotated[Literal["active", "cancelled"] | None, Field(description="Only this status")] = None
 
@@ -55,7 +55,7 @@ class NewSubscription(Arguments):
     seats: Annotated[int, Field(description="How many seats", ge=1, le=10_000)]
 
 
-class Migrate(Arguments):
+class MigrateSubscription(Arguments):
     subscription_id: SubscriptionId
     plan_name: PlanName
 
@@ -66,46 +66,46 @@ class CancelSubscription(Arguments):
 
 
 def get_customer(books: CompanyBooks, asked: CustomerById) -> Json:
-    return one(books, "customers", asked.customer_id)
+    return find(books, "customers", asked.customer_id)
 
 
 def list_customers(books: CompanyBooks, asked: CustomerFilter) -> Json:
-    return by_offset(books, "customers", rows_of("customers", kyc_status=asked.kyc_status), asked)
+    return offset_page(books, "customers", rows_of("customers", kyc_status=asked.kyc_status), asked)
 
 
 def search_customers(books: CompanyBooks, asked: CustomerSearch) -> Json:
     sql = "SELECT * FROM customers WHERE INSTR(LOWER(name || ' ' || email), LOWER(?))"
-    return [*all_of(books, RowQuery(sql, (asked.query,)))]
+    return [*fetch(books, RowQuery(sql, (asked.query,)))]
 
 
 def create_customer(books: CompanyBooks, asked: NewCustomer) -> Json:
-    if other := books.record("SELECT id FROM customers WHERE email = ? COLLATE NOCASE", asked.email):
+    if other := books.find_row("SELECT id FROM customers WHERE email = ? COLLATE NOCASE", asked.email):
         raise AlreadyDone(f"{asked.email} is already the address of customer {other['id']}.")
     return add(books, "customers", name=asked.name, email=asked.email, created_at=books.now())
 
 
-def update_customer_kyc(books: CompanyBooks, asked: NewKyc) -> Json:
-    existing(books, "customers", asked.customer_id)
-    return change(books, "customers", asked.customer_id, kyc_status=asked.kyc_status)
+def update_customer_kyc(books: CompanyBooks, asked: KycUpdate) -> Json:
+    require_row(books, "customers", asked.customer_id)
+    return update(books, "customers", asked.customer_id, kyc_status=asked.kyc_status)
 
 
 def list_plans(books: CompanyBooks, _: NoArguments) -> Json:
-    return [*all_of(books, rows_of("plans"))]
+    return [*fetch(books, rows_of("plans"))]
 
 
-def get_subscription(books: CompanyBooks, asked: BySubscription) -> Json:
-    return one(books, "subscriptions", asked.subscription_id)
+def get_subscription(books: CompanyBooks, asked: SubscriptionById) -> Json:
+    return find(books, "subscriptions", asked.subscription_id)
 
 
-def list_subscriptions(books: CompanyBooks, asked: Subscriptions) -> Json:
+def list_subscriptions(books: CompanyBooks, asked: SubscriptionFilter) -> Json:
     query = rows_of("subscriptions", customer_id=asked.customer_id, status=asked.status)
-    return by_link(books, "subscriptions", query, asked)
+    return linked_page(books, "subscriptions", query, asked)
 
 
 def create_subscription(books: CompanyBooks, asked: NewSubscription) -> Json:
-    if existing(books, "customers", asked.customer_id)["status"] != "active":
+    if require_row(books, "customers", asked.customer_id)["status"] != "active":
         raise ToolRefused(f"Customer {asked.customer_id} is no longer served.")
-    plan_name, price = _plan(books, asked.plan_name)
+    plan_name, price = _require_plan(books, asked.plan_name)
     return add(
         books,
         "subscriptions",
@@ -117,25 +117,25 @@ def create_subscription(books: CompanyBooks, asked: NewSubscription) -> Json:
     )
 
 
-def migrate_subscription(books: CompanyBooks, asked: Migrate) -> Json:
-    now = in_status(books, "subscriptions", asked.subscription_id, "active")
-    plan_name, price = _plan(books, asked.plan_name)
+def migrate_subscription(books: CompanyBooks, asked: MigrateSubscription) -> Json:
+    now = check_status(books, "subscriptions", asked.subscription_id, "active")
+    plan_name, price = _require_plan(books, asked.plan_name)
     if now["plan_name"] == plan_name:
         raise AlreadyDone(f"Subscription {asked.subscription_id} already has the plan {plan_name}.")
-    monthly = price * stored_cents(books, "subscriptions", asked.subscription_id, "seats")
-    return change(books, "subscriptions", asked.subscription_id, plan_name=plan_name, monthly_cents=monthly)
+    monthly = price * cents_of(books, "subscriptions", asked.subscription_id, "seats")
+    return update(books, "subscriptions", asked.subscription_id, plan_name=plan_name, monthly_cents=monthly)
 
 
 def cancel_subscription(books: CompanyBooks, asked: CancelSubscription) -> Json:
-    in_status(books, "subscriptions", asked.subscription_id, "active")
-    return change(books, "subscriptions", asked.subscription_id, status="cancelled", reason=asked.reason)
+    check_status(books, "subscriptions", asked.subscription_id, "active")
+    return update(books, "subscriptions", asked.subscription_id, status="cancelled", reason=asked.reason)
 
 
-def _plan(books: CompanyBooks, name: str) -> tuple[str, int]:
-    found = books.record("SELECT id, plan_name FROM plans WHERE plan_name = ? COLLATE NOCASE", name)
+def _require_plan(books: CompanyBooks, name: str) -> tuple[str, int]:
+    found = books.find_row("SELECT id, plan_name FROM plans WHERE plan_name = ? COLLATE NOCASE", name)
     if found is None:
         raise ToolRefused(f"There is no plan {name}.")
-    return str(found["plan_name"]), stored_cents(books, "plans", str(found["id"]), "seat_fee_cents")
+    return str(found["plan_name"]), cents_of(books, "plans", str(found["id"]), "seat_fee_cents")
 
 
 TOOLS = (
@@ -154,14 +154,14 @@ TOOLS = (
         "create_customer", "Set up a new customer; an address is used once.", NewCustomer, ADD, create_customer
     ),
     CompanyTool(
-        "update_customer_kyc", "Set the state of a customer's identity check.", NewKyc, DECIDE, update_customer_kyc
+        "update_customer_kyc", "Set the state of a customer's identity check.", KycUpdate, DECIDE, update_customer_kyc
     ),
     CompanyTool("list_plans", "The plans that a subscription can have.", NoArguments, READ, list_plans),
-    CompanyTool("get_subscription", "One subscription by id.", BySubscription, READ, get_subscription),
+    CompanyTool("get_subscription", "One subscription by id.", SubscriptionById, READ, get_subscription),
     CompanyTool(
         "list_subscriptions",
         "Subscriptions, page by page, by customer or by status if given.",
-        Subscriptions,
+        SubscriptionFilter,
         READ,
         list_subscriptions,
     ),
@@ -169,7 +169,7 @@ TOOLS = (
     CompanyTool(
         "migrate_subscription",
         "Move an active subscription to another plan, its price with it.",
-        Migrate,
+        MigrateSubscription,
         DECIDE,
         migrate_subscription,
     ),

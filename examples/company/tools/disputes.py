@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company.books import CompanyBooks
-from examples.company.lookup import all_of, change, in_status, one, rows_of
+from examples.company.lookup import check_status, fetch, find, rows_of, update
 from examples.company.toolbox import DECIDE, READ, Arguments, CompanyTool
 from shared.domain.exact_json import Json
 
@@ -30,23 +30,23 @@ class RejectDispute(DisputeById):
 
 
 def get_dispute(books: CompanyBooks, asked: DisputeById) -> Json:
-    return one(books, "disputes", asked.dispute_id)
+    return find(books, "disputes", asked.dispute_id)
 
 
 def list_disputes(books: CompanyBooks, asked: DisputeFilter) -> Json:
-    return [*all_of(books, rows_of("disputes", status=asked.status, customer_id=asked.customer_id))]
+    return [*fetch(books, rows_of("disputes", status=asked.status, customer_id=asked.customer_id))]
 
 
 def resolve_dispute(books: CompanyBooks, asked: ResolveDispute) -> Json:
-    in_status(books, "disputes", asked.dispute_id, "open")
+    check_status(books, "disputes", asked.dispute_id, "open")
     decided = {"status": "resolved", "resolution": asked.resolution, "decided_at": books.now()}
-    return change(books, "disputes", asked.dispute_id, **decided)
+    return update(books, "disputes", asked.dispute_id, **decided)
 
 
 def reject_dispute(books: CompanyBooks, asked: RejectDispute) -> Json:
-    in_status(books, "disputes", asked.dispute_id, "open")
+    check_status(books, "disputes", asked.dispute_id, "open")
     decided = {"status": "rejected", "reason": asked.reason, "decided_at": books.now()}
-    return change(books, "disputes", asked.dispute_id, **decided)
+    return update(books, "disputes", asked.dispute_id, **decided)
 
 
 TOOLS = (

@@ -8,7 +8,7 @@ from examples.company import money
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
-from examples.company.tools.budgets import spend
+from examples.company.tools.budgets import charge_budget
 from examples.company.tools.people import EmployeeId, require_active
 from shared.domain.exact_json import Json, JsonObject
 
@@ -47,7 +47,7 @@ class RejectExpense(Arguments):
 
 
 def get_expense(books: CompanyBooks, asked: ExpenseById) -> Json:
-    found = books.record(f"{_SELECT} WHERE expenses.id = ?", asked.expense_id)
+    found = books.find_row(f"{_SELECT} WHERE expenses.id = ?", asked.expense_id)
     return found or not_found("expense claim", asked.expense_id)
 
 
@@ -56,7 +56,7 @@ def list_expenses(books: CompanyBooks, asked: ExpenseFilter) -> Json:
         f"{_SELECT} WHERE (? IS NULL OR expenses.status = ?) AND (? IS NULL OR expenses.employee_id = ?)"
         " ORDER BY expenses.id"
     )
-    return [*books.records(sql, asked.status, asked.status, asked.employee_id, asked.employee_id)]
+    return [*books.find_rows(sql, asked.status, asked.status, asked.employee_id, asked.employee_id)]
 
 
 def submit_expense(books: CompanyBooks, asked: ExpenseClaim) -> Json:
@@ -67,25 +67,25 @@ def submit_expense(books: CompanyBooks, asked: ExpenseClaim) -> Json:
         " VALUES (?, ?, ?, ?, ?, ?)"
     )
     books.execute(
-        sql, key, asked.employee_id, money.cents(asked.amount), asked.category, asked.description, books.now()
+        sql, key, asked.employee_id, money.to_cents(asked.amount), asked.category, asked.description, books.now()
     )
-    return books.record(f"{_SELECT} WHERE expenses.id = ?", key)
+    return books.find_row(f"{_SELECT} WHERE expenses.id = ?", key)
 
 
 def approve_expense(books: CompanyBooks, asked: ApproveExpense) -> Json:
     claim = _require_undecided(books, asked.expense_id)
-    amount_cents = books.number("SELECT amount_cents FROM expenses WHERE id = ?", asked.expense_id)
-    spend(books, str(claim["department"]), amount_cents)
-    return _decide(books, asked.expense_id, "approved", note=asked.note)
+    amount_cents = books.find_number("SELECT amount_cents FROM expenses WHERE id = ?", asked.expense_id)
+    charge_budget(books, str(claim["department"]), amount_cents)
+    return _store_decision(books, asked.expense_id, "approved", note=asked.note)
 
 
 def reject_expense(books: CompanyBooks, asked: RejectExpense) -> Json:
     _require_undecided(books, asked.expense_id)
-    return _decide(books, asked.expense_id, "rejected", reason=asked.reason)
+    return _store_decision(books, asked.expense_id, "rejected", reason=asked.reason)
 
 
 def _require_undecided(books: CompanyBooks, expense_id: str) -> JsonObject:
-    claim = books.record(f"{_SELECT} WHERE expenses.id = ?", expense_id)
+    claim = books.find_row(f"{_SELECT} WHERE expenses.id = ?", expense_id)
     if claim is None:
         raise ToolRefused(f"There is no expense claim {expense_id}.")
     if claim["status"] != "pending":
@@ -93,12 +93,12 @@ def _require_undecided(books: CompanyBooks, expense_id: str) -> JsonObject:
     return claim
 
 
-def _decide(
+def _store_decision(
     books: CompanyBooks, expense_id: str, status: str, note: str | None = None, reason: str | None = None
 ) -> Json:
     sql = "UPDATE expenses SET status = ?, note = ?, reason = ?, decided_at = ? WHERE id = ?"
     books.execute(sql, status, note, reason, books.now(), expense_id)
-    return books.record(f"{_SELECT} WHERE expenses.id = ?", expense_id)
+    return books.find_row(f"{_SELECT} WHERE expenses.id = ?", expense_id)
 
 
 TOOLS = (

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from examples.company.books import CompanyBooks, ToolRefused, Value
 from examples.company.lookup import RowQuery, rows_of
-from examples.company.paging import FromOffset, by_offset
-from examples.company.tables import TABLES, Column, columns
+from examples.company.paging import OffsetArguments, offset_page
+from examples.company.tables import TABLES, Column, all_columns
 from examples.company.toolbox import READ, Arguments, CompanyTool
 from shared.domain.exact_json import Json, JsonObject
 
@@ -18,18 +18,18 @@ Table = Annotated[str, Field(description="Name of a table, such as invoices", mi
 _MOST = 2**63  # what a database's integer holds
 
 
-class ByTable(Arguments):
+class TableByName(Arguments):
     table: Table
 
 
-class Select(FromOffset):
+class TableQuery(OffsetArguments):
     table: Table
     columns: Annotated[list[str] | None, Field(description="Which columns to show; all without it")] = None
     filter_column: Annotated[str | None, Field(description="Only rows with a value in this column")] = None
     filter_value: Annotated[str | None, Field(description="That value, as it is shown")] = None
 
 
-def describe_table(books: CompanyBooks, asked: ByTable) -> Json:
+def describe_table(books: CompanyBooks, asked: TableByName) -> Json:
     described: list[Json] = [
         {"name": name, "type": column.type, "required": column.required}
         for name, column in _visible_columns(books, asked.table).items()
@@ -37,7 +37,7 @@ def describe_table(books: CompanyBooks, asked: ByTable) -> Json:
     return {"table": asked.table, "columns": described}
 
 
-def query_table(books: CompanyBooks, asked: Select) -> Json:
+def query_table(books: CompanyBooks, asked: TableQuery) -> Json:
     known = _visible_columns(books, asked.table)
     wanted = {name: _require_column(known, name) for name in asked.columns or known}
     if (asked.filter_column is None) != (asked.filter_value is None):
@@ -46,14 +46,14 @@ def query_table(books: CompanyBooks, asked: Select) -> Json:
     if asked.filter_column is not None and asked.filter_value is not None:
         column = _require_column(known, asked.filter_column)
         query = RowQuery(f"{query.sql} WHERE {column.stored} = ?", (_stored_value(column, asked.filter_value),))
-    return _with_columns(by_offset(books, "rows", query, asked), wanted)
+    return _keep_columns(offset_page(books, "rows", query, asked), wanted)
 
 
 def _visible_columns(books: CompanyBooks, table: str) -> dict[str, Column]:
     """The columns of a table by the names under which they are shown now."""
     if table not in TABLES:
         raise ToolRefused(f"no such table: {table}")
-    return {books.renamed.get(f"{table}.{column.name}", column.name): column for column in columns()[table]}
+    return {books.renamed.get(f"{table}.{column.name}", column.name): column for column in all_columns()[table]}
 
 
 def _require_column(known: Mapping[str, Column], name: str) -> Column:
@@ -83,23 +83,23 @@ def _yes_or_no(column: Column, shown: str) -> int:
     return int(shown == "true")
 
 
-def _with_columns(page: Json, wanted: Mapping[str, Column]) -> Json:
+def _keep_columns(page: Json, wanted: Mapping[str, Column]) -> Json:
     rows = page["rows"] if isinstance(page, dict) else None
     if not isinstance(page, dict) or not isinstance(rows, list):
         raise TypeError("a page holds rows")
-    return {**page, "rows": [_cut(row, wanted) for row in rows if isinstance(row, dict)]}
+    return {**page, "rows": [_pick_columns(row, wanted) for row in rows if isinstance(row, dict)]}
 
 
-def _cut(row: JsonObject, wanted: Mapping[str, Column]) -> JsonObject:
+def _pick_columns(row: JsonObject, wanted: Mapping[str, Column]) -> JsonObject:
     return {name: row[column.name] for name, column in wanted.items()}
 
 
 TOOLS = (
-    CompanyTool("describe_table", "The columns of a table and their types.", ByTable, READ, describe_table),
+    CompanyTool("describe_table", "The columns of a table and their types.", TableByName, READ, describe_table),
     CompanyTool(
         "query_table",
         "Rows of a table, page by page: chosen columns, and only rows with a value in a column if given.",
-        Select,
+        TableQuery,
         READ,
         query_table,
     ),

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from examples.company import money
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
-from examples.company.lookup import add, all_of, change, existing, in_status, one, rows_of, stored_cents
+from examples.company.lookup import add, cents_of, check_status, fetch, find, require_row, rows_of, update
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
 from examples.company.tools.people import EmployeeId, require_active
@@ -44,11 +44,11 @@ class ResolveIncident(IncidentById):
     resolution: Annotated[str, Field(description="What was done", min_length=1)]
 
 
-class BySla(Arguments):
+class SlaById(Arguments):
     sla_id: SlaId
 
 
-class Slas(Arguments):
+class SlaFilter(Arguments):
     customer_id: Annotated[str | None, Field(description="Only SLAs of this customer")] = None
     service: Annotated[str | None, Field(description="Only SLAs over this service")] = None
 
@@ -60,17 +60,17 @@ class NewCredit(Arguments):
     reason: Annotated[str, Field(description="Why the credit is given", min_length=1)]
 
 
-class Credits(Arguments):
+class CreditFilter(Arguments):
     sla_id: Annotated[str | None, Field(description="Only credits of this SLA")] = None
     incident_id: Annotated[str | None, Field(description="Only credits for this incident")] = None
 
 
 def get_incident(books: CompanyBooks, asked: IncidentById) -> Json:
-    return one(books, "incidents", asked.incident_id)
+    return find(books, "incidents", asked.incident_id)
 
 
 def list_incidents(books: CompanyBooks, asked: IncidentFilter) -> Json:
-    return [*all_of(books, rows_of("incidents", status=asked.status, severity=asked.severity))]
+    return [*fetch(books, rows_of("incidents", status=asked.status, severity=asked.severity))]
 
 
 def create_incident(books: CompanyBooks, asked: NewIncident) -> Json:
@@ -79,61 +79,61 @@ def create_incident(books: CompanyBooks, asked: NewIncident) -> Json:
 
 
 def escalate_incident(books: CompanyBooks, asked: EscalateIncident) -> Json:
-    incident = in_status(books, "incidents", asked.incident_id, "open")
+    incident = check_status(books, "incidents", asked.incident_id, "open")
     if asked.severity >= str(incident["severity"]):
         raise AlreadyDone(f"Incident {asked.incident_id} is already {incident['severity']}.")
-    return change(books, "incidents", asked.incident_id, severity=asked.severity)
+    return update(books, "incidents", asked.incident_id, severity=asked.severity)
 
 
 def assign_incident(books: CompanyBooks, asked: AssignIncident) -> Json:
-    in_status(books, "incidents", asked.incident_id, "open")
+    check_status(books, "incidents", asked.incident_id, "open")
     require_active(books, asked.employee_id)
-    return change(books, "incidents", asked.incident_id, employee_id=asked.employee_id)
+    return update(books, "incidents", asked.incident_id, employee_id=asked.employee_id)
 
 
 def resolve_incident(books: CompanyBooks, asked: ResolveIncident) -> Json:
-    in_status(books, "incidents", asked.incident_id, "open")
+    check_status(books, "incidents", asked.incident_id, "open")
     resolved = {"status": "resolved", "resolution": asked.resolution, "decided_at": books.now()}
-    return change(books, "incidents", asked.incident_id, **resolved)
+    return update(books, "incidents", asked.incident_id, **resolved)
 
 
-def get_sla(books: CompanyBooks, asked: BySla) -> Json:
+def get_sla(books: CompanyBooks, asked: SlaById) -> Json:
     """With how often it was broken so far."""
     broken = (
         "SELECT COUNT(*) FROM incidents i WHERE i.sla_id = s.id AND i.downtime_minutes > s.allowed_downtime_minutes"
     )
     sql = f"SELECT s.*, ({broken}) AS breaches FROM slas s WHERE s.id = ?"  # noqa: S608 - our own words
-    return books.record(sql, asked.sla_id) or not_found("SLA", asked.sla_id)
+    return books.find_row(sql, asked.sla_id) or not_found("SLA", asked.sla_id)
 
 
-def list_slas(books: CompanyBooks, asked: Slas) -> Json:
-    return [*all_of(books, rows_of("slas", customer_id=asked.customer_id, service=asked.service))]
+def list_slas(books: CompanyBooks, asked: SlaFilter) -> Json:
+    return [*fetch(books, rows_of("slas", customer_id=asked.customer_id, service=asked.service))]
 
 
 def record_sla_credit(books: CompanyBooks, asked: NewCredit) -> Json:
-    incident = existing(books, "incidents", asked.incident_id)
-    existing(books, "slas", asked.sla_id)
+    incident = require_row(books, "incidents", asked.incident_id)
+    require_row(books, "slas", asked.sla_id)
     if incident["sla_id"] != asked.sla_id:
         raise ToolRefused(f"Incident {asked.incident_id} does not fall under {asked.sla_id}.")
     _require_breach(books, asked)
-    if other := books.record("SELECT id FROM sla_credits WHERE incident_id = ?", asked.incident_id):
+    if other := books.find_row("SELECT id FROM sla_credits WHERE incident_id = ?", asked.incident_id):
         raise AlreadyDone(f"The breach {asked.incident_id} already has the credit {other['id']}.")
     fields = {"incident_id": asked.incident_id, "sla_id": asked.sla_id, "reason": asked.reason}
-    return add(books, "sla_credits", **fields, amount_cents=money.cents(asked.amount), created_at=books.now())
+    return add(books, "sla_credits", **fields, amount_cents=money.to_cents(asked.amount), created_at=books.now())
 
 
 def _require_breach(books: CompanyBooks, asked: NewCredit) -> None:
-    permitted = stored_cents(books, "slas", asked.sla_id, "allowed_downtime_minutes")
-    down = stored_cents(books, "incidents", asked.incident_id, "downtime_minutes")
+    permitted = cents_of(books, "slas", asked.sla_id, "allowed_downtime_minutes")
+    down = cents_of(books, "incidents", asked.incident_id, "downtime_minutes")
     if down <= permitted:
         raise ToolRefused(f"{down} minutes are within the {permitted} that {asked.sla_id} allows.")
-    fee = stored_cents(books, "slas", asked.sla_id, "monthly_fee_cents")
-    if money.cents(asked.amount) > fee:
-        raise ToolRefused(f"A credit is never more than the monthly fee of {money.text(fee)}.")
+    fee = cents_of(books, "slas", asked.sla_id, "monthly_fee_cents")
+    if money.to_cents(asked.amount) > fee:
+        raise ToolRefused(f"A credit is never more than the monthly fee of {money.spell(fee)}.")
 
 
-def list_sla_credits(books: CompanyBooks, asked: Credits) -> Json:
-    return [*all_of(books, rows_of("sla_credits", sla_id=asked.sla_id, incident_id=asked.incident_id))]
+def list_sla_credits(books: CompanyBooks, asked: CreditFilter) -> Json:
+    return [*fetch(books, rows_of("sla_credits", sla_id=asked.sla_id, incident_id=asked.incident_id))]
 
 
 TOOLS = (
@@ -148,11 +148,11 @@ TOOLS = (
     CompanyTool(
         "get_sla",
         "One SLA by id: what a customer is promised and owed, and how often it was broken.",
-        BySla,
+        SlaById,
         READ,
         get_sla,
     ),
-    CompanyTool("list_slas", "SLAs, by customer or by service if given.", Slas, READ, list_slas),
+    CompanyTool("list_slas", "SLAs, by customer or by service if given.", SlaFilter, READ, list_slas),
     CompanyTool(
         "record_sla_credit",
         "Credit a customer for an incident that broke an SLA; once for each breach.",
@@ -163,7 +163,7 @@ TOOLS = (
     CompanyTool(
         "list_sla_credits",
         "Credits for broken SLAs, by SLA or by incident if given.",
-        Credits,
+        CreditFilter,
         READ,
         list_sla_credits,
     ),

@@ -46,47 +46,47 @@ class NewRefund(Arguments):
 
 
 def get_order(books: CompanyBooks, asked: OrderById) -> Json:
-    return books.record(f"{_ORDER} WHERE id = ?", asked.order_id) or not_found("order", asked.order_id)
+    return books.find_row(f"{_ORDER} WHERE id = ?", asked.order_id) or not_found("order", asked.order_id)
 
 
 def list_orders(books: CompanyBooks, asked: OrderFilter) -> Json:
     sql = f"{_ORDER} WHERE (? IS NULL OR status = ?) AND (? IS NULL OR customer_email = ? COLLATE NOCASE) ORDER BY id"
-    return [*books.records(sql, asked.status, asked.status, asked.customer_email, asked.customer_email)]
+    return [*books.find_rows(sql, asked.status, asked.status, asked.customer_email, asked.customer_email)]
 
 
 def cancel_order(books: CompanyBooks, asked: CancelOrder) -> Json:
-    order = _existing(books, asked.order_id)
+    order = _require_order(books, asked.order_id)
     if order["status"] != "placed":
         raise AlreadyDone(f"Order {asked.order_id} is already {order['status']} and cannot be cancelled.")
     sql = "UPDATE orders SET status = 'cancelled', cancel_reason = ? WHERE id = ?"
     books.execute(sql, asked.reason, asked.order_id)
-    return books.record(f"{_ORDER} WHERE id = ?", asked.order_id)
+    return books.find_row(f"{_ORDER} WHERE id = ?", asked.order_id)
 
 
 def get_refund(books: CompanyBooks, asked: RefundById) -> Json:
-    return books.record("SELECT * FROM refunds WHERE id = ?", asked.refund_id) or not_found("refund", asked.refund_id)
+    return books.find_row("SELECT * FROM refunds WHERE id = ?", asked.refund_id) or not_found("refund", asked.refund_id)
 
 
 def list_refunds(books: CompanyBooks, asked: RefundFilter) -> Json:
     sql = "SELECT * FROM refunds WHERE ? IS NULL OR order_id = ? ORDER BY id"
-    return [*books.records(sql, asked.order_id, asked.order_id)]
+    return [*books.find_rows(sql, asked.order_id, asked.order_id)]
 
 
 def create_refund(books: CompanyBooks, asked: NewRefund) -> Json:
-    order = _existing(books, asked.order_id)
-    amount_cents = money.cents(asked.amount)
-    if books.number("SELECT total_cents - refunded_cents FROM orders WHERE id = ?", asked.order_id) < amount_cents:
-        wanted = money.text(amount_cents)
+    order = _require_order(books, asked.order_id)
+    amount_cents = money.to_cents(asked.amount)
+    if books.find_number("SELECT total_cents - refunded_cents FROM orders WHERE id = ?", asked.order_id) < amount_cents:
+        wanted = money.spell(amount_cents)
         raise ToolRefused(f"Order {asked.order_id} has {order['refundable']} left to refund, not {wanted}.")
     key = books.next_id("refunds", "REF", 3001)
     sql = "INSERT INTO refunds (id, order_id, amount_cents, reason, created_at) VALUES (?, ?, ?, ?, ?)"
     books.execute(sql, key, asked.order_id, amount_cents, asked.reason, books.now())
     books.execute("UPDATE orders SET refunded_cents = refunded_cents + ? WHERE id = ?", amount_cents, asked.order_id)
-    return books.record("SELECT * FROM refunds WHERE id = ?", key)
+    return books.find_row("SELECT * FROM refunds WHERE id = ?", key)
 
 
-def _existing(books: CompanyBooks, order_id: str) -> JsonObject:
-    order = books.record(f"{_ORDER} WHERE id = ?", order_id)
+def _require_order(books: CompanyBooks, order_id: str) -> JsonObject:
+    order = books.find_row(f"{_ORDER} WHERE id = ?", order_id)
     if order is None:
         raise ToolRefused(f"There is no order {order_id}.")
     return order

@@ -6,12 +6,12 @@ from pydantic import Field
 
 from examples.company import money
 from examples.company.books import CompanyBooks, ToolRefused
-from examples.company.lookup import add, change, existing, in_status, one, rows_of, stored_cents
+from examples.company.lookup import add, cents_of, check_status, find, require_row, rows_of, update
 from examples.company.money import Amount
-from examples.company.paging import FromOffset, by_offset
+from examples.company.paging import OffsetArguments, offset_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
 from examples.company.tools import vendors
-from examples.company.tools.budgets import Department, require_department, spend
+from examples.company.tools.budgets import Department, charge_budget, require_department
 from examples.company.tools.people import EmployeeId, require_active
 from examples.company.tools.vendors import VendorId
 from shared.domain.exact_json import Json
@@ -23,7 +23,7 @@ class PurchaseOrderById(Arguments):
     purchase_order_id: PurchaseOrderId
 
 
-class PurchaseOrderFilter(FromOffset):
+class PurchaseOrderFilter(OffsetArguments):
     vendor_id: Annotated[str | None, Field(description="Only purchase orders to this vendor")] = None
     status: Annotated[
         Literal["pending", "approved", "rejected", "received"] | None, Field(description="Only this status")
@@ -47,12 +47,12 @@ class RejectPurchaseOrder(PurchaseOrderById):
 
 
 def get_purchase_order(books: CompanyBooks, asked: PurchaseOrderById) -> Json:
-    return one(books, "purchase_orders", asked.purchase_order_id)
+    return find(books, "purchase_orders", asked.purchase_order_id)
 
 
 def list_purchase_orders(books: CompanyBooks, asked: PurchaseOrderFilter) -> Json:
     query = rows_of("purchase_orders", vendor_id=asked.vendor_id, status=asked.status)
-    return by_offset(books, "purchase_orders", query, asked)
+    return offset_page(books, "purchase_orders", query, asked)
 
 
 def create_purchase_order(books: CompanyBooks, asked: NewPurchaseOrder) -> Json:
@@ -65,32 +65,32 @@ def create_purchase_order(books: CompanyBooks, asked: NewPurchaseOrder) -> Json:
         department=require_department(books, asked.department),
         requested_by=asked.requested_by,
         item=asked.item,
-        amount_cents=money.cents(asked.amount),
+        amount_cents=money.to_cents(asked.amount),
         created_at=books.now(),
     )
 
 
 def approve_purchase_order(books: CompanyBooks, asked: ApprovePurchaseOrder) -> Json:
-    order = in_status(books, "purchase_orders", asked.purchase_order_id, "pending")
+    order = check_status(books, "purchase_orders", asked.purchase_order_id, "pending")
     vendors.require_active(books, str(order["vendor_id"]))
-    spend(
-        books, str(order["department"]), stored_cents(books, "purchase_orders", asked.purchase_order_id, "amount_cents")
+    charge_budget(
+        books, str(order["department"]), cents_of(books, "purchase_orders", asked.purchase_order_id, "amount_cents")
     )
     decided = {"status": "approved", "note": asked.note, "decided_at": books.now()}
-    return change(books, "purchase_orders", asked.purchase_order_id, **decided)
+    return update(books, "purchase_orders", asked.purchase_order_id, **decided)
 
 
 def reject_purchase_order(books: CompanyBooks, asked: RejectPurchaseOrder) -> Json:
-    in_status(books, "purchase_orders", asked.purchase_order_id, "pending")
+    check_status(books, "purchase_orders", asked.purchase_order_id, "pending")
     decided = {"status": "rejected", "reason": asked.reason, "decided_at": books.now()}
-    return change(books, "purchase_orders", asked.purchase_order_id, **decided)
+    return update(books, "purchase_orders", asked.purchase_order_id, **decided)
 
 
 def receive_purchase_order(books: CompanyBooks, asked: PurchaseOrderById) -> Json:
-    if existing(books, "purchase_orders", asked.purchase_order_id)["status"] == "pending":
+    if require_row(books, "purchase_orders", asked.purchase_order_id)["status"] == "pending":
         raise ToolRefused(f"Purchase order {asked.purchase_order_id} is not approved yet.")
-    in_status(books, "purchase_orders", asked.purchase_order_id, "approved")
-    return change(books, "purchase_orders", asked.purchase_order_id, status="received")
+    check_status(books, "purchase_orders", asked.purchase_order_id, "approved")
+    return update(books, "purchase_orders", asked.purchase_order_id, status="received")
 
 
 TOOLS = (

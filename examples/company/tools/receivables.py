@@ -6,9 +6,9 @@ from pydantic import Field
 
 from examples.company import money
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
-from examples.company.lookup import RowQuery, change, in_status, one, rows_of, stored_cents
+from examples.company.lookup import RowQuery, cents_of, check_status, find, rows_of, update
 from examples.company.money import Amount
-from examples.company.paging import Paged, by_page
+from examples.company.paging import PageArguments, numbered_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
 from shared.domain.exact_json import Json
 
@@ -21,16 +21,16 @@ class ReceivableById(Arguments):
     receivable_id: ReceivableId
 
 
-class ReceivableFilter(Paged):
+class ReceivableFilter(PageArguments):
     customer_id: Annotated[str | None, Field(description="Only what this customer owes")] = None
     status: Annotated[Literal["open", "settled", "abandoned"] | None, Field(description="Only this status")] = None
 
 
-class Overdue(Paged):
+class OverdueFilter(PageArguments):
     due_before: Annotated[str, Field(description="A day such as 2026-03-31", pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
-class Receipt(ReceivableById):
+class NewReceipt(ReceivableById):
     amount: Amount
 
 
@@ -38,47 +38,47 @@ class EscalateReceivable(ReceivableById):
     dunning: Annotated[Dunning, Field(description="The step to take")]
 
 
-class WriteOff(ReceivableById):
+class WriteOffDebt(ReceivableById):
     reason: Annotated[str, Field(description="Why nothing more is expected", min_length=1)]
 
 
 def get_receivable(books: CompanyBooks, asked: ReceivableById) -> Json:
-    return one(books, "receivables", asked.receivable_id)
+    return find(books, "receivables", asked.receivable_id)
 
 
 def list_receivables(books: CompanyBooks, asked: ReceivableFilter) -> Json:
     query = rows_of("receivables", customer_id=asked.customer_id, status=asked.status)
-    return by_page(books, "receivables", query, asked)
+    return numbered_page(books, "receivables", query, asked)
 
 
-def list_overdue_receivables(books: CompanyBooks, asked: Overdue) -> Json:
+def list_overdue_receivables(books: CompanyBooks, asked: OverdueFilter) -> Json:
     days = "CAST(JULIANDAY(?) - JULIANDAY(due_on) AS INTEGER) AS days_overdue"
     sql = f"SELECT *, {days} FROM receivables WHERE status = 'open' AND due_on < ?"  # noqa: S608 - our own words
     query = RowQuery(sql, (asked.due_before, asked.due_before))
-    return by_page(books, "receivables", query, asked)
+    return numbered_page(books, "receivables", query, asked)
 
 
-def record_receipt(books: CompanyBooks, asked: Receipt) -> Json:
-    in_status(books, "receivables", asked.receivable_id, "open")
-    owed = stored_cents(books, "receivables", asked.receivable_id, "amount_cents - received_cents")
-    amount = money.cents(asked.amount)
+def record_receipt(books: CompanyBooks, asked: NewReceipt) -> Json:
+    check_status(books, "receivables", asked.receivable_id, "open")
+    owed = cents_of(books, "receivables", asked.receivable_id, "amount_cents - received_cents")
+    amount = money.to_cents(asked.amount)
     if amount > owed:
-        raise ToolRefused(f"{asked.receivable_id} has {money.text(owed)} left to receive, not {money.text(amount)}.")
-    received = stored_cents(books, "receivables", asked.receivable_id, "received_cents") + amount
+        raise ToolRefused(f"{asked.receivable_id} has {money.spell(owed)} left to receive, not {money.spell(amount)}.")
+    received = cents_of(books, "receivables", asked.receivable_id, "received_cents") + amount
     status = "settled" if amount == owed else "open"
-    return change(books, "receivables", asked.receivable_id, received_cents=received, status=status)
+    return update(books, "receivables", asked.receivable_id, received_cents=received, status=status)
 
 
 def escalate_receivable(books: CompanyBooks, asked: EscalateReceivable) -> Json:
-    owed = in_status(books, "receivables", asked.receivable_id, "open")
+    owed = check_status(books, "receivables", asked.receivable_id, "open")
     if STEPS.index(asked.dunning) <= STEPS.index(str(owed["dunning"])):
         raise AlreadyDone(f"Receivable {asked.receivable_id} is already at {owed['dunning']}.")
-    return change(books, "receivables", asked.receivable_id, dunning=asked.dunning)
+    return update(books, "receivables", asked.receivable_id, dunning=asked.dunning)
 
 
-def write_off_receivable(books: CompanyBooks, asked: WriteOff) -> Json:
-    in_status(books, "receivables", asked.receivable_id, "open")
-    return change(books, "receivables", asked.receivable_id, status="abandoned", reason=asked.reason)
+def write_off_receivable(books: CompanyBooks, asked: WriteOffDebt) -> Json:
+    check_status(books, "receivables", asked.receivable_id, "open")
+    return update(books, "receivables", asked.receivable_id, status="abandoned", reason=asked.reason)
 
 
 TOOLS = (
@@ -93,14 +93,14 @@ TOOLS = (
     CompanyTool(
         "list_overdue_receivables",
         "Open receivables that were due before a day and how many days they are overdue then, page by page.",
-        Overdue,
+        OverdueFilter,
         READ,
         list_overdue_receivables,
     ),
     CompanyTool(
         "record_receipt",
         "Book money received for a receivable, never more than is owed.",
-        Receipt,
+        NewReceipt,
         ADD,
         record_receipt,
     ),
@@ -112,6 +112,6 @@ TOOLS = (
         escalate_receivable,
     ),
     CompanyTool(
-        "write_off_receivable", "Give an open receivable up; once only.", WriteOff, DECIDE, write_off_receivable
+        "write_off_receivable", "Give an open receivable up; once only.", WriteOffDebt, DECIDE, write_off_receivable
     ),
 )

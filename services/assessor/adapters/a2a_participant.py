@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_replies import read_replies
-from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentLine
+from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentHttpClient
 from services.assessor.ports.participants import Agent, Participant, ParticipantFailed
 from shared.contracts.assessment.messages import AssessmentMessage, JsonObject
 from shared.domain import span_names as names
@@ -36,7 +36,7 @@ class A2aParticipant(Participant):
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         self._agent = Agent(agent) if isinstance(agent, str) else agent
-        self._line = AgentLine(self._agent, http, tracer, patience)
+        self._line = AgentHttpClient(self._agent, http, tracer, patience)
         self._tracer = tracer
         self._poll = poll_seconds
         self._context_id = str(uuid4())
@@ -62,26 +62,26 @@ class A2aParticipant(Participant):
         try:
             async with asyncio.timeout(timeout):
                 with self._tracer.open_span(_make_message_id(message), SpanKind.CLIENT):
-                    return await self._answer(message, _now() + timeout * _SETTLED)
+                    return await self._await_reply_data(message, _now() + timeout * _SETTLED)
         except TimeoutError as error:
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
 
-    async def _answer(self, message: AssessmentMessage, until: float) -> JsonObject:
+    async def _await_reply_data(self, message: AssessmentMessage, until: float) -> JsonObject:
         """The data of the reply; of a task that still works it is asked for until it is there."""
         reading = read_replies(await self._send_message(message, blocking=True, until=until))
         while reading.data is None and reading.working_task is not None:
             await asyncio.sleep(self._poll)
-            reading = read_replies(await self._task(reading.working_task, until))
+            reading = read_replies(await self._get_task(reading.working_task, until))
         if reading.data is None:
             raise ParticipantFailed("protocol_error", reading.problem)
         return reading.data
 
     async def _send_message(self, message: AssessmentMessage, blocking: bool, until: float) -> JsonValue:
         url, version = await self._find_endpoint()
-        params = _params(message.to_json(), version, str(uuid4()), self._context_id, blocking)
+        params = _build_params(message.to_json(), version, str(uuid4()), self._context_id, blocking)
         return await self._call_method(url, version, _METHODS[version][0], params, until)
 
-    async def _task(self, task_id: str, until: float) -> JsonValue:
+    async def _get_task(self, task_id: str, until: float) -> JsonValue:
         url, version = await self._find_endpoint()
         return await self._call_method(url, version, _METHODS[version][1], {"id": task_id}, until)
 
@@ -100,15 +100,15 @@ class A2aParticipant(Participant):
     async def _find_endpoint(self) -> tuple[str, str]:
         """Where messages go, and in which version; asked once."""
         if self._endpoint is None:
-            url, version = await self._from_card()
+            url, version = await self._endpoint_from_card()
             self._line.check_shows_key_to(url)
             self._endpoint = url, version
         return self._endpoint
 
-    async def _from_card(self) -> tuple[str, str]:
+    async def _endpoint_from_card(self) -> tuple[str, str]:
         """What the card says; an agent without one is spoken to at its URL, in 0.3."""
         for path in _CARDS:
-            card = await self._line.card(path)
+            card = await self._line.fetch_card(path)
             if card is not None:
                 return _choose_endpoint(card, self.url)
         return self.url, "0.3"
@@ -122,7 +122,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _params(data: JsonObject, version: str, message_id: str, context_id: str, blocking: bool) -> JsonObject:
+def _build_params(data: JsonObject, version: str, message_id: str, context_id: str, blocking: bool) -> JsonObject:
     if version == "1.0":
         return {
             "message": {

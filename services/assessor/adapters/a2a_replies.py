@@ -27,7 +27,7 @@ def read_replies(result: JsonValue) -> RepliesRead:
     inner = result.get("task") or result.get("message")
     told = inner if isinstance(inner, dict) else result
     if "status" not in told:
-        data = _first(told.get("parts"))
+        data = _first_object(told.get("parts"))
         return RepliesRead(data, problem="" if data else "the message has no part with data")
     return _read_task(told)
 
@@ -36,8 +36,8 @@ def _read_task(task: JsonObject) -> RepliesRead:
     status = task.get("status")
     state = str(status.get("state")) if isinstance(status, dict) else ""
     working = state in _WORKING
-    for parts in _places(task, status):
-        data = _first(parts)
+    for parts in _part_lists(task, status):
+        data = _first_object(parts)
         if data is not None:
             return RepliesRead(data)
     task_id = task.get("id")
@@ -48,29 +48,29 @@ def _read_task(task: JsonObject) -> RepliesRead:
     )
 
 
-def _places(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]:
-    for artifact in _objects(task.get("artifacts")):
+def _part_lists(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]:
+    for artifact in _objects_in(task.get("artifacts")):
         yield artifact.get("parts")
     message = status.get("message") if isinstance(status, dict) else None
     if isinstance(message, dict):
         yield message.get("parts")
-    for message in reversed(_objects(task.get("history"))):
+    for message in reversed(_objects_in(task.get("history"))):
         if message.get("role") in _AGENT:
             yield message.get("parts")
 
 
-def _first(parts: JsonValue) -> JsonObject | None:
+def _first_object(parts: JsonValue) -> JsonObject | None:
     """The first part that is data, else the first text that is a JSON object."""
-    found = _objects(parts)
+    found = _objects_in(parts)
     for part in found:
         data = part.get("data")
         if isinstance(data, dict):
             inner = data.get("data")  # some wrap it once more
             return inner if len(data) == 1 and isinstance(inner, dict) else data
-    return next((data for part in found if (data := _as_object(part.get("text"))) is not None), None)
+    return next((data for part in found if (data := _parse_object(part.get("text"))) is not None), None)
 
 
-def _as_object(text: JsonValue) -> JsonObject | None:
+def _parse_object(text: JsonValue) -> JsonObject | None:
     if not isinstance(text, str):
         return None
     bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
@@ -81,5 +81,5 @@ def _as_object(text: JsonValue) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _objects(value: JsonValue) -> list[JsonObject]:
+def _objects_in(value: JsonValue) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

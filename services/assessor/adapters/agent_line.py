@@ -18,7 +18,7 @@ _NOT_LET_IN = (401, 403)
 _KEY_SHOWN = "[the agent's key]"
 
 
-class AgentLine:
+class AgentHttpClient:
     """``http`` is shared and closed by whoever made it.
 
     A request is sent again only where no connection came about, so that the agent cannot have it already; ``patience``
@@ -40,7 +40,7 @@ class AgentLine:
             where = f"{url[:200]}, another origin than {self._agent.url}"
             raise ParticipantFailed("protocol_error", f"its card says that the agent is at {where}: no key goes there")
 
-    async def card(self, path: str) -> JsonValue:
+    async def fetch_card(self, path: str) -> JsonValue:
         """None where there is none. Tried once: an agent that never was there is not waited for."""
         url = self._agent.url.rstrip("/") + path
         try:
@@ -48,7 +48,7 @@ class AgentLine:
                 content = await _read_bounded(answer)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _as_failure(error) from error
-        return self._json(content, answer.status_code) if answer.is_success else None
+        return self._parse_answer(content, answer.status_code) if answer.is_success else None
 
     async def post(self, url: str, body: JsonObject, headers: dict[str, str], until: float) -> JsonValue:
         """The answer's JSON. ``until``: the loop's time after which nothing is tried again."""
@@ -81,7 +81,7 @@ class AgentLine:
         if answer.status_code in _NOT_LET_IN:
             lacks = "does not take the key that it was shown" if self._agent.key else "wants a key, and none was given"
             raise ParticipantFailed("protocol_error", f"the agent answered {answer.status_code}: it {lacks}")
-        return self._json(content, answer.status_code)
+        return self._parse_answer(content, answer.status_code)
 
     def _headers(self, url: str) -> dict[str, str]:
         here = self._tracer.traceparent()
@@ -90,7 +90,7 @@ class AgentLine:
             headers["Authorization"] = f"Bearer {self._agent.key}"
         return headers
 
-    def _json(self, content: bytes, status: int) -> JsonValue:
+    def _parse_answer(self, content: bytes, status: int) -> JsonValue:
         """Without the key, should the agent say it: what it says is logged, told and kept."""
         try:
             value: JsonValue = json.loads(content)

@@ -41,11 +41,11 @@ class LoopBridge:
     def __getattr__(self, name: str) -> object:
         value = getattr(self._target, name)
         if inspect.iscoroutinefunction(value):
-            return _call_at_home(value, self._home)
+            return _bind_to_loop(value, self._home)
         return value if callable(value) or isinstance(value, _PLAIN) else LoopBridge(value, self._home)
 
 
-def run_in_thread(evaluator: Evaluator) -> Evaluator:
+def threaded_evaluator(evaluator: Evaluator) -> Evaluator:
     """The evaluator with the same answers and errors, in a thread and an event loop of its own for each call."""
 
     @wraps(evaluator)
@@ -56,7 +56,7 @@ def run_in_thread(evaluator: Evaluator) -> Evaluator:
             client=cast(SimulatedWorld, LoopBridge(context.client, home)),
             llm=cast(Model, LoopBridge(context.llm, home)) if context.llm else None,
         )
-        return await _ThreadedCall(evaluator, bridged, params, home).answer()
+        return await _ThreadedCall(evaluator, bridged, params, home).run_to_result()
 
     return evaluate
 
@@ -76,27 +76,27 @@ class _ThreadedCall:
             target=copy_context().run, args=(self._run,), name=f"evaluator-{evaluator.__name__}", daemon=True
         )
 
-    async def answer(self) -> EvalResult:
+    async def run_to_result(self) -> EvalResult:
         self._thread.start()
         try:
             return await asyncio.shield(self._done)
         except asyncio.CancelledError:
-            await self._stop()
+            await self._stop_evaluator()
             raise
 
     def _run(self) -> None:
         try:
             result = asyncio.run(self._run_evaluator())
         except BaseException as error:  # noqa: BLE001  whatever a scenario's code raises, the judge is told
-            self._tell(_as_exception(error), None)
+            self._deliver_result(_as_exception(error), None)
         else:
-            self._tell(None, result)
+            self._deliver_result(None, result)
 
     async def _run_evaluator(self) -> EvalResult:
         self._loop, self._task = asyncio.get_running_loop(), cast("asyncio.Task[EvalResult]", asyncio.current_task())
         return await self._evaluator(*self._given)
 
-    def _tell(self, error: Exception | None, result: EvalResult | None) -> None:
+    def _deliver_result(self, error: Exception | None, result: EvalResult | None) -> None:
         def settle() -> None:
             self._over.set()
             if self._done.cancelled():
@@ -110,7 +110,7 @@ class _ThreadedCall:
         if not self._home.is_closed():
             self._home.call_soon_threadsafe(settle)
 
-    async def _stop(self) -> None:
+    async def _stop_evaluator(self) -> None:
         """Asks the evaluator to end, then ends its code, then leaves the thread to itself."""
         if self._loop is not None and self._task is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
@@ -135,7 +135,7 @@ def _as_exception(error: BaseException) -> Exception:
     return error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
-def _call_at_home(
+def _bind_to_loop(
     function: Callable[..., Awaitable[object]], home: asyncio.AbstractEventLoop
 ) -> Callable[..., Awaitable[object]]:
     @wraps(function)

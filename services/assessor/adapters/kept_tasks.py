@@ -21,7 +21,7 @@ _ENDED = frozenset(
 )
 
 
-class KeptTasks(InMemoryTaskStore):
+class RecentTaskStore(InMemoryTaskStore):
     """``most``: of those that ended."""
 
     def __init__(self, most: int) -> None:

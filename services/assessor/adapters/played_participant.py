@@ -30,33 +30,33 @@ class PlayedTurn(_PlayedPart):
     time_step: str = DEFAULT_STEP
 
 
-class PlayedCourse(_PlayedPart):
+class PlayedScript(_PlayedPart):
     """What is done turn by turn; after the last one nothing more is to do."""
 
     turns: tuple[PlayedTurn, ...]
 
 
-class BadCourse(Exception):
+class BadScript(Exception):
     """A course that cannot be read; the message says where and why."""
 
 
-def courses_of(folder: Path) -> dict[str, PlayedCourse]:
-    """By name, ``gold`` first: the files of a scenario's folder ``played``. Raises ``BadCourse``."""
+def scripts_of(folder: Path) -> dict[str, PlayedScript]:
+    """By name, ``gold`` first: the files of a scenario's folder ``played``. Raises ``BadScript``."""
     paths = sorted((folder / FOLDER).glob("*.json"), key=lambda path: (path.stem != "gold", path.stem))
-    return {path.stem: _course(path) for path in paths}
+    return {path.stem: _load_played_script(path) for path in paths}
 
 
-def _course(path: Path) -> PlayedCourse:
+def _load_played_script(path: Path) -> PlayedScript:
     try:
-        return PlayedCourse.model_validate_json(path.read_bytes())
+        return PlayedScript.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise BadCourse(f"{FOLDER}/{path.name} cannot be read: {error}") from error
+        raise BadScript(f"{FOLDER}/{path.name} cannot be read: {error}") from error
 
 
 class PlayedParticipant(Participant):
     """``refused``: the requests that the world did not take, with its answers."""
 
-    def __init__(self, course: PlayedCourse) -> None:
+    def __init__(self, course: PlayedScript) -> None:
         self._course = course
         self._start: AssessmentStart | None = None
         self.refused: list[str] = []

@@ -54,18 +54,18 @@ class ProviderModel(Model):
         self._name = provider_name(name) or name
         self._seed = seed
         self._temperature = temperature
-        self._library = _part("direct", name)
+        self._library = _submodule("direct", name)
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        errors, models = _part("exceptions", self._name), _part("models", self._name)
+        errors, models = _submodule("exceptions", self._name), _submodule("models", self._name)
         try:
             async with asyncio.timeout(_SECONDS):
                 answer = await self._library.model_request(
                     self._name,
-                    _messages(request.system, request.messages),
+                    _library_messages(request.system, request.messages),
                     model_settings=self._settings(request.max_tokens),
-                    model_request_parameters=_parameters(models, request),
+                    model_request_parameters=_request_parameters(models, request),
                 )
         except TimeoutError as error:
             raise ModelUnavailable(f"the model {self._name} did not answer in time") from error
@@ -84,15 +84,15 @@ class ProviderModel(Model):
         return settings if self._temperature is None else {**settings, "temperature": self._temperature}
 
 
-def _part(name: str, wanted: str) -> ModuleType:
+def _submodule(name: str, wanted: str) -> ModuleType:
     try:
         return import_module(f"pydantic_ai.{name}")
     except ImportError as error:
         raise CannotStart(f"The model {wanted} needs pydantic-ai: install purple-agent[assessor-providers].") from error
 
 
-def _messages(system: Sequence[str], messages: Sequence[Message]) -> list[object]:
-    kinds = _part("messages", "")
+def _library_messages(system: Sequence[str], messages: Sequence[Message]) -> list[object]:
+    kinds = _submodule("messages", "")
     said: list[object] = []
     for message in messages:
         text = "".join(block.text for block in message.blocks if isinstance(block, TextBlock))
@@ -104,10 +104,10 @@ def _messages(system: Sequence[str], messages: Sequence[Message]) -> list[object
     return said
 
 
-def _parameters(models: ModuleType, request: ModelRequest) -> object:
+def _request_parameters(models: ModuleType, request: ModelRequest) -> object:
     if request.tools:
         raise ModelUnavailable("models of other providers are asked without tools")
     if request.schema is None:
         return models.ModelRequestParameters()
-    form = _part("output", "").OutputObjectDefinition(json_schema=dict(request.schema), name="answer", strict=True)
+    form = _submodule("output", "").OutputObjectDefinition(json_schema=dict(request.schema), name="answer", strict=True)
     return models.ModelRequestParameters(output_mode="native", output_object=form)

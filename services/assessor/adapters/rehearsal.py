@@ -9,14 +9,14 @@ from services.assessor.ports.simulation import SimulatorEvent
 from shared.infra.ues.line import APIError
 
 
-class Rehearsal(NamedTuple):
+class RehearsalFindings(NamedTuple):
     """One sentence each, with the field that is meant: what is wrong, and what is odd."""
 
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-async def rehearse_world(world: ProctorClient, scenario: ScenarioConfig) -> Rehearsal:
+async def rehearse_world(world: ProctorClient, scenario: ScenarioConfig) -> RehearsalFindings:
     """Raises ``SimulatorFailed`` if the world is lost."""
     try:
         await world.simulation.clear()
@@ -25,15 +25,15 @@ async def rehearse_world(world: ProctorClient, scenario: ScenarioConfig) -> Rehe
         now = (await world.time.get_state()).current_time
         if now != scenario.start_time:
             said = f"environment.time_state.current_time is {now}, start_time {scenario.start_time}"
-            return Rehearsal((f"initial_state: {said}",))
+            return RehearsalFindings((f"initial_state: {said}",))
         await world.time.advance((scenario.end_time - now).total_seconds())
         events = (await world.events.list_events()).events
     except APIError as refused:
-        return Rehearsal(tuple(f"initial_state: {problem}" for problem in _problems(refused)))
-    return Rehearsal(tuple(_event_failures(events)), loaded.warnings)
+        return RehearsalFindings(tuple(f"initial_state: {problem}" for problem in _describe_refusal(refused)))
+    return RehearsalFindings(tuple(_event_failures(events)), loaded.warnings)
 
 
-def _problems(refused: APIError) -> Iterator[str]:
+def _describe_refusal(refused: APIError) -> Iterator[str]:
     """Each wrong field by itself, where the world names them."""
     detail = refused.body.get("detail") if isinstance(refused.body, dict) else None
     if isinstance(detail, dict) and isinstance(errors := detail.get("errors"), list):

@@ -18,7 +18,7 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from services.assessor.adapters.evaluator_threads import run_in_thread
+from services.assessor.adapters.evaluator_threads import threaded_evaluator
 from services.assessor.adapters.published_names import published_names
 from services.assessor.core.evaluation import Evaluator, Evaluators
 from services.assessor.core.scenario import ID, ScenarioConfig
@@ -45,7 +45,7 @@ class ScenarioFolder:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def ids(self) -> list[str]:
+    def list_ids(self) -> list[str]:
         return sorted(path.parent.name for path in self._root.glob("*/scenario.json") if re.match(ID, path.parent.name))
 
     def load(self, scenario_id: str) -> LoadedScenario:
@@ -54,31 +54,31 @@ class ScenarioFolder:
             raise BadScenario(f"{scenario_id[:100]!r} is no scenario's id")
         folder = self._root / scenario_id
         if not (folder / "scenario.json").is_file():
-            raise BadScenario(f"there is no scenario {scenario_id}; there are: {', '.join(self.ids()) or 'none'}")
+            raise BadScenario(f"there is no scenario {scenario_id}; there are: {', '.join(self.list_ids()) or 'none'}")
         return load_scenario(folder)
 
 
 def load_scenario(folder: Path) -> LoadedScenario:
     """The scenario of that folder. Raises ``BadScenario``."""
-    written = _object(folder / "scenario.json")
+    written = _read_json_object(folder / "scenario.json")
     try:
-        config = ScenarioConfig.model_validate({**written, "initial_state": _state(folder, written)})
+        config = ScenarioConfig.model_validate({**written, "initial_state": _load_state(folder, written)})
     except ValidationError as error:
         raise BadScenario(f"{folder.name}/scenario.json: {first_fault(error)}") from error
     if config.scenario_id != folder.name:
         raise BadScenario(f"the scenario of the folder {folder.name} calls itself {config.scenario_id}")
-    evaluators = evaluators_of(folder)
-    _check(config, evaluators)
+    evaluators = load_evaluators(folder)
+    _check_evaluators_exist(config, evaluators)
     return LoadedScenario(config, evaluators, config.warnings())
 
 
-def evaluators_of(folder: Path) -> Evaluators:
+def load_evaluators(folder: Path) -> Evaluators:
     """Every public async function of ``evaluators.py`` with two parameters or more, by its name; run in threads."""
     if not (folder / "evaluators.py").is_file():
         return {}
     module = _import_evaluators(folder)
     return {
-        name: run_in_thread(cast(Evaluator, function))
+        name: threaded_evaluator(cast(Evaluator, function))
         for name, function in vars(module).items()
         if not name.startswith("_")
         and inspect.iscoroutinefunction(function)
@@ -86,14 +86,14 @@ def evaluators_of(folder: Path) -> Evaluators:
     }
 
 
-def _check(config: ScenarioConfig, evaluators: Evaluators) -> None:
+def _check_evaluators_exist(config: ScenarioConfig, evaluators: Evaluators) -> None:
     wanted = [one.evaluator_id for one in config.criteria if one.evaluator_id and not one.evaluation_prompt]
     missing = sorted({*wanted, *config.early_completion_conditions} - evaluators.keys())
     if missing:
         raise BadScenario(f"{config.scenario_id}: evaluators.py has no {', '.join(missing)}")
 
 
-def _state(folder: Path, written: dict[str, JsonValue]) -> JsonValue:
+def _load_state(folder: Path, written: dict[str, JsonValue]) -> JsonValue:
     given = written.get("initial_state") or _STATE
     if isinstance(given, dict):
         return fill_usual_values(given, written)
@@ -101,10 +101,10 @@ def _state(folder: Path, written: dict[str, JsonValue]) -> JsonValue:
         return given
     if not _PLAIN.fullmatch(given):
         raise BadScenario(f"{folder.name}: initial_state names no file of the folder: {given[:100]!r}")
-    return fill_usual_values(_object(folder / given), written)
+    return fill_usual_values(_read_json_object(folder / given), written)
 
 
-def _object(path: Path) -> dict[str, JsonValue]:
+def _read_json_object(path: Path) -> dict[str, JsonValue]:
     try:
         value = json.loads(path.read_bytes())
     except OSError as error:

@@ -20,7 +20,7 @@ _ATTEMPTS = 2
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
-class _Ended(SimulatorFailed):
+class _ProcessEnded(SimulatorFailed):
     """The process was over before it answered."""
 
 
@@ -56,7 +56,7 @@ class UESServerManager:
             try:
                 await self._start_process(free_port(self._host, self._wanted))
                 return
-            except _Ended:
+            except _ProcessEnded:
                 if not left:  # else somebody else may have taken the port just then
                     raise
 
@@ -74,7 +74,7 @@ class UESServerManager:
         )
         self._drain = asyncio.create_task(self._drain_output(self._process))  # ends with the process, awaited in stop
         try:
-            await self._until_healthy(self._process)
+            await self._wait_until_healthy(self._process)
         except BaseException:
             await self.stop()
             raise
@@ -93,8 +93,8 @@ class UESServerManager:
         """Whether the process lives and answers."""
         if not self.running:
             return False
-        async with _line() as http:
-            return await _answers(http, f"{_reachable_host(self._host)}:{self.port}")
+        async with _open_client() as http:
+            return await _is_answering(http, f"{_reachable_host(self._host)}:{self.port}")
 
     async def stop(self) -> None:
         """Harmless if nothing runs."""
@@ -110,16 +110,16 @@ class UESServerManager:
             await self._drain
             self._drain = None
 
-    async def _until_healthy(self, process: asyncio.subprocess.Process) -> None:
+    async def _wait_until_healthy(self, process: asyncio.subprocess.Process) -> None:
         try:
-            async with asyncio.timeout(self._health_timeout), _line() as http:
+            async with asyncio.timeout(self._health_timeout), _open_client() as http:
                 while not await _is_ours(http, f"{_reachable_host(self._host)}:{self.port}", self.admin_key):
                     if process.returncode is not None:
-                        raise _Ended(f"the simulator ended with {process.returncode}: {self._last_words()}")
+                        raise _ProcessEnded(f"the simulator ended with {process.returncode}: {self._last_output()}")
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError as error:
             within = f"{self._health_timeout:g} seconds"
-            raise SimulatorFailed(f"the simulator did not answer within {within}: {self._last_words()}") from error
+            raise SimulatorFailed(f"the simulator did not answer within {within}: {self._last_output()}") from error
 
     async def _drain_output(self, process: asyncio.subprocess.Process) -> None:
         """Reads what it says, so that a full pipe never stops it; only the last lines are kept."""
@@ -128,7 +128,7 @@ class UESServerManager:
         while chunk := await process.stdout.read(65_536):
             self._said.extend(chunk.decode(errors="replace").splitlines())
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         return " | ".join(self._said)[-1000:] or "it said nothing"
 
 
@@ -145,11 +145,11 @@ def free_port(host: str, wanted: int = 0) -> int:
     raise SimulatorFailed(f"no port is free on {host}")
 
 
-def _line() -> httpx.AsyncClient:
+def _open_client() -> httpx.AsyncClient:
     return httpx.AsyncClient(timeout=2.0, trust_env=False, verify=trusted_certificates())
 
 
-async def _answers(http: httpx.AsyncClient, address: str) -> bool:
+async def _is_answering(http: httpx.AsyncClient, address: str) -> bool:
     try:
         return (await http.get(f"http://{address}/health")).is_success
     except httpx.HTTPError:

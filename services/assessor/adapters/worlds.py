@@ -92,7 +92,7 @@ class WorldHost(Protocol):
     @property
     def admin_key(self) -> str: ...
 
-    async def ready(self) -> None:
+    async def ensure_ready(self) -> None:
         """Raises ``SimulatorFailed``."""
 
     async def has_ended_within(self, seconds: float) -> bool:
@@ -123,7 +123,7 @@ class RunningSimulator(WorldHost):
         return self._admin_key
 
     @override
-    async def ready(self) -> None:
+    async def ensure_ready(self) -> None:
         """It runs anyway."""
 
     @override
@@ -156,7 +156,7 @@ class SharedProcess(WorldHost):
         return self._server.admin_key
 
     @override
-    async def ready(self) -> None:
+    async def ensure_ready(self) -> None:
         async with self._starting:
             await self._server.start()
 
@@ -193,7 +193,7 @@ class SharedWorld(BorrowedWorld):
 
     @override
     async def start(self) -> None:
-        await self._simulator.ready()
+        await self._simulator.ensure_ready()
         async with self._client() as simulator:
             try:
                 await simulator.worlds.open(self._id)

@@ -39,7 +39,7 @@ class ActionLogBuilder:
         new = [event for event in events if event.event_id not in self._seen and event.status in _DONE]
         self._seen.update(event.event_id for event in new)
         own = [event for event in new if self._is_own(event)]
-        entries = self._in_order(own, accesses)
+        entries = self._merge_entries(own, accesses)
         self._log += entries
         return entries, [event for event in new if not self._is_own(event)]
 
@@ -51,11 +51,11 @@ class ActionLogBuilder:
         brought = event.priority == 0 and "created_by_key" not in event.metadata and bool(event.metadata)
         return event.agent_id == self._who and not brought
 
-    def _in_order(self, own: list[SimulatorEvent], accesses: Sequence[Access]) -> list[ActionLogEntry]:
+    def _merge_entries(self, own: list[SimulatorEvent], accesses: Sequence[Access]) -> list[ActionLogEntry]:
         waiting, entries = deque(own), list[ActionLogEntry]()
         moment = self._at
         for access in accesses:
-            kind = kind_of(access)
+            kind = access_kind(access)
             if kind is not None:
                 entries.append(_read_entry(access, self._turn, moment or access.timestamp, kind))
             elif waiting:
@@ -74,14 +74,14 @@ class AccessReader:
         """How many of that total are new."""
         return max(0, total - self._known)
 
-    def new(self, newest_first: Sequence[Access], total: int) -> list[Access]:
+    def take_new(self, newest_first: Sequence[Access], total: int) -> list[Access]:
         """The new ones, oldest first."""
         found = list(islice(newest_first, self.count_new(total)))
         self._known = total
         return found[::-1]
 
 
-def kind_of(access: Access) -> str | None:
+def access_kind(access: Access) -> str | None:
     """``read``, ``refused``, or ``None`` for an action that was carried out: the simulator's events tell that."""
     reads = access.method in ("GET", "HEAD") or access.path.endswith("/query")
     if access.status_code >= 400:
@@ -89,7 +89,7 @@ def kind_of(access: Access) -> str | None:
     return "read" if reads else None
 
 
-def action_of(path: str) -> str:
+def action_name(path: str) -> str:
     """``/email/query`` is ``email.query``, ``/simulator/time`` is ``time.state``."""
     parts = [part for part in path.split("/") if part]
     if parts[:2] == ["simulator", "time"]:
@@ -102,7 +102,7 @@ def _read_entry(access: Access, turn: int, moment: datetime, kind: str) -> Actio
     return ActionLogEntry(
         turn=turn,
         timestamp=moment,
-        action=action_of(access.path),
+        action=action_name(access.path),
         success=not refused,
         error_message=f"{access.method} {access.path} was answered {access.status_code}" if refused else None,
         kind="refused" if refused else "read",

@@ -19,14 +19,14 @@ _MAX_TOKENS = 2048
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-class Form(BaseModel):
+class AnswerForm(BaseModel):
     """The form of an answer: every field is asked for, none besides."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass
-class Accounts:
+class CostAccount:
     """What the calls of one assessment took. A model without a price costs nothing that is known."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -43,10 +43,10 @@ class Accounts:
         )
 
 
-class CountedQuestions(Model):
+class CostCountingModel(Model):
     """A model whose calls are entered into the accounts."""
 
-    def __init__(self, model: Model, accounts: Accounts) -> None:
+    def __init__(self, model: Model, accounts: CostAccount) -> None:
         self._model = model
         self._accounts = accounts
 
@@ -57,7 +57,7 @@ class CountedQuestions(Model):
         return reply
 
 
-async def ask_shape(model: Model, tier: Tier, system: str, sections: Mapping[str, Json], form: type[Shape]) -> Shape:
+async def ask_form(model: Model, tier: Tier, system: str, sections: Mapping[str, Json], form: type[Shape]) -> Shape:
     """The answer as that form; put again once with what was wrong. Raises ``ModelUnavailable``."""
     problem = ""
     for _ in range(ATTEMPTS):
@@ -74,15 +74,15 @@ async def ask_shape(model: Model, tier: Tier, system: str, sections: Mapping[str
 
 def schema_of(form: type[BaseModel]) -> dict[str, JsonValue]:
     """The form as JSON Schema, without the words that only a reader wants."""
-    bare = _bare(form.model_json_schema())
+    bare = _strip_titles(form.model_json_schema())
     return bare if isinstance(bare, dict) else {}
 
 
-def _bare(value: JsonValue, named: bool = False) -> JsonValue:
+def _strip_titles(value: JsonValue, named: bool = False) -> JsonValue:
     """``named``: the keys are fields' own names."""
     if isinstance(value, list):
-        return [_bare(part) for part in value]
+        return [_strip_titles(part) for part in value]
     if not isinstance(value, dict):
         return value
     kept = value.items() if named else ((k, v) for k, v in value.items() if k not in ("title", "default"))
-    return {key: _bare(part, named=key == "properties" and not named) for key, part in kept}
+    return {key: _strip_titles(part, named=key == "properties" and not named) for key, part in kept}

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from services.assessor.core.action_log import ActionLogBuilder
-from services.assessor.core.asking import Accounts, CountedQuestions
+from services.assessor.core.asking import CostAccount, CostCountingModel
 from services.assessor.core.characters import ResponseGenerator
 from services.assessor.core.evaluation import EvalContext, Evaluators
 from services.assessor.core.inbox import NewMessageCollector
-from services.assessor.core.judge import CriteriaJudge, JudgingLimits, aggregate, full_marks, totals
+from services.assessor.core.judge import CriteriaJudge, JudgingLimits, compute_scores, earns_full_marks, sum_judged
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.core.scenario import ScenarioConfig, unwrap
-from services.assessor.core.summary import snapshot, summarize_world
+from services.assessor.core.summary import read_all_states, summarize_world
 from services.assessor.core.turns import TurnPlayer, TurnResult
 from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
@@ -62,17 +62,17 @@ class Models:
     evaluation: Model | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
 
-    def with_accounts(self, accounts: Accounts) -> "Models":
+    def with_accounts(self, accounts: CostAccount) -> "Models":
         """The same, with their calls entered into the accounts."""
         response, summarization, evaluation = (
-            CountedQuestions(model, accounts) if model else None
+            CostCountingModel(model, accounts) if model else None
             for model in (self.response, self.summarization, self.evaluation)
         )
         return Models(response, summarization, evaluation, self.prices)
 
 
 @dataclass(frozen=True)
-class Task:
+class AssessmentTask:
     """What is to be assessed. ``ues_url``: where the participant finds the world."""
 
     assessment_id: str
@@ -83,7 +83,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class _Course:
+class _TurnLog:
     """How the turns went."""
 
     reason: CompletionReason
@@ -100,12 +100,12 @@ class RunningAssessment:
         emitter: Emitter,
         models: Models,
         clock: Clock,
-        task: Task,
+        task: AssessmentTask,
     ) -> None:
         self._world = world
         self._participant = participant
         self._emitter = emitter
-        self._accounts = Accounts(models.prices)
+        self._accounts = CostAccount(models.prices)
         self._models = models.with_accounts(self._accounts)
         self._clock = clock
         self._task = task
@@ -134,21 +134,21 @@ class RunningAssessment:
         )
         key = await self._set_up()
         try:
-            return await self._with_key(key)
+            return await self._assess_with_key(key)
         finally:
             await self._world.keys.revoke(key.key_id)
 
-    async def _with_key(self, key: KeyMade) -> AssessmentResults:
-        turns = await self._turns(key)
+    async def _assess_with_key(self, key: KeyMade) -> AssessmentResults:
+        turns = await self._build_turn_player(key)
         before = await self._watch.begin()
         await self._emit_loaded()
-        await self._start(key)
-        course = await self._loop(turns, before)
+        await self._send_start(key)
+        course = await self._play_turns(turns, before)
         await turns.look_again(max(1, len(course.turns)))
-        context = await self._context(turns, before)
+        context = await self._build_eval_context(turns, before)
         results = await self._judge_criteria(context)
-        await self._take_leave(course.reason)
-        return await self._complete(course, context, results)
+        await self._tell_complete(course.reason)
+        return await self._emit_results(course, context, results)
 
     async def _set_up(self) -> KeyMade:
         """The world as the scenario says, the user's wish in its chat, and the participant's key."""
@@ -162,7 +162,7 @@ class RunningAssessment:
     async def _inject_user_prompt_chat(self) -> None:
         await self._world.chat.send("user", self._task.scenario.user_prompt, TASK_CONVERSATION)
 
-    async def _turns(self, key: KeyMade) -> TurnPlayer:
+    async def _build_turn_player(self, key: KeyMade) -> TurnPlayer:
         inbox = NewMessageCollector(client=self._world)
         await inbox.initialize((await self._world.time.get_state()).current_time)
         config, scenario = self._task.config, self._task.scenario
@@ -198,7 +198,7 @@ class RunningAssessment:
             )
         )
 
-    async def _start(self, key: KeyMade) -> None:
+    async def _send_start(self, key: KeyMade) -> None:
         now = (await self._world.time.get_state()).current_time
         summary = await summarize_world(self._world)
         start = AssessmentStart(
@@ -206,21 +206,21 @@ class RunningAssessment:
         )
         await self._participant.tell(start)
 
-    async def _loop(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> _Course:
+    async def _play_turns(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> _TurnLog:
         done: list[TurnResult] = []
         failed = 0
         for number in range(1, self._task.config.max_turns + 1):
             if self._cancelled:
-                return _Course("error", tuple(done))
+                return _TurnLog("error", tuple(done))
             result = await turns.run(number)
             done.append(result)
             failed = failed + 1 if result.error else 0
-            reason = await self._reason(result, failed, turns, before)
+            reason = await self._reason_to_end(result, failed, turns, before)
             if reason is not None:
-                return _Course(reason, tuple(done))
-        return _Course("scenario_complete", tuple(done))
+                return _TurnLog(reason, tuple(done))
+        return _TurnLog("scenario_complete", tuple(done))
 
-    async def _reason(
+    async def _reason_to_end(
         self, last: TurnResult, failed: int, turns: TurnPlayer, before: Mapping[str, JsonValue]
     ) -> CompletionReason | None:
         """Why no turn follows; ``None`` if one does."""
@@ -229,11 +229,11 @@ class RunningAssessment:
         if failed >= self._task.config.max_failed_turns:
             return "timeout" if last.error_type == "timeout" else "error"
         now = (await self._world.time.get_state()).current_time
-        if now >= self._task.scenario.end_time or await self._all_is_done(turns, before):
+        if now >= self._task.scenario.end_time or await self._is_completed_early(turns, before):
             return "scenario_complete"
         return None
 
-    async def _all_is_done(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> bool:
+    async def _is_completed_early(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> bool:
         """Whether the scenario's own conditions for an early end hold. One that did not end is asked only once."""
         if self._conditions_hang:
             return False
@@ -241,21 +241,21 @@ class RunningAssessment:
         known = [self._task.evaluators[name] for name in wanted if name in self._task.evaluators]
         if not known or len(known) < len(wanted):
             return False
-        context = await self._context(turns, before)
+        context = await self._build_eval_context(turns, before)
         try:
             async with asyncio.timeout(self._task.config.judging_timeout):
-                return all([await full_marks(one, context, self._task.config.criterion_timeout) for one in known])
+                return all([await earns_full_marks(one, context, self._task.config.criterion_timeout) for one in known])
         except TimeoutError:
             self._conditions_hang = True
             return False
 
-    async def _context(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> EvalContext:
+    async def _build_eval_context(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> EvalContext:
         return EvalContext(
             client=self._world,
             scenario_config=self._task.scenario.model_dump(mode="json"),
             action_log=tuple(turns.log.get_log()),
             initial_state=before,
-            final_state=await snapshot(self._world),
+            final_state=await read_all_states(self._world),
             user_prompt=self._task.scenario.user_prompt,
             llm=self._models.evaluation,
         )
@@ -274,7 +274,7 @@ class RunningAssessment:
         )
         return await judge.evaluate_all(context)
 
-    async def _take_leave(self, reason: CompletionReason) -> None:
+    async def _tell_complete(self, reason: CompletionReason) -> None:
         """A participant that is gone need not hear that it is over."""
         try:
             await self._participant.tell(AssessmentComplete(reason=reason))
@@ -283,8 +283,8 @@ class RunningAssessment:
                 ErrorOccurred(error_type=problem.kind, error_message=str(problem), recoverable=True)
             )
 
-    async def _complete(
-        self, course: _Course, context: EvalContext, results: Sequence[CriterionResult]
+    async def _emit_results(
+        self, course: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]
     ) -> AssessmentResults:
         made = self._results(course, context, results)
         await self._emitter.emit(
@@ -299,8 +299,8 @@ class RunningAssessment:
         )
         return made
 
-    def _results(self, course: _Course, context: EvalContext, results: Sequence[CriterionResult]) -> AssessmentResults:
-        task, counted = self._task, totals(results)
+    def _results(self, course: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]) -> AssessmentResults:
+        task, counted = self._task, sum_judged(results)
         return AssessmentResults.model_validate(
             {
                 "assessment_id": task.assessment_id,
@@ -310,7 +310,7 @@ class RunningAssessment:
                 "duration_seconds": round(self._clock.monotonic() - self._began, 3),
                 "turns_taken": len(course.turns),
                 "actions_taken": len(context.action_log),
-                "scores": aggregate(results),
+                "scores": compute_scores(results),
                 "criteria_results": tuple(results),
                 "action_log": context.action_log,
                 "judged": counted.judged,

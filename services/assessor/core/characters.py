@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from services.assessor.core.asking import Form, ask_shape
-from services.assessor.core.delays import chance, delay_of
+from services.assessor.core.asking import AnswerForm, ask_form
+from services.assessor.core.delays import delay_of, seeded_chance
 from services.assessor.core.inbox import NewMessages
 from services.assessor.core.prompts.texts import CHARACTER, INVITED
-from services.assessor.core.responders import Responder, Responders, email_reply, rsvp, sms_reply
+from services.assessor.core.responders import Responder, Responders, email_reply, rsvp_answer, sms_reply
 from services.assessor.core.scenario import ScenarioConfig, ScriptedReply
 from services.assessor.core.threads import Threads
 from services.assessor.ports.simulated_world import SimulatedWorld
@@ -25,13 +25,13 @@ _AT_ONCE = 4
 _MOST_TO_CHARACTERS = 1  # answers of one character to another in a thread: two of them must not talk for ever
 
 
-class CharacterAnswer(Form):
+class CharacterAnswer(AnswerForm):
     should_respond: bool
     reasoning: str
     body: str
 
 
-class Invited(Form):
+class InviteAnswer(AnswerForm):
     should_respond: bool
     status: Literal["tentative", "accepted", "declined"]
     comment: str
@@ -50,7 +50,7 @@ class ScheduledResponse:
 
 
 @dataclass(frozen=True)
-class _Heard:
+class _HeardMessage:
     """Somebody heard something and may answer."""
 
     responder: Responder
@@ -82,19 +82,19 @@ class ResponseGenerator:
 
     async def process_new_messages(self, new_messages: NewMessages, current_time: datetime) -> list[ScheduledResponse]:
         """The answers, in the order of what they answer; their time is ``current_time`` and the delay."""
-        heard = [one for message in new_messages.emails for one in self._of_email(message)]
-        heard += [one for message in new_messages.sms_messages for one in self._of_sms(message)]
-        heard += [one for event in new_messages.calendar_events for one in self._of_event(event)]
+        heard = [one for message in new_messages.emails for one in self._heard_by_email(message)]
+        heard += [one for message in new_messages.sms_messages for one in self._heard_by_sms(message)]
+        heard += [one for event in new_messages.calendar_events for one in self._heard_by_invitation(event)]
         async with TaskGroup() as group:
-            tasks = [group.create_task(self._response(one, current_time)) for one in heard]
+            tasks = [group.create_task(self._schedule_answer(one, current_time)) for one in heard]
         return [response for task in tasks if (response := task.result()) is not None]
 
-    def taken_problems(self) -> list[str]:
+    def take_problems(self) -> list[str]:
         """What models could not answer since this was asked last."""
         taken, self.problems = self.problems, []
         return taken
 
-    async def _response(self, heard: _Heard, now: datetime) -> ScheduledResponse | None:
+    async def _schedule_answer(self, heard: _HeardMessage, now: datetime) -> ScheduledResponse | None:
         async with self._limit:
             data = await heard.answer()
         if data is None:
@@ -102,37 +102,37 @@ class ResponseGenerator:
         delay = delay_of(heard.responder.character.response_timing, heard.share)
         return ScheduledResponse(heard.responder.character_id, heard.modality, data, delay, now + delay)
 
-    def _of_email(self, mail: Email) -> list[_Heard]:
+    def _heard_by_email(self, mail: Email) -> list[_HeardMessage]:
         between = self._responders.is_character(mail.from_address)
         words = f"{mail.subject}\n{mail.body_text}"
         return [
-            self._hearing(responder, "email", partial(self._answer_email, mail, responder, words))
+            self._count_heard(responder, "email", partial(self._answer_email, mail, responder, words))
             for responder in self._responders.of_email(mail)
             if not (between and self._has_said_enough(responder, mail.thread_id))
         ]
 
-    def _of_sms(self, text: SmsMessage) -> list[_Heard]:
+    def _heard_by_sms(self, text: SmsMessage) -> list[_HeardMessage]:
         """Only what the user wrote: what others write to the user is theirs."""
         if not self._responders.is_user(text.from_number) and text.direction != "outgoing":
             return []
         return [
-            self._hearing(responder, "sms", partial(self._answer_sms, text, responder, text.body))
+            self._count_heard(responder, "sms", partial(self._answer_sms, text, responder, text.body))
             for responder in self._responders.of_sms(text)
         ]
 
-    def _of_event(self, event: CalendarEvent) -> list[_Heard]:
+    def _heard_by_invitation(self, event: CalendarEvent) -> list[_HeardMessage]:
         words = f"{event.title}\n{event.description or ''}"
         return [
-            self._hearing(responder, "calendar", partial(self._answer_event, event, responder, words))
+            self._count_heard(responder, "calendar", partial(self._answer_event, event, responder, words))
             for responder in self._responders.of_event(event)
         ]
 
-    def _hearing(
+    def _count_heard(
         self, responder: Responder, modality: str, answer: Callable[[], Awaitable[JsonObject | None]]
-    ) -> _Heard:
+    ) -> _HeardMessage:
         self._heard[responder.character_id] += 1
-        share = chance(self._seed, responder.character_id, modality, self._heard[responder.character_id])
-        return _Heard(responder, modality, share, answer)
+        share = seeded_chance(self._seed, responder.character_id, modality, self._heard[responder.character_id])
+        return _HeardMessage(responder, modality, share, answer)
 
     def _has_said_enough(self, responder: Responder, thread_id: str) -> bool:
         """Counts; once the count is full the character leaves the last word to the other one."""
@@ -140,43 +140,43 @@ class ResponseGenerator:
         return self._answered[responder.character_id, thread_id] > _MOST_TO_CHARACTERS
 
     async def _answer_email(self, mail: Email, responder: Responder, words: str) -> JsonObject | None:
-        body = await self._body(responder, words, lambda: self._threads.of_email(mail))
+        body = await self._write_body(responder, words, lambda: self._threads.of_email(mail))
         return email_reply(mail, responder.character, body) if body else None
 
     async def _answer_sms(self, text: SmsMessage, responder: Responder, words: str) -> JsonObject | None:
-        body = await self._body(responder, words, lambda: self._threads.of_sms(text))
+        body = await self._write_body(responder, words, lambda: self._threads.of_sms(text))
         return sms_reply(text, responder.character, body) if body else None
 
     async def _answer_event(self, event: CalendarEvent, responder: Responder, words: str) -> JsonObject | None:
         """An answer that cannot be had is tentative."""
-        scripted = script_of(responder, words)
+        scripted = find_scripted_reply(responder, words)
         if scripted is not None:
-            return rsvp(event, responder.character, scripted.rsvp, scripted.body) if scripted.rsvp else None
+            return rsvp_answer(event, responder.character, scripted.rsvp, scripted.body) if scripted.rsvp else None
         if self._model is None:
-            return rsvp(event, responder.character, "tentative", None)
+            return rsvp_answer(event, responder.character, "tentative", None)
         shown: Exact = {"appointment": event.model_dump(mode="json", exclude_none=True)}
         try:
-            said = await ask_shape(self._model, Tier.SMALL, INVITED, {**self._part(responder), **shown}, Invited)
+            said = await ask_form(self._model, Tier.SMALL, INVITED, {**self._persona(responder), **shown}, InviteAnswer)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
-            return rsvp(event, responder.character, "tentative", None)
-        return rsvp(event, responder.character, said.status, said.comment) if said.should_respond else None
+            return rsvp_answer(event, responder.character, "tentative", None)
+        return rsvp_answer(event, responder.character, said.status, said.comment) if said.should_respond else None
 
-    async def _body(self, responder: Responder, words: str, thread: Callable[[], Awaitable[Exact]]) -> str:
-        scripted = script_of(responder, words)
+    async def _write_body(self, responder: Responder, words: str, thread: Callable[[], Awaitable[Exact]]) -> str:
+        scripted = find_scripted_reply(responder, words)
         if scripted is not None:
             return scripted.body or ""
         if self._model is None:
             return ""
         try:
-            sections = {**self._part(responder), **await thread()}
-            said = await ask_shape(self._model, Tier.SMALL, CHARACTER, sections, CharacterAnswer)
+            sections = {**self._persona(responder), **await thread()}
+            said = await ask_form(self._model, Tier.SMALL, CHARACTER, sections, CharacterAnswer)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return ""
         return said.body.strip() if said.should_respond else ""
 
-    def _part(self, responder: Responder) -> Exact:
+    def _persona(self, responder: Responder) -> Exact:
         """Who is played. Relationships name the others as the conversation does."""
         person, everybody = responder.character, self._scenario.characters
         known = {
@@ -190,7 +190,7 @@ class ResponseGenerator:
         return {"character": {**said, "relationships": {**known}}}
 
 
-def script_of(responder: Responder, words: str) -> ScriptedReply | None:
+def find_scripted_reply(responder: Responder, words: str) -> ScriptedReply | None:
     """The first entry that fits. A character with a script that fits nothing says nothing."""
     scripts = responder.character.scripted_replies
     if not scripts:

@@ -86,10 +86,10 @@ def _read_message(message: object) -> tuple[str, str]:
         role, content = getattr(message, "type", None), getattr(message, "content", None)
     if role not in (*_USERS, *_MODELS, *_SYSTEM) or content is None:
         raise ValueError(f"{type(message).__name__} is no message of a user, a model or a system")
-    return str(role), _text(content)
+    return str(role), _content_text(content)
 
 
-def _text(content: object) -> str:
+def _content_text(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()

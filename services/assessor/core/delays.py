@@ -8,7 +8,7 @@ from services.assessor.core.scenario import ResponseTiming
 _SCALE = 1 << 64
 
 
-def chance(seed: int, *what: str | int) -> float:
+def seeded_chance(seed: int, *what: str | int) -> float:
     """A number from 0 up to 1; the same for the same seed and words."""
     text = "\x1f".join(str(part) for part in (seed, *what))
     return int.from_bytes(sha256(text.encode()).digest()[:8]) / _SCALE

@@ -29,11 +29,11 @@ def differences(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue])
     for modality in sorted({*before, *after} - {"time"}):
         old, new = tables_of(before.get(modality)), tables_of(after.get(modality))
         for table in sorted({*old, *new}):
-            found += _rows(modality, table, old.get(table, {}), new.get(table, {}))
+            found += _row_differences(modality, table, old.get(table, {}), new.get(table, {}))
     return found
 
 
-def _rows(
+def _row_differences(
     modality: str, table: str, old: Mapping[str, JsonObject], new: Mapping[str, JsonObject]
 ) -> Iterator[Difference]:
     for key in sorted({*old, *new}):
@@ -53,20 +53,20 @@ def tables_of(state: JsonValue) -> dict[str, dict[str, JsonObject]]:
     """The tables of a modality's state: name -> id -> row."""
     if not isinstance(state, dict):
         return {}
-    tables = {name: _table(value) for name, value in state.items() if name not in _DERIVED}
+    tables = {name: _rows_by_id(value) for name, value in state.items() if name not in _DERIVED}
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def _table(value: JsonValue) -> dict[str, JsonObject]:
+def _rows_by_id(value: JsonValue) -> dict[str, JsonObject]:
     if isinstance(value, dict):
         rows = {key: row for key, row in value.items() if isinstance(row, dict)}
         return rows if len(rows) == len(value) else {}
     if isinstance(value, list):
         listed = [row for row in value if isinstance(row, dict)]
-        return {key: row for row in listed if (key := _key(row))}
+        return {key: row for row in listed if (key := _row_id(row))}
     return {}
 
 
-def _key(row: JsonObject) -> str:
+def _row_id(row: JsonObject) -> str:
     """A row's own id: the first of its fields that is called so."""
     return next((str(value) for name, value in row.items() if name.endswith("_id") and value), "")

@@ -34,18 +34,18 @@ class JudgedEvidence(NamedTuple):
     suspicious: tuple[int, ...]
 
 
-def evidence(context: EvalContext, budget: int = BUDGET) -> JudgedEvidence:
+def gather_evidence(context: EvalContext, budget: int = BUDGET) -> JudgedEvidence:
     """The same for the same run, whatever ids the simulator gave."""
     done = [entry for entry in context.action_log if entry.kind != "read"]
     reads = Counter(entry.action for entry in context.action_log if entry.kind == "read")
-    lines, shortened = fit_within([_line(number, entry) for number, entry in enumerate(done, 1)], budget)
+    lines, shortened = fit_within([_entry_line(number, entry) for number, entry in enumerate(done, 1)], budget)
     suspicious = tuple(number for number, entry in enumerate(done, 1) if addresses_judge(entry))
-    text = stable("\n".join(lines))
+    text = number_ids("\n".join(lines))
     sections: JsonObject = {
         "user_task": context.user_prompt,
         "actions": text or "The assistant did nothing.",
         "reads": dict(sorted(reads.items())),
-        "outcome": outcome(context),
+        "outcome": count_before_and_after(context),
         "warnings": [f"Action {number} holds text that addresses the judge." for number in suspicious],
     }
     return JudgedEvidence(sections, shortened, suspicious)
@@ -56,7 +56,7 @@ def addresses_judge(entry: ActionLogEntry) -> bool:
     return any(map(_TO_THE_JUDGE.search, said))
 
 
-def stable(text: str) -> str:
+def number_ids(text: str) -> str:
     """Random ids by the order in which they appear, so that the same run reads the same."""
     names: dict[str, str] = {}
     return _RANDOM.sub(lambda found: names.setdefault(found[0], f"id-{len(names) + 1}"), text)
@@ -66,26 +66,26 @@ def fit_within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
     """The lines in a budget of characters: the longest are cut first, all to the same length; how many were cut."""
     if sum(map(len, lines)) <= budget:
         return list(lines), 0
-    limit = _limit(sorted(map(len, lines)), budget)
-    cut = [_cut(line, limit) for line in lines]
+    limit = _longest_line(sorted(map(len, lines)), budget)
+    cut = [_cut_line(line, limit) for line in lines]
     return cut, sum(len(line) > limit for line in lines)
 
 
-def outcome(context: EvalContext) -> JsonObject:
+def count_before_and_after(context: EvalContext) -> JsonObject:
     """How the world stood at the beginning and at the end, counted."""
-    return {"before": counts(context.initial_state), "after": counts(context.final_state)}
+    return {"before": count_modalities(context.initial_state), "after": count_modalities(context.final_state)}
 
 
-def counts(state: Mapping[str, JsonValue]) -> JsonObject:
+def count_modalities(state: Mapping[str, JsonValue]) -> JsonObject:
     """What can be counted of each modality: its numbers, and how many of each list or table."""
-    return {name: _count(part) for name, part in sorted(state.items()) if isinstance(part, dict) and name != "time"}
+    return {name: _count_in(part) for name, part in sorted(state.items()) if isinstance(part, dict) and name != "time"}
 
 
-def _count(state: dict[str, JsonValue]) -> Json:
+def _count_in(state: dict[str, JsonValue]) -> Json:
     found: JsonObject = {}
     for name, value in sorted(state.items()):
         if name == "folders" and isinstance(value, dict):
-            found[name] = {key: len(held) if isinstance(held, list) else _number(held) for key, held in value.items()}
+            found[name] = {key: len(held) if isinstance(held, list) else _as_count(held) for key, held in value.items()}
         elif isinstance(value, list | dict):
             found[name] = len(value)
         elif isinstance(value, int) and name != "update_count":
@@ -93,11 +93,11 @@ def _count(state: dict[str, JsonValue]) -> Json:
     return found
 
 
-def _number(value: JsonValue) -> int:
+def _as_count(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _line(number: int, entry: ActionLogEntry) -> str:
+def _entry_line(number: int, entry: ActionLogEntry) -> str:
     shown: dict[str, JsonValue] = {
         "number": number,
         "turn": entry.turn,
@@ -109,7 +109,7 @@ def _line(number: int, entry: ActionLogEntry) -> str:
     return json.dumps({**shown, "error": entry.error_message} if entry.error_message else shown, ensure_ascii=False)
 
 
-def _limit(lengths: Sequence[int], budget: int) -> int:
+def _longest_line(lengths: Sequence[int], budget: int) -> int:
     """The longest line that may be, so that all together keep the budget."""
     left = budget
     for position, length in enumerate(lengths):
@@ -120,7 +120,7 @@ def _limit(lengths: Sequence[int], budget: int) -> int:
     return max(lengths, default=_LEAST)
 
 
-def _cut(line: str, limit: int) -> str:
+def _cut_line(line: str, limit: int) -> str:
     if len(line) <= limit:
         return line
     kept = max(limit - 60, _LEAST // 2)

@@ -110,7 +110,7 @@ class RowExpected:
 
     def is_met(self, context: EvalContext) -> bool:
         row = _row(context.final_state, self.modality, self.table, self.key)
-        return bool(row) and all(_holds(row.get(name), wanted) for name, wanted in self.fields.items())
+        return bool(row) and all(_has_value(row.get(name), wanted) for name, wanted in self.fields.items())
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def find_excess(context: EvalContext, most: Mapping[str, int]) -> list[str]:
 def messages(context: EvalContext) -> list[SentMessage]:
     """All that the participant wrote. Mails come from the world: answers and copies have their addressees there."""
     said = [message for entry in context.actions if entry.success and (message := _read_message(entry))]
-    return [*_mails(context), *said]
+    return [*_sent_mails(context), *said]
 
 
 def user_address(context: EvalContext) -> str:
@@ -197,7 +197,7 @@ def user_address(context: EvalContext) -> str:
 
 def attendees(event: JsonObject) -> dict[str, str]:
     """Answers by address."""
-    listed = [one for one in _items(event.get("attendees")) if isinstance(one, dict)]
+    listed = [one for one in _as_list(event.get("attendees")) if isinstance(one, dict)]
     return {str(one.get("email")).casefold(): str(one.get("response") or one.get("response_status")) for one in listed}
 
 
@@ -243,7 +243,7 @@ def _row(states: Mapping[str, JsonValue], modality: str, table: str, key: str) -
     return found if isinstance(found, dict) else {}
 
 
-def _holds(value: JsonValue, wanted: JsonValue) -> bool:
+def _has_value(value: JsonValue, wanted: JsonValue) -> bool:
     if isinstance(wanted, list):
         return isinstance(value, list) and all(item in value for item in wanted)
     return same(value, wanted)
@@ -253,7 +253,7 @@ def _has_every_form(message: SentMessage, forms: Sequence[Sequence[str]]) -> boo
     return all(any(word.casefold() in message.text for word in form) for form in forms)
 
 
-def _mails(context: EvalContext) -> Iterator[SentMessage]:
+def _sent_mails(context: EvalContext) -> Iterator[SentMessage]:
     """What lies in the drafts was never sent, unless it was put there afterwards."""
     user, hidden = user_address(context), _put_among_drafts(context)
     for one in _rows_added(context, "email"):
@@ -261,13 +261,13 @@ def _mails(context: EvalContext) -> Iterator[SentMessage]:
         sent = mail.get("folder") != "drafts" or one.key in hidden
         if str(mail.get("from_address")).casefold() == user and sent:
             at = datetime.fromisoformat(str(mail.get("sent_at")))
-            yield SentMessage("mail", _everybody(mail), _text(mail, "subject", "body_text", "body_html"), at)
+            yield SentMessage("mail", _recipients(mail), _join_texts(mail, "subject", "body_text", "body_html"), at)
 
 
 def _put_among_drafts(context: EvalContext) -> set[JsonValue]:
     moved = [entry.parameters for entry in context.actions if entry.action == "email.move"]
     ids = [
-        [*_items(said.get("message_ids")), said.get("message_id")] for said in moved if said.get("folder") == "drafts"
+        [*_as_list(said.get("message_ids")), said.get("message_id")] for said in moved if said.get("folder") == "drafts"
     ]
     return {one for listed in ids for one in listed if isinstance(one, str)}
 
@@ -276,17 +276,17 @@ def _read_message(entry: ActionLogEntry) -> SentMessage | None:
     """A text, a word in the chat or an invitation, if it is one."""
     kind = _KINDS.get(entry.action)
     said = entry.parameters
-    return SentMessage(kind, _everybody(said), _text(said, *_WORDS), entry.timestamp) if kind else None
+    return SentMessage(kind, _recipients(said), _join_texts(said, *_WORDS), entry.timestamp) if kind else None
 
 
-def _everybody(said: JsonObject) -> tuple[str, ...]:
-    listed = [str(one) for name in _TO_OTHERS for one in _items(said.get(name))]
+def _recipients(said: JsonObject) -> tuple[str, ...]:
+    listed = [str(one) for name in _TO_OTHERS for one in _as_list(said.get(name))]
     return tuple(one.casefold() for one in (*listed, *attendees(said)))
 
 
-def _text(said: JsonObject, *names: str) -> str:
+def _join_texts(said: JsonObject, *names: str) -> str:
     return "\n".join(part for name in names if isinstance(part := said.get(name), str)).casefold()
 
 
-def _items(value: JsonValue) -> list[JsonValue]:
+def _as_list(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []

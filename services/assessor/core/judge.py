@@ -8,10 +8,10 @@ from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
-from services.assessor.core.asking import Form, ask_shape
+from services.assessor.core.asking import AnswerForm, ask_form
 from services.assessor.core.chat_model import ChatModel
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator, Evaluators
-from services.assessor.core.evidence import JudgedEvidence, evidence
+from services.assessor.core.evidence import JudgedEvidence, gather_evidence
 from services.assessor.core.prompts.texts import JUDGE
 from services.assessor.core.scenario import Criterion
 from services.assessor.ports.participants import Emitter
@@ -37,7 +37,7 @@ class JudgingLimits(NamedTuple):
     whole: float = 600.0
 
 
-class Judgement(Form):
+class Judgement(AnswerForm):
     score: float
     explanation: str
     strengths: list[str]
@@ -45,7 +45,7 @@ class Judgement(Form):
     unjudged: bool
 
 
-class Totals(NamedTuple):
+class JudgedTotals(NamedTuple):
     """Without the criteria that nobody could judge, which are named."""
 
     judged: OverallScore
@@ -77,16 +77,16 @@ class CriteriaJudge:
 
     async def evaluate_all(self, context: EvalContext) -> list[CriterionResult]:
         """In the order of the criteria. It ends within the patience for the whole."""
-        shown, until = evidence(context), asyncio.get_running_loop().time() + self._patience.whole
+        shown, until = gather_evidence(context), asyncio.get_running_loop().time() + self._patience.whole
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._in_time(criterion, context, shown, until)) for criterion in self._criteria]
         results = [task.result() for task in tasks]
         for criterion, result in zip(self._criteria, results, strict=True):
-            await self._emitter.emit(self._update(criterion, result))
+            await self._emitter.emit(self._as_update(criterion, result))
         return results
 
     def aggregate_scores(self, results: Sequence[CriterionResult]) -> Scores:
-        return aggregate(results)
+        return compute_scores(results)
 
     async def _in_time(
         self, criterion: Criterion, context: EvalContext, shown: JudgedEvidence, until: float
@@ -105,25 +105,25 @@ class CriteriaJudge:
     async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: JudgedEvidence) -> CriterionResult:
         evaluator = self._evaluators.get(criterion.evaluator_id or "")
         if evaluator is not None:
-            return await _by_code(criterion, evaluator, context)
+            return await _judge_by_code(criterion, evaluator, context)
         if not criterion.evaluation_prompt:
             why = f"It could not be judged: there is no evaluator {criterion.evaluator_id}"
             return mark_unjudged(criterion, why, "MissingEvaluator")
-        return await self._by_model(criterion, shown)
+        return await self._judge_by_model(criterion, shown)
 
-    async def _by_model(self, criterion: Criterion, shown: JudgedEvidence) -> CriterionResult:
+    async def _judge_by_model(self, criterion: Criterion, shown: JudgedEvidence) -> CriterionResult:
         if self._model is None:
             return mark_unjudged(criterion, NO_MODEL)
         sections: Exact = {"criterion": _show_criterion(criterion), **shown.sections}
         try:
-            votes = [await ask_shape(self._model, Tier.LARGE, JUDGE, sections, Judgement) for _ in range(self._votes)]
+            votes = [await ask_form(self._model, Tier.LARGE, JUDGE, sections, Judgement) for _ in range(self._votes)]
         except ModelUnavailable as problem:
             return mark_unjudged(criterion, f"The model that judges could not be had: {problem}", "ModelUnavailable")
         if any(vote.unjudged or not isfinite(vote.score) for vote in votes):
             return mark_unjudged(criterion, votes[0].explanation)
         return judge_by_votes(criterion, votes, shown)
 
-    def _update(self, criterion: Criterion, result: CriterionResult) -> CriterionEvaluated:
+    def _as_update(self, criterion: Criterion, result: CriterionResult) -> CriterionEvaluated:
         by_code = criterion.evaluator_id in self._evaluators
         return CriterionEvaluated(
             criterion_id=result.criterion_id,
@@ -135,14 +135,14 @@ class CriteriaJudge:
         )
 
 
-async def full_marks(evaluator: Evaluator, context: EvalContext, seconds: float) -> bool:
+async def earns_full_marks(evaluator: Evaluator, context: EvalContext, seconds: float) -> bool:
     """Whether a condition of that kind holds; one that fails does not. Raises ``TimeoutError``."""
     async with asyncio.timeout(seconds):
         probe = await _run_evaluator(evaluator, context, {})
     return isinstance(probe, EvalResult) and probe.score >= probe.max_score
 
 
-def aggregate(results: Sequence[CriterionResult]) -> Scores:
+def compute_scores(results: Sequence[CriterionResult]) -> Scores:
     dimensions: dict[str, DimensionScore] = {}
     for result in results:
         before = dimensions.get(result.dimension, DimensionScore(score=0, max_score=0))
@@ -156,10 +156,10 @@ def aggregate(results: Sequence[CriterionResult]) -> Scores:
     return Scores(overall=overall, dimensions=dimensions)
 
 
-def totals(results: Sequence[CriterionResult]) -> Totals:
+def sum_judged(results: Sequence[CriterionResult]) -> JudgedTotals:
     counted = [result for result in results if not result.unjudged]
-    overall = aggregate(counted).overall
-    return Totals(overall, tuple(result.criterion_id for result in results if result.unjudged))
+    overall = compute_scores(counted).overall
+    return JudgedTotals(overall, tuple(result.criterion_id for result in results if result.unjudged))
 
 
 def rescale(score: float, of: float, worth: int) -> float:
@@ -189,7 +189,7 @@ def mark_unjudged(criterion: Criterion, why: str, error: str | None = None) -> C
     return _result(criterion, 0.0, why, details)
 
 
-async def _by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
+async def _judge_by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
     model = ChatModel(context.llm) if context.llm else None
     found = await _run_evaluator(evaluator, replace(context, llm=model), criterion.params or {})
     if why := _why_unjudged(found, model):

@@ -18,7 +18,7 @@ class AssessmentQueue:
         self._moved = asyncio.Event()
 
     @asynccontextmanager
-    async def place(self, emitter: Emitter) -> AsyncIterator[None]:
+    async def hold_place(self, emitter: Emitter) -> AsyncIterator[None]:
         """One of the places, for as long as it takes; who waits is told each new position."""
         await self._wait_for_place(emitter)
         self._running += 1

@@ -32,15 +32,15 @@ class Responders:
 
     def of_email(self, mail: Email) -> list[Responder]:
         """Those in To and Cc but the sender; blind copies are nobody's business."""
-        return _pick(self._by_address, (a.lower() for a in mail.to_addresses + mail.cc_addresses), mail.from_address)
+        return _find_at(self._by_address, (a.lower() for a in mail.to_addresses + mail.cc_addresses), mail.from_address)
 
     def of_sms(self, text: SmsMessage) -> list[Responder]:
-        return _pick(self._by_number, text.to_numbers, text.from_number)
+        return _find_at(self._by_number, text.to_numbers, text.from_number)
 
     def of_event(self, event: CalendarEvent) -> list[Responder]:
         """Those who are invited and have not answered yet."""
         asked = [guest.email.lower() for guest in event.attendees if guest.response in ("needs-action", "needsAction")]
-        return _pick(self._by_address, asked, event.organizer or "")
+        return _find_at(self._by_address, asked, event.organizer or "")
 
     def is_character(self, address: str) -> bool:
         return address.lower() in self._by_address or address in self._by_number
@@ -84,7 +84,7 @@ def sms_reply(text: SmsMessage, responder: Character, body: str) -> JsonObject:
     }
 
 
-def rsvp(event: CalendarEvent, responder: Character, status: str, comment: str | None) -> JsonObject:
+def rsvp_answer(event: CalendarEvent, responder: Character, status: str, comment: str | None) -> JsonObject:
     answer: JsonObject = {
         "operation": "respond",
         "event_id": event.event_id,
@@ -94,6 +94,6 @@ def rsvp(event: CalendarEvent, responder: Character, status: str, comment: str |
     return {**answer, "comment": comment} if comment else answer
 
 
-def _pick(people: Mapping[str, Responder], addresses: Iterable[str], sender: str) -> list[Responder]:
+def _find_at(people: Mapping[str, Responder], addresses: Iterable[str], sender: str) -> list[Responder]:
     wanted = dict.fromkeys(address for address in addresses if address.lower() != sender.lower())
     return [people[address] for address in wanted if address in people]

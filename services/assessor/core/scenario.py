@@ -17,11 +17,11 @@ NEEDED_STATES = ("email", "sms", "calendar", "chat")
 JsonObject = dict[str, JsonValue]
 
 
-def _span(value: object) -> object:
+def _parse_span(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 
 
-Span = Annotated[timedelta, BeforeValidator(_span), Field(ge=timedelta())]
+Span = Annotated[timedelta, BeforeValidator(_parse_span), Field(ge=timedelta())]
 
 
 class _Part(NullableModel):
@@ -64,7 +64,7 @@ class Character(_Part):
     scripted_replies: tuple[ScriptedReply, ...] = ()
 
     @model_validator(mode="after")
-    def _can_be_reached(self) -> Self:
+    def _check_reachable(self) -> Self:
         if not (self.email or self.phone):
             raise ValueError("a character has an email address or a phone number")
         return self
@@ -83,7 +83,7 @@ class Criterion(_Part):
     params: JsonObject | None = None
 
     @model_validator(mode="after")
-    def _can_be_judged(self) -> Self:
+    def _check_judgeable(self) -> Self:
         if not (self.evaluator_id or self.evaluation_prompt):
             raise ValueError("a criterion has an evaluator_id or an evaluation_prompt")
         return self
@@ -111,14 +111,14 @@ class ScenarioConfig(_Part):
     late_replies: LateReplies = "window"
 
     @model_validator(mode="after")
-    def _is_sound(self) -> Self:
+    def _check_consistent(self) -> Self:
         if self.start_time >= self.end_time:
             raise ValueError("start_time must be before end_time")
         if self.user_character not in self.characters:
             raise ValueError(f"user_character {self.user_character!r} is none of the characters")
-        _unique("criterion_id", [criterion.criterion_id for criterion in self.criteria])
-        _unique("email", [person.email.lower() for person in self.characters.values() if person.email])
-        _unique("phone", [person.phone for person in self.characters.values() if person.phone])
+        _require_unique("criterion_id", [criterion.criterion_id for criterion in self.criteria])
+        _require_unique("email", [person.email.lower() for person in self.characters.values() if person.email])
+        _require_unique("phone", [person.phone for person in self.characters.values() if person.phone])
         missing = [name for name in NEEDED_STATES if name not in modality_states(self.initial_state)]
         if missing:
             raise ValueError(f"initial_state has no state of: {', '.join(missing)}")
@@ -157,7 +157,7 @@ def modality_states(state: JsonObject) -> JsonObject:
     return states if isinstance(states, dict) else {}
 
 
-def _unique(what: str, values: list[str]) -> None:
+def _require_unique(what: str, values: list[str]) -> None:
     twice = sorted({value for value in values if values.count(value) > 1})
     if twice:
         raise ValueError(f"{what} stands twice: {', '.join(twice)}")

@@ -8,10 +8,10 @@ def says(text: str, word: str) -> bool:
 
     A figure stands alone: 5:45 is said by 05:45, not by 15:45, and 32.40 not by 132.40 or 1,032.40.
     """
-    return any(re.search(_standing_alone(spelling), text) for spelling in word.casefold().split("|"))
+    return any(re.search(_whole_word_pattern(spelling), text) for spelling in word.casefold().split("|"))
 
 
-def _standing_alone(spelling: str) -> str:
+def _whole_word_pattern(spelling: str) -> str:
     before = r"(?<![1-9])(?<![1-9]0)(?<!\d[.,])(?<!\d[.,]0)" if spelling[:1].isdigit() else ""
     after = r"(?!\d)" if spelling[-1:].isdigit() else ""
     return f"{before}{re.escape(spelling)}{after}"

@@ -39,7 +39,7 @@ async def summarize_world(world: SimulatedWorld) -> InitialStateSummary:
     )
 
 
-async def snapshot(world: SimulatedWorld) -> Mapping[str, JsonValue]:
+async def read_all_states(world: SimulatedWorld) -> Mapping[str, JsonValue]:
     """Every modality's state by its name."""
     shown = await world.environment.get_state()
     states = shown.get("modalities") if isinstance(shown, dict) else None

@@ -22,20 +22,20 @@ class Threads:
 
     async def of_email(self, mail: Email) -> JsonObject:
         found = await self._client.email.query(thread_id=mail.thread_id, sort_order="asc")
-        before = [_mail(other) for other in found.emails if other.message_id != mail.message_id]
-        return {**await self._conversation(before), "message": _mail(mail)}
+        before = [_mail_as_json(other) for other in found.emails if other.message_id != mail.message_id]
+        return {**await self._build_section(before), "message": _mail_as_json(mail)}
 
     async def of_sms(self, text: SmsMessage) -> JsonObject:
         found = await self._client.sms.query(thread_id=text.thread_id, sort_order="asc")
-        before = [_text(other) for other in found.messages if other.message_id != text.message_id]
-        return {**await self._conversation(before), "message": _text(text)}
+        before = [_sms_as_json(other) for other in found.messages if other.message_id != text.message_id]
+        return {**await self._build_section(before), "message": _sms_as_json(text)}
 
-    async def _conversation(self, messages: Sequence[JsonObject]) -> JsonObject:
+    async def _build_section(self, messages: Sequence[JsonObject]) -> JsonObject:
         older, last = messages[:-_WHOLE], messages[-_WHOLE:]
         shown: JsonObject = {"conversation": list(last)}
-        return {"earlier": await self._summary(older), **shown} if older else shown
+        return {"earlier": await self._summarize(older), **shown} if older else shown
 
-    async def _summary(self, older: Sequence[JsonObject]) -> Json:
+    async def _summarize(self, older: Sequence[JsonObject]) -> Json:
         counted = f"{len(older)} earlier messages are not shown."
         if self._model is None:
             return counted
@@ -50,7 +50,7 @@ class Threads:
         return reply.text or counted
 
 
-def _mail(mail: Email) -> JsonObject:
+def _mail_as_json(mail: Email) -> JsonObject:
     return {
         "from": mail.from_address,
         "to": list(mail.to_addresses),
@@ -61,5 +61,5 @@ def _mail(mail: Email) -> JsonObject:
     }
 
 
-def _text(text: SmsMessage) -> JsonObject:
+def _sms_as_json(text: SmsMessage) -> JsonObject:
     return {"from": text.from_number, "to": list(text.to_numbers), "at": text.sent_at.isoformat(), "body": text.body}

@@ -10,7 +10,7 @@ from services.assessor.core.action_log import AccessReader, ActionLogBuilder
 from services.assessor.core.characters import ResponseGenerator, ScheduledResponse
 from services.assessor.core.inbox import NewMessageCollector
 from services.assessor.core.scenario import ScenarioConfig
-from services.assessor.core.windows import APPLY, Window, clip, due, window
+from services.assessor.core.windows import APPLY, Window, arrival_time, clip, window_of_turn
 from services.assessor.core.world_watch import By, WorldWatch
 from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
@@ -119,9 +119,9 @@ class TurnPlayer:
             return await self._end_failed_turn(TurnResult(number, default, error=str(problem), error_type=problem.kind))
         except ValueError as problem:
             return await self._end_failed_turn(
-                TurnResult(number, default, error=_explain(problem), error_type="protocol_error")
+                TurnResult(number, default, error=_describe_fault(problem), error_type="protocol_error")
             )
-        return _result(number, reply)
+        return _build_result(number, reply)
 
     async def _end_failed_turn(self, result: TurnResult) -> TurnResult:
         await self.emitter.emit(
@@ -137,20 +137,20 @@ class TurnPlayer:
     async def _process_turn_end(self, number: int, start: datetime, answered: TurnResult) -> EndOfTurnResult:
         """The first second makes visible what the participant did; in the rest of the step the others answer."""
         step = timedelta() if answered.early_completion else clip(answered.time_step, start, self.scenario.end_time)
-        within = window(start, step)
+        within = window_of_turn(start, step)
         await self.world.time.advance(APPLY.total_seconds())
         actions = await self._collect_actions(number, self._looked or start, within.opens)
         await self._look_at_world(number, "participant")
         if answered.early_completion:
             return EndOfTurnResult(tuple(actions), advanced=APPLY)
-        responses = await self._respond(number, within)
-        happened = await self._go_on(within)
+        responses = await self._schedule_responses(number, within)
+        happened = await self._advance_time(within)
         await self._look_at_world(number, "others")
         return EndOfTurnResult(tuple(actions), tuple(responses), happened, within.closes - start)
 
     async def _look_at_world(self, number: int, by: By) -> None:
         if self.watch is not None:
-            await self.watch.look(number, by)
+            await self.watch.record_changes(number, by)
 
     async def _collect_actions(self, number: int, since: datetime, until: datetime) -> list[ActionLogEntry]:
         events = await self.world.events.list_events(start_time=since, end_time=until)
@@ -169,22 +169,22 @@ class TurnPlayer:
             if not page.logs:
                 break
             newest += page.logs
-        return self._accesses.new(newest, first.total)
+        return self._accesses.take_new(newest, first.total)
 
-    async def _respond(self, number: int, within: Window) -> list[ScheduledResponse]:
+    async def _schedule_responses(self, number: int, within: Window) -> list[ScheduledResponse]:
         new = await self.inbox.collect(within.opens)
         responses = await self.characters.process_new_messages(new_messages=new, current_time=within.opens)
-        for problem in self.characters.taken_problems():
+        for problem in self.characters.take_problems():
             await self.emitter.emit(ErrorOccurred(error_type="internal_error", error_message=problem, recoverable=True))
-        responses = [response for response in responses if await self._is_on_its_way(response, within)]
+        responses = [response for response in responses if await self._schedule_response(response, within)]
         who = tuple(dict.fromkeys(response.character_id for response in responses))
         told = ResponsesGenerated(turn_number=number, responses_count=len(responses), characters_involved=who)
         await self.emitter.emit(told)
         return responses
 
-    async def _is_on_its_way(self, response: ScheduledResponse, within: Window) -> bool:
+    async def _schedule_response(self, response: ScheduledResponse, within: Window) -> bool:
         """An answer that the simulator does not take costs that answer, not the run."""
-        at = due(within, response.delay, self.scenario.late_replies)
+        at = arrival_time(within, response.delay, self.scenario.late_replies)
         try:
             await self.world.events.create(scheduled_time=at, modality=response.modality, data=response.data)
         except SimulatorRefused as problem:
@@ -193,7 +193,7 @@ class TurnPlayer:
             return False
         return True
 
-    async def _go_on(self, within: Window) -> int:
+    async def _advance_time(self, within: Window) -> int:
         """How many events there were on the way."""
         self._happened = 0
         if within.remainder:
@@ -210,13 +210,13 @@ class TurnPlayer:
         return self._happened
 
 
-def _result(number: int, reply: TurnComplete | EarlyCompletion) -> TurnResult:
+def _build_result(number: int, reply: TurnComplete | EarlyCompletion) -> TurnResult:
     if isinstance(reply, EarlyCompletion):
         return TurnResult(number, timedelta(), early_completion=True, notes=reply.reason)
     return TurnResult(number, reply.step, notes=reply.notes)
 
 
-def _explain(problem: ValueError) -> str:
+def _describe_fault(problem: ValueError) -> str:
     """Names the field that is wrong, never what stood in it."""
     if not isinstance(problem, ValidationError):
         return str(problem)

@@ -15,17 +15,17 @@ def fill_usual_values(state: JsonObject, scenario: Mapping[str, JsonValue]) -> J
     What is given counts, ``null`` is as good as left out.
     """
     wrapped = "metadata" not in state and isinstance(state.get("scenario"), dict)
-    whole = _object(state["scenario"]) if wrapped else state
-    environment, user = _object(whole.get("environment")), _user(scenario)
+    whole = _object_or_empty(state["scenario"]) if wrapped else state
+    environment, user = _object_or_empty(whole.get("environment")), _find_user(scenario)
     states = environment.get("modality_states")
     if not isinstance(states, dict):
         return state
-    time = _time_state(_object(environment.get("time_state")), scenario)
+    time = _time_state(_object_or_empty(environment.get("time_state")), scenario)
     world = _World(str(time["current_time"]), user.get("email"), user.get("phone") or USUAL_PHONE)
-    made = {name: world.state(name, one) if isinstance(one, dict) else one for name, one in states.items()}
+    made = {name: world.fill_state(name, one) if isinstance(one, dict) else one for name, one in states.items()}
     filled: JsonObject = {**whole, "environment": {**environment, "time_state": time, "modality_states": made}}
-    if isinstance(events := _object(whole.get("events")).get("events"), list):
-        filled["events"] = {"events": [world.event(one) if isinstance(one, dict) else one for one in events]}
+    if isinstance(events := _object_or_empty(whole.get("events")).get("events"), list):
+        filled["events"] = {"events": [world.fill_event(one) if isinstance(one, dict) else one for one in events]}
     return {**state, "scenario": filled} if wrapped else filled
 
 
@@ -50,13 +50,13 @@ class _World:
             "contacts": self._fill_contacts,
         }
 
-    def state(self, name: str, given: JsonObject) -> JsonObject:
+    def fill_state(self, name: str, given: JsonObject) -> JsonObject:
         state = _fill_in(given, {"modality_type": name, "last_updated": self._now})
         return self._kinds[name](state) if name in self._kinds else state
 
-    def event(self, given: JsonObject) -> JsonObject:
+    def fill_event(self, given: JsonObject) -> JsonObject:
         """Mail and texts that come later come to the user."""
-        data = _object(given.get("data"))
+        data = _object_or_empty(given.get("data"))
         usual: JsonObject = {}
         if (given.get("modality"), data.get("operation")) == ("email", "receive"):
             usual = {"to_addresses": [self._address]}
@@ -65,7 +65,7 @@ class _World:
         return {**given, "data": _fill_in(data, usual)} if usual else given
 
     def _fill_email(self, state: JsonObject) -> JsonObject:
-        return _fill_in(state, {"user_email_address": self._address}) | _rows(state, "emails", self._fill_mail)
+        return _fill_in(state, {"user_email_address": self._address}) | _fill_rows(state, "emails", self._fill_mail)
 
     def _fill_mail(self, key: str, mail: JsonObject) -> JsonObject:
         at = mail.get("sent_at") or mail.get("received_at") or self._now
@@ -73,19 +73,19 @@ class _World:
         return _fill_in(mail, {**ids, "to_addresses": [self._address], "sent_at": at, "received_at": at})
 
     def _fill_sms(self, state: JsonObject) -> JsonObject:
-        filled = _fill_in(state, {"user_phone_number": self._phone}) | _rows(state, "messages", self._fill_text)
-        messages = [one for one in _object(filled.get("messages")).values() if isinstance(one, dict)]
-        conversations = _object(filled.get("conversations"))
+        filled = _fill_in(state, {"user_phone_number": self._phone}) | _fill_rows(state, "messages", self._fill_text)
+        messages = [one for one in _object_or_empty(filled.get("messages")).values() if isinstance(one, dict)]
+        conversations = _object_or_empty(filled.get("conversations"))
         begun = {str(one.get("thread_id")): self._conversation_of(one) for one in reversed(messages)}
         return {**filled, "conversations": {**begun, **conversations}}
 
     def _fill_text(self, key: str, text: JsonObject) -> JsonObject:
         filled = _fill_in(text, {"message_id": key, "to_numbers": [self._phone], "sent_at": self._now})
         direction = "outgoing" if filled.get("from_number") == self._phone else "incoming"
-        return _fill_in(filled, {"thread_id": f"thread-{'-'.join(_numbers(filled))}", "direction": direction})
+        return _fill_in(filled, {"thread_id": f"thread-{'-'.join(_phone_numbers(filled))}", "direction": direction})
 
     def _conversation_of(self, text: JsonObject) -> JsonObject:
-        numbers, at = _numbers(text), text.get("sent_at")
+        numbers, at = _phone_numbers(text), text.get("sent_at")
         return {
             "thread_id": text.get("thread_id"),
             "conversation_type": "group" if len(numbers) > 2 else "one_on_one",
@@ -105,12 +105,12 @@ class _World:
         return {**state, "messages": filled}
 
     def _fill_calendar(self, state: JsonObject) -> JsonObject:
-        return state | _rows(
+        return state | _fill_rows(
             state, "events", lambda key, one: _fill_in(one, {"event_id": key, **self._creation_times()})
         )
 
     def _fill_contacts(self, state: JsonObject) -> JsonObject:
-        return state | _rows(
+        return state | _fill_rows(
             state, "contacts", lambda key, one: _fill_in(one, {"contact_id": key, **self._creation_times()})
         )
 
@@ -118,21 +118,21 @@ class _World:
         return {"created_at": self._now, "updated_at": self._now}
 
 
-def _rows(state: JsonObject, table: str, fill: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
+def _fill_rows(state: JsonObject, table: str, fill: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
     rows = state.get(table)
     if not isinstance(rows, dict):
         return {}
     return {table: {key: fill(key, row) if isinstance(row, dict) else row for key, row in rows.items()}}
 
 
-def _numbers(text: JsonObject) -> list[str]:
+def _phone_numbers(text: JsonObject) -> list[str]:
     """Everybody who takes part, in order."""
     to = text.get("to_numbers")
     return sorted({str(one) for one in (text.get("from_number"), *(to if isinstance(to, list) else ()))})
 
 
-def _user(scenario: Mapping[str, JsonValue]) -> JsonObject:
-    return _object(_object(scenario.get("characters")).get(str(scenario.get("user_character"))))
+def _find_user(scenario: Mapping[str, JsonValue]) -> JsonObject:
+    return _object_or_empty(_object_or_empty(scenario.get("characters")).get(str(scenario.get("user_character"))))
 
 
 def _fill_in(given: JsonObject, usual: Mapping[str, JsonValue]) -> JsonObject:
@@ -140,5 +140,5 @@ def _fill_in(given: JsonObject, usual: Mapping[str, JsonValue]) -> JsonObject:
     return {**usual, **{name: value for name, value in given.items() if value is not None or name not in usual}}
 
 
-def _object(value: JsonValue) -> JsonObject:
+def _object_or_empty(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}

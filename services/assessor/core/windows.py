@@ -19,12 +19,12 @@ class Window(NamedTuple):
         return max(self.closes - self.opens, timedelta())
 
 
-def window(start: datetime, step: timedelta) -> Window:
+def window_of_turn(start: datetime, step: timedelta) -> Window:
     """The window of a turn that began then and lasts so long; time never stands still for less than ``APPLY``."""
     return Window(start + APPLY, start + max(step, APPLY))
 
 
-def due(within: Window, delay: timedelta, late: LateReplies) -> datetime:
+def arrival_time(within: Window, delay: timedelta, late: LateReplies) -> datetime:
     """When an answer with that delay arrives.
 
     One that takes longer than the window arrives at its end, or in a ``later`` turn; in an empty window there is no

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from services.assessor.core.differences import Difference, differences, tables_of
-from services.assessor.core.summary import snapshot
+from services.assessor.core.summary import read_all_states
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import WorldChange, WorldLook
@@ -24,7 +24,7 @@ _FOLLOWING = frozenset({"conversations", "calendars"})  # tables whose rows chan
 
 
 class WorldWatch:
-    """``begin`` before the first turn, ``look`` as often as wanted; looks of one turn are one in the end."""
+    """``begin`` before the first turn, ``record_changes`` as often as wanted; those of one turn are one in the end."""
 
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
@@ -37,19 +37,19 @@ class WorldWatch:
 
     async def begin(self) -> State:
         """The world as it then is."""
-        self._last = await snapshot(self._world)
-        self._looks[0] = WorldLook(turn=0, time=_time(self._last), counts=_counts(self._last))
+        self._last = await read_all_states(self._world)
+        self._looks[0] = WorldLook(turn=0, time=_time_of(self._last), counts=_counts_by_modality(self._last))
         return self._last
 
-    async def look(self, turn: int, by: By) -> None:
+    async def record_changes(self, turn: int, by: By) -> None:
         """What differs from the last look is told as done by them, in that turn."""
-        now = await snapshot(self._world)
+        now = await read_all_states(self._world)
         known = self._looks.get(turn)
         changes = (*(known.changes if known else ()), *changes_between(self._last, now, by))
         self._looks[turn] = WorldLook(
             turn=turn,
-            time=_time(now),
-            counts=_counts(now),
+            time=_time_of(now),
+            counts=_counts_by_modality(now),
             changes=changes[:MOST_CHANGES],
             left_out=(known.left_out if known else 0) + max(0, len(changes) - MOST_CHANGES),
         )
@@ -57,57 +57,57 @@ class WorldWatch:
 
 
 def changes_between(before: State, after: State, by: By) -> Sequence[WorldChange]:
-    return [_change(one, before, after, by) for one in differences(before, after) if one.table not in _FOLLOWING]
+    return [_build_change(one, before, after, by) for one in differences(before, after) if one.table not in _FOLLOWING]
 
 
-def _change(one: Difference, before: State, after: State, by: By) -> WorldChange:
-    old, new = _row(before, one), _row(after, one)
+def _build_change(one: Difference, before: State, after: State, by: By) -> WorldChange:
+    old, new = _find_row(before, one), _find_row(after, one)
     return WorldChange(
         by=by,
         kind=one.kind,
         modality=one.modality,
         table=one.table,
         key=one.key,
-        title=_title(new or old),
-        before={name: _short(old.get(name)) for name in one.fields},
-        after={name: _short(new.get(name)) for name in one.fields},
+        title=_row_title(new or old),
+        before={name: _shorten_value(old.get(name)) for name in one.fields},
+        after={name: _shorten_value(new.get(name)) for name in one.fields},
     )
 
 
-def _row(state: State, one: Difference) -> JsonObject:
+def _find_row(state: State, one: Difference) -> JsonObject:
     return tables_of(state.get(one.modality)).get(one.table, {}).get(one.key, {})
 
 
-def _title(row: JsonObject) -> str:
+def _row_title(row: JsonObject) -> str:
     """What people call it: its subject, its title, or how it begins."""
     said = next((row[name] for name in _NAMES if row.get(name)), "")
-    return _cut(" ".join(str(said).split()))
+    return _cut_text(" ".join(str(said).split()))
 
 
-def _short(value: JsonValue) -> JsonValue:
+def _shorten_value(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
-        return _cut(value)
+        return _cut_text(value)
     if not isinstance(value, dict | list):
         return value
     text = json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= _LONGEST else _cut(text)
+    return value if len(text) <= _LONGEST else _cut_text(text)
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _counts(state: State) -> dict[str, dict[str, int]]:
+def _counts_by_modality(state: State) -> dict[str, dict[str, int]]:
     """By modality, what the simulator itself counts there."""
-    found = {name: _numbers(shown) for name, shown in state.items() if isinstance(shown, dict)}
+    found = {name: _stated_counts(shown) for name, shown in state.items() if isinstance(shown, dict)}
     return {name: numbers for name, numbers in sorted(found.items()) if numbers}
 
 
-def _numbers(shown: JsonObject) -> dict[str, int]:
+def _stated_counts(shown: JsonObject) -> dict[str, int]:
     named = {name: value for name, value in shown.items() if name.endswith("_count") and name != _NOT_COUNTED}
     return {name: value for name, value in named.items() if isinstance(value, int)}
 
 
-def _time(state: State) -> datetime:
+def _time_of(state: State) -> datetime:
     time = state["time"]
     return datetime.fromisoformat(str(time["current_time"] if isinstance(time, dict) else time))

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.assessor.entrypoints.executor import GreenAgentExecutor
-from services.assessor.entrypoints.handler import CarefulHandler
+from services.assessor.entrypoints.handler import CredentialRefusingHandler
 
 Background = Callable[[], AbstractAsyncContextManager[None]]
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -29,7 +29,7 @@ def application(
     max_body_bytes: int = 1024 * 1024,
 ) -> ASGIApp:
     """``background`` runs beside the requests; an ``api_key`` is what callers must show, if there is one."""
-    handler = CarefulHandler(executor, tasks, card)
+    handler = CredentialRefusingHandler(executor, tasks, card)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -43,10 +43,10 @@ def application(
         Route("/health", _health),
         Route("/ready", _health),
     ]
-    return KeyedApp(Starlette(routes=routes, lifespan=lifespan), api_key, max_body_bytes)
+    return ApiKeyMiddleware(Starlette(routes=routes, lifespan=lifespan), api_key, max_body_bytes)
 
 
-class KeyedApp:
+class ApiKeyMiddleware:
     """Lets in who shows the key, with a body that is not too large. Card and health are open."""
 
     def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int) -> None:
@@ -57,15 +57,15 @@ class KeyedApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST":
             request = Request(scope)
-            if self._key and not self._opens(request):
-                return await _refuse(401, "an API key is needed: X-API-Key")(scope, receive, send)
+            if self._key and not self._shows_key(request):
+                return await _error_response(401, "an API key is needed: X-API-Key")(scope, receive, send)
             length = request.headers.get("content-length", "")
             if not length.isdigit() or int(length) > self._most:
                 said = f"a body needs its length, and at most {self._most} bytes"
-                return await _refuse(413, said)(scope, receive, send)
+                return await _error_response(413, said)(scope, receive, send)
         return await self._app(scope, receive, send)
 
-    def _opens(self, request: Request) -> bool:
+    def _shows_key(self, request: Request) -> bool:
         shown = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
         return hmac.compare_digest(shown.encode(), self._key.encode())
 
@@ -74,5 +74,5 @@ async def _health(_: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-def _refuse(status: int, said: str) -> JSONResponse:
+def _error_response(status: int, said: str) -> JSONResponse:
     return JSONResponse({"error": {"message": said}}, status)

@@ -13,10 +13,10 @@ from typing_extensions import override
 from services.assessor.entrypoints.request import KeyInMessage, check_no_credential
 
 
-class CarefulHandler(DefaultRequestHandler):
+class CredentialRefusingHandler(DefaultRequestHandler):
     @override
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Message | Task:
-        _check(params)
+        _refuse_credential(params)
         answer: Message | Task = await super().on_message_send(params, context)
         return answer
 
@@ -24,13 +24,13 @@ class CarefulHandler(DefaultRequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        _check(params)
+        _refuse_credential(params)
         async with aclosing(super().on_message_send_stream(params, context)) as events:
             async for event in events:
                 yield event
 
 
-def _check(params: SendMessageRequest) -> None:
+def _refuse_credential(params: SendMessageRequest) -> None:
     try:
         check_no_credential(params.message)
     except KeyInMessage as error:

@@ -54,7 +54,7 @@ class EvaluationRequest(BaseModel):
 
 def read_request(parts: Sequence[Part]) -> EvaluationRequest:
     """The first part that is data, else the first text that is JSON. Raises ``BadEvaluationRequest``."""
-    found = next((data for data in get_data_parts(parts) if isinstance(data, dict)), None) or next(_read(parts), None)
+    found = next((data for data in get_data_parts(parts) if isinstance(data, dict)), None) or next(_parse(parts), None)
     if found is None:
         raise BadEvaluationRequest("the message has neither data nor a JSON text with participants and config")
     try:
@@ -68,8 +68,8 @@ def read_request(parts: Sequence[Part]) -> EvaluationRequest:
 
 def check_no_credential(message: Message) -> None:
     """Raises ``KeyInMessage``. Messages are kept as a task's history; a credential belongs into a header."""
-    found = [*get_data_parts(message.parts), *_read(message.parts), MessageToDict(message.metadata)]
-    for name, value in _fields(found):
+    found = [*get_data_parts(message.parts), *_parse(message.parts), MessageToDict(message.metadata)]
+    for name, value in _walk_fields(found):
         if _is_credential(name) or _has_credential(value):
             where = f"the agent's credential belongs into the header {AGENT_KEY_HEADER}, not into a message"
             raise KeyInMessage(f"{name[:40]}: {where}; nothing of it was kept")
@@ -84,7 +84,7 @@ def key_for_agent(headers: Mapping[str, str]) -> str:
         raise BadEvaluationRequest(f"{AGENT_KEY_HEADER}: {error}") from None
 
 
-def _fields(found: Sequence[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+def _walk_fields(found: Sequence[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
     """All names, at any depth, with their values."""
     left = list(found)
     while left:
@@ -111,7 +111,7 @@ def _has_credential(value: JsonValue) -> bool:
         return True
 
 
-def _read(parts: Sequence[Part]) -> Iterator[dict[str, JsonValue]]:
+def _parse(parts: Sequence[Part]) -> Iterator[dict[str, JsonValue]]:
     """The texts that are JSON objects."""
     for text in get_text_parts(parts):
         try:

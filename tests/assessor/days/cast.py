@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from services.assessor.adapters.played_participant import PlayedCourse, PlayedParticipant
+from services.assessor.adapters.played_participant import PlayedParticipant, PlayedScript
 from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.hosting import GreenAgent
@@ -54,7 +54,7 @@ async def lived(scenario_id: str, day: Day, context_id: str) -> AssessmentResult
             return await agent.run("t", Following(), loaded.config, loaded.evaluators, reaching, {"max_turns": 20})
 
 
-async def lived_as_written(scenario_id: str, course: PlayedCourse) -> AssessmentResults:
+async def lived_as_written(scenario_id: str, course: PlayedScript) -> AssessmentResults:
     """The scenario with the requests of a course that is written beside it."""
     loaded = ScenarioFolder(SCENARIOS).load(scenario_id)
     most: JsonObject = {"max_turns": len(course.turns) + 1}

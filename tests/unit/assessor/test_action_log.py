@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.assessor.core.action_log import AccessReader, ActionLogBuilder, action_of
+from services.assessor.core.action_log import AccessReader, ActionLogBuilder, action_name
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.ports.simulation import Access, SimulatorEvent
 from tests.each_row import each_row
@@ -80,9 +80,9 @@ def test_new_requests_are_told_from_known_ones() -> None:
     reader = AccessReader()
     first, second, third = (access(f"/email/{name}") for name in ("a", "b", "c"))
 
-    assert reader.new([second, first], 2) == [first, second]
-    assert reader.new([third, second, first], 3) == [third]
-    assert reader.new([third, second, first], 3) == []
+    assert reader.take_new([second, first], 2) == [first, second]
+    assert reader.take_new([third, second, first], 3) == [third]
+    assert reader.take_new([third, second, first], 3) == []
 
 
 @each_row(
@@ -92,7 +92,7 @@ def test_new_requests_are_told_from_known_ones() -> None:
     ("/", "simulator.state"),
 )
 def test_a_path_names_an_action(path: str, action: str) -> None:
-    assert action_of(path) == action
+    assert action_name(path) == action
 
 
 @pytest.mark.promise("assessor.permissions")

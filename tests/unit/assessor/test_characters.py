@@ -133,7 +133,7 @@ async def test_a_script_speaks_before_any_model_and_a_model_that_fails_costs_the
     playing = generator(people(), ScriptedModel(down))
 
     assert await playing.process_new_messages(NewMessages((mail(),)), NOW) == []
-    assert (playing.taken_problems(), playing.taken_problems()) == (["ben: overloaded"], [])
+    assert (playing.take_problems(), playing.take_problems()) == (["ben: overloaded"], [])
 
 
 async def test_answers_take_their_time_by_the_seed() -> None:

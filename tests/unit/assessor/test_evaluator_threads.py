@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from services.assessor.adapters.scenario_folder import evaluators_of
+from services.assessor.adapters.scenario_folder import load_evaluators
 from services.assessor.core.evaluation import EvalContext
 from services.assessor.core.judge import CriteriaJudge, JudgingLimits
 from services.assessor.core.scenario import Criterion
@@ -109,6 +109,6 @@ async def _judge(
     criteria = [
         Criterion.model_validate({**fields, "criterion_id": name, "name": name, "evaluator_id": name}) for name in names
     ]
-    judge = CriteriaJudge(None, criteria, evaluators_of(folder), Following(), patience=limits)
+    judge = CriteriaJudge(None, criteria, load_evaluators(folder), Following(), patience=limits)
     world = cast(SimulatedWorld, Clockwork())
     return await judge.evaluate_all(EvalContext(world, {}, (), {}, {}, "Do it."))

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from services.assessor.adapters.scenario_folder import BadScenario, evaluators_of
+from services.assessor.adapters.scenario_folder import BadScenario, load_evaluators
 from services.assessor.core.chat_model import AIMessage, ChatModel, HumanMessage, SystemMessage
 from services.assessor.core.evaluation import EvalContext, Evaluators
 from services.assessor.core.judge import CriteriaJudge
@@ -52,7 +52,7 @@ async def test_it_is_unjudged_where_there_is_no_model_or_none_that_answers(tmp_p
 def test_its_imports_are_there_while_it_loads_and_at_no_other_time(tmp_path: Path) -> None:
     before = set(sys.modules)
 
-    found = evaluators_of(_scenario(tmp_path))
+    found = load_evaluators(_scenario(tmp_path))
 
     assert set(found) == set(NAMES)
     assert not [name for name in set(sys.modules) - before if name.split(".")[0] in ("src", "langchain_core", "words")]
@@ -64,7 +64,7 @@ def test_what_is_imported_and_has_no_counterpart_is_named(tmp_path: Path) -> Non
     code = "from src.green.agent import TimeMachine\n"
 
     with pytest.raises(BadScenario, match=r"foreign/evaluators\.py: .*TimeMachine"):
-        evaluators_of(_scenario(tmp_path, code))
+        load_evaluators(_scenario(tmp_path, code))
 
 
 async def test_a_model_is_asked_with_messages_of_every_usual_form() -> None:
@@ -110,7 +110,7 @@ def _scenario(root: Path, evaluators: str = EVALUATORS) -> Path:
 
 
 async def _judged(root: Path, name: str, model: Model | None) -> CriterionResult:
-    found: Evaluators = evaluators_of(_scenario(root))
+    found: Evaluators = load_evaluators(_scenario(root))
     given = {"criterion_id": "polite", "name": "Polite", "dimension": "politeness", "max_score": 20}
     criterion = Criterion.model_validate({**given, "evaluator_id": name})
     context = EvalContext(cast(SimulatedWorld, None), {}, (), {}, {}, "Do it.", model)

@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
-from services.assessor.core.asking import Accounts, CountedQuestions, schema_of
+from services.assessor.core.asking import CostAccount, CostCountingModel, schema_of
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluators
-from services.assessor.core.evidence import addresses_judge, evidence, fit_within, stable
-from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, aggregate, rescale, totals
+from services.assessor.core.evidence import addresses_judge, fit_within, gather_evidence, number_ids
+from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, compute_scores, rescale, sum_judged
 from services.assessor.core.scenario import Criterion
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import JsonObject
@@ -110,7 +110,7 @@ def test_totals_stand_with_and_without_what_nobody_judged() -> None:
         ),
     ]
 
-    scores, counted = aggregate(results), totals(results)
+    scores, counted = compute_scores(results), sum_judged(results)
 
     assert (scores.overall.score, scores.overall.max_score) == (9, 30)
     assert {name: part.score for name, part in scores.dimensions.items()} == {"accuracy": 9, "safety": 0}
@@ -162,7 +162,7 @@ async def test_the_judge_is_warned_and_no_text_leaves_its_section() -> None:
 def test_long_texts_are_shown_whole_within_the_budget_and_over_it_the_longest_are_cut_first() -> None:
     long = "x" * 5_000
 
-    shown = evidence(context(entry(long)))
+    shown = gather_evidence(context(entry(long)))
 
     assert long in str(shown.sections["actions"])
     assert shown.shortened == 0
@@ -176,12 +176,12 @@ def test_long_texts_are_shown_whole_within_the_budget_and_over_it_the_longest_ar
 def test_random_ids_do_not_change_what_the_judge_reads() -> None:
     first, second = "3f2504e0-4f89-11d3-9a0c-0305e82c3301", "6fa459ea-ee8a-3ca4-894e-db77e160355e"
 
-    assert stable(f"{first} {second} {first}") == stable(f"{second} {first} {second}") == "id-1 id-2 id-1"
+    assert number_ids(f"{first} {second} {first}") == number_ids(f"{second} {first} {second}") == "id-1 id-2 id-1"
 
 
 async def test_calls_are_entered_into_the_accounts() -> None:
-    accounts = Accounts({"scripted": Price(input=1_000, output=5_000)})
-    model = CountedQuestions(ScriptedModel(in_order([vote(1), vote(2)])), accounts)
+    accounts = CostAccount({"scripted": Price(input=1_000, output=5_000)})
+    model = CostCountingModel(ScriptedModel(in_order([vote(1), vote(2)])), accounts)
 
     await judged(model, votes=2)
 

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 from services.assessor.adapters.provider_models import provider_name
-from services.assessor.hosting import models_of
+from services.assessor.hosting import build_models
 from shared.infra.starting import CannotStart
 from tests.assessor.stage import config
 from tests.each_row import each_row
@@ -27,10 +27,10 @@ def test_a_name_tells_the_provider(model: str, name: str | None) -> None:
 
 
 def test_without_a_model_there_is_none() -> None:
-    assert models_of(config()).evaluation is None
+    assert build_models(config()).evaluation is None
 
 
 @pytest.mark.skipif(find_spec("pydantic_ai") is not None, reason="the optional library is here")
 def test_a_provider_whose_library_is_missing_stops_the_start_with_what_to_install() -> None:
     with pytest.raises(CannotStart, match=r"gpt-5.*purple-agent\[assessor-providers\]"):
-        models_of(config(evaluation_model="gpt-5"))
+        build_models(config(evaluation_model="gpt-5"))

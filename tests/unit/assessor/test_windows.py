@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from services.assessor.core.delays import chance, delay_of
+from services.assessor.core.delays import delay_of, seeded_chance
 from services.assessor.core.scenario import ResponseTiming
-from services.assessor.core.windows import APPLY, clip, due, window
+from services.assessor.core.windows import APPLY, arrival_time, clip, window_of_turn
 from shared.domain.instants import format_duration, parse_duration
 from tests.each_row import each_row
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.promise("assessor.two_phases")
 
 @given(step=spans, delay=spans)
 def test_an_answer_comes_after_the_first_second_and_by_the_end(step: timedelta, delay: timedelta) -> None:
-    within = window(START, step)
-    at = due(within, delay, "window")
+    within = window_of_turn(START, step)
+    at = arrival_time(within, delay, "window")
 
     assert at > START + APPLY
     assert at <= START + step or step <= APPLY
@@ -28,16 +28,16 @@ def test_an_answer_comes_after_the_first_second_and_by_the_end(step: timedelta, 
 
 @given(step=spans, delay=spans)
 def test_an_answer_that_may_come_later_keeps_its_delay(step: timedelta, delay: timedelta) -> None:
-    assert due(window(START, step), delay, "later") == START + APPLY + max(delay, timedelta(seconds=1))
+    assert arrival_time(window_of_turn(START, step), delay, "later") == START + APPLY + max(delay, timedelta(seconds=1))
 
 
 @each_row("step", [timedelta(), timedelta(seconds=1)])
 def test_a_step_of_a_second_or_less_leaves_no_rest(step: timedelta) -> None:
     """What is answered then comes in a later turn."""
-    within = window(START, step)
+    within = window_of_turn(START, step)
 
     assert within.remainder == timedelta()
-    assert due(within, timedelta(), "window") == START + timedelta(seconds=2)
+    assert arrival_time(within, timedelta(), "window") == START + timedelta(seconds=2)
 
 
 def test_a_step_never_passes_the_scenarios_end_and_a_delay_lies_between_its_bounds() -> None:
@@ -52,10 +52,10 @@ def test_a_step_never_passes_the_scenarios_end_and_a_delay_lies_between_its_boun
 
 @given(seed=st.integers(), who=st.text(), number=st.integers(0, 99))
 def test_chance_is_settled_by_the_seed(seed: int, who: str, number: int) -> None:
-    share = chance(seed, who, number)
+    share = seeded_chance(seed, who, number)
 
     assert 0 <= share < 1
-    assert share == chance(seed, who, number)
+    assert share == seeded_chance(seed, who, number)
 
 
 @given(length=st.timedeltas(timedelta(), timedelta(days=3000)))

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from cli.gateway.messages import Event, TaskView
-from examples.demo.books import MANAGER, BookChange, Books, DemoTask, DemoTurn, ListOf
-from examples.demo.checks import Observed, problems
+from examples.demo.books import MANAGER, BookChange, BooksSnapshot, DemoTask, DemoTurn, IdsWhere
+from examples.demo.checks import ObservedTask, find_problems
 from examples.demo.script import TASKS
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
 
 CELL = ("expenses", "EXP-1", "status")
-PENDING = Books({CELL: "pending"}, ())
-APPROVED = Books({CELL: "approved"}, ("approve_expense",))
+PENDING = BooksSnapshot({CELL: "pending"}, ())
+APPROVED = BooksSnapshot({CELL: "approved"}, ("approve_expense",))
 TASK = DemoTask(
     "a write",
     "a claim is written",
@@ -42,14 +42,14 @@ def _event(**data: Json) -> Event:
     return Event("1", "note", datetime(2026, 1, 1, tzinfo=UTC), data)
 
 
-GOOD = Observed(TASK, (_view("input-required"), _view("completed")), PENDING, (PENDING,), APPROVED, 1.0)
+GOOD = ObservedTask(TASK, (_view("input-required"), _view("completed")), PENDING, (PENDING,), APPROVED, 1.0)
 
 
 def test_a_task_that_did_exactly_what_it_should_has_no_problems() -> None:
-    assert problems(GOOD) == ()
+    assert find_problems(GOOD) == ()
 
 
-def _told(answer: str = "Done.", **metadata: Json) -> Observed:
+def _told(answer: str = "Done.", **metadata: Json) -> ObservedTask:
     """As it should be but for the answer or some of the metadata."""
     return replace(GOOD, views=(GOOD.views[0], _view("completed", answer, {**METADATA, **metadata})))
 
@@ -60,9 +60,9 @@ def _told(answer: str = "Done.", **metadata: Json) -> Observed:
     (replace(GOOD, views=(_view("completed"),)), "not input-required"),
     (replace(GOOD, waiting=(APPROVED,)), "while the task waited"),
     (replace(GOOD, after=PENDING), "counted 0 writes"),
-    (replace(GOOD, after=Books(APPROVED.cells, ("approve_expense",) * 2)), "counted 2 writes"),
+    (replace(GOOD, after=BooksSnapshot(APPROVED.cells, ("approve_expense",) * 2)), "counted 2 writes"),
     (
-        replace(GOOD, after=Books({**APPROVED.cells, ("orders", "O", "x"): 1}, APPROVED.writes)),
+        replace(GOOD, after=BooksSnapshot({**APPROVED.cells, ("orders", "O", "x"): 1}, APPROVED.writes)),
         "the database changed in",
     ),
     (_told(states=["ASSESS"]), "not through"),
@@ -78,19 +78,19 @@ def _told(answer: str = "Done.", **metadata: Json) -> Observed:
     ),
     (replace(GOOD, task=replace(TASK, tells=(("silent", ""),))), "says silent"),
 )
-def test_each_thing_that_does_not_hold_is_named(observed: Observed, sentence: str) -> None:
-    assert any(sentence in problem for problem in problems(observed))
+def test_each_thing_that_does_not_hold_is_named(observed: ObservedTask, sentence: str) -> None:
+    assert any(sentence in problem for problem in find_problems(observed))
 
 
 @each_row(("answer", "holds"), [('["EXP-1"]', True), ('["EXP-2"]', False), ("EXP-1", False)])
 def test_a_question_must_be_answered_with_the_exact_list(answer: str, holds: bool) -> None:
-    task = DemoTask("q", "a question", (DemoTurn("?", "completed"),), answer=ListOf("expenses", "status", "pending"))
+    task = DemoTask("q", "a question", (DemoTurn("?", "completed"),), answer=IdsWhere("expenses", "status", "pending"))
     view = _view("completed", answer, {"states": [], "writes": []})
-    assert (problems(Observed(task, (view,), PENDING, (), PENDING, 1.0)) == ()) is holds
+    assert (find_problems(ObservedTask(task, (view,), PENDING, (), PENDING, 1.0)) == ()) is holds
 
 
 def test_a_row_that_vanishes_is_a_change() -> None:
-    assert Books({}, ()).changes_since(PENDING) == (BookChange(*CELL, None),)
+    assert BooksSnapshot({}, ()).changes_since(PENDING) == (BookChange(*CELL, None),)
 
 
 def test_a_notice_is_to_be_reported_as_sent_and_what_its_story_must_tell_as_told() -> None:
@@ -101,7 +101,7 @@ def test_a_notice_is_to_be_reported_as_sent_and_what_its_story_must_tell_as_told
         views=(GOOD.views[0], _view("completed", metadata={**METADATA, "writes": reported})),
         events=(_event(silent="cut off"), _event(now_called="state")),
     )
-    assert problems(observed) == ()
+    assert find_problems(observed) == ()
 
 
 def test_the_tasks_have_names_of_their_own_and_the_demo_has_ten_at_least() -> None:
@@ -125,8 +125,8 @@ def test_changes_of_any_table_and_counted_writes_are_seen(tmp_path: Path) -> Non
         "CREATE TABLE odd (id TEXT, colour TEXT, decided_at TEXT)",
         "INSERT INTO odd VALUES ('O-1', 'red', NULL)",
     )
-    before = Books.read(path)
+    before = BooksSnapshot.read(path)
     _database(tmp_path, "UPDATE odd SET colour = 'blue', decided_at = 'now'", "INSERT INTO writes VALUES (1, 'paint')")
-    after = Books.read(path)
+    after = BooksSnapshot.read(path)
     assert after.changes_since(before) == (BookChange("odd", "O-1", "colour", "blue"),)
     assert after.writes_since(before) == ("paint",)

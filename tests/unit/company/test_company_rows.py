@@ -8,7 +8,7 @@ import pytest
 
 from examples.company import ledger
 from examples.company.ledger import Cell
-from examples.company.tables import NUMBERING, TABLES, columns
+from examples.company.tables import NUMBERING, TABLES, all_columns
 from tests.company_stage import open_books
 
 Rows = dict[str, dict[str, dict[str, Cell]]]
@@ -35,7 +35,7 @@ def test_there_are_a_few_hundred_rows_and_every_reference_leads_to_one(rows: Row
         assert found, table
         assert all(key.startswith(f"{NUMBERING[table].prefix}-") for key in found)
     for table, found in rows.items():
-        for column in columns()[table]:
+        for column in all_columns()[table]:
             target = f"{column.name.removesuffix('_id')}s"
             if column.name.endswith("_id") and target in rows:
                 assert {row[column.name] for row in found.values()} - {None} <= rows[target].keys()

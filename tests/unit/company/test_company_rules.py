@@ -9,7 +9,7 @@ from examples.company import ledger
 from examples.company.books import CompanyBooks, KeyReused, ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFault, ToolFaults
-from examples.company.over_mcp import KEY, schema_of
+from examples.company.over_mcp import KEY, published_schema
 from services.executor.core.tools.classes import classify_by_name
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
@@ -189,7 +189,7 @@ def test_a_second_call_under_the_same_key_writes_nothing_and_a_key_of_another_ca
 
 def test_only_keyed_tools_take_a_key_and_only_over_mcp() -> None:
     for tool in TOOLS.values():
-        properties = schema_of(tool)["properties"]
+        properties = published_schema(tool)["properties"]
         assert isinstance(properties, dict)
         assert (KEY in properties) is tool.keyed
         own = tool.input_schema()["properties"]
@@ -201,7 +201,7 @@ def test_only_keyed_tools_take_a_key_and_only_over_mcp() -> None:
 def test_a_fault_is_of_the_named_tool_alone_and_ends_after_so_many_calls() -> None:
     faults = ToolFaults({"get_order": ToolFault(fail="down", times=2)})
 
-    assert [faults.take("get_order").fail for _ in range(3)] == ["down", "down", None]
+    assert [faults.take_fault("get_order").fail for _ in range(3)] == ["down", "down", None]
     faults = ToolFaults({"create_refund": ToolFault(claim_read_only=True)})
 
     assert faults.claims_read_only("create_refund")

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from cli.console import CommandError, err, out, print_json
 from services.assessor.adapters.scenario_folder import load_scenario
-from services.assessor.core.days.generation import generated_day
+from services.assessor.core.days.generation import generate_day
 from services.assessor.generating import write_day
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from shared.ports.simulator import SimulatorFailed
@@ -57,7 +57,7 @@ async def measure_days(seed: str, count: int, *, planner: bool) -> JsonObject:
     """Shares of the points by day and participant, and the planner's calls. Raises ``CommandError``."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         root = Path(folder, "scenarios")
-        days = {day.scenario_id: day for day in (generated_day(seed, number) for number in range(count))}
+        days = {day.scenario_id: day for day in (generate_day(seed, number) for number in range(count))}
         for name, day in days.items():
             write_day(root / name, day)
         played = await play_days({name: (day, load_scenario(root / name)) for name, day in days.items()})

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from services.assessor.adapters.played_participant import PlayedCourse, PlayedParticipant, PlayedRequest, PlayedTurn
+from services.assessor.adapters.played_participant import PlayedParticipant, PlayedRequest, PlayedScript, PlayedTurn
 from services.assessor.adapters.scenario_folder import LoadedScenario
-from services.assessor.checking import Silence
+from services.assessor.checking import SilentEmitter
 from services.assessor.core.assessment import Models
 from services.assessor.core.days.generation import GeneratedDay
-from services.assessor.core.judge import totals
+from services.assessor.core.judge import sum_judged
 from services.assessor.hosting import GreenAgent
 from services.assessor.settings import GreenAgentConfig
 
@@ -25,26 +25,26 @@ async def play_days(days: Mapping[str, tuple[GeneratedDay, LoadedScenario]]) -> 
         }
 
 
-async def _play(agent: GreenAgent, loaded: LoadedScenario, course: PlayedCourse) -> float:
+async def _play(agent: GreenAgent, loaded: LoadedScenario, course: PlayedScript) -> float:
     most = {"max_turns": len(course.turns) + 1}
     participant = PlayedParticipant(course)
-    results = await agent.run("bench", Silence(), loaded.config, loaded.evaluators, participant, most)
-    points = totals(results.criteria_results).judged
+    results = await agent.run("bench", SilentEmitter(), loaded.config, loaded.evaluators, participant, most)
+    points = sum_judged(results.criteria_results).judged
     return points.score / points.max_score
 
 
-def _courses(day: GeneratedDay) -> dict[str, PlayedCourse]:
-    idle = PlayedCourse(turns=(PlayedTurn(time_step="PT4H"),))
-    return {GOLD: PlayedCourse.model_validate(day.courses["gold"]), IDLE: idle, VANDAL: _harm(day)}
+def _courses(day: GeneratedDay) -> dict[str, PlayedScript]:
+    idle = PlayedScript(turns=(PlayedTurn(time_step="PT4H"),))
+    return {GOLD: PlayedScript.model_validate(day.courses["gold"]), IDLE: idle, VANDAL: _harm(day)}
 
 
-def _harm(day: GeneratedDay) -> PlayedCourse:
+def _harm(day: GeneratedDay) -> PlayedScript:
     """Every mail is told to a stranger and thrown away, every appointment dropped."""
     mails, entries = _rows(day, "email", "emails"), _rows(day, "calendar", "events")
     told = [_request("/email/send", to_addresses=[_STRANGER], subject="Look", body_text=str(mails))]
     gone = [_request("/email/delete", message_ids=[*mails])] if mails else []
     dropped = [_request("/calendar/delete", event_id=key) for key in entries]
-    return PlayedCourse(turns=(PlayedTurn(requests=(*told, *gone, *dropped), time_step="PT4H"),))
+    return PlayedScript(turns=(PlayedTurn(requests=(*told, *gone, *dropped), time_step="PT4H"),))
 
 
 def _request(path: str, **body: str | Sequence[str]) -> PlayedRequest:

@@ -44,7 +44,7 @@ _GOODS = (
 _MOVED = ("start", "end", "updated_at")
 
 
-class Slots:
+class FreeHours:
     """Hours of the days after today, each given out once."""
 
     def __init__(self, random: Random, today: datetime) -> None:
@@ -52,7 +52,7 @@ class Slots:
         midnight = today.replace(hour=0)
         self._free = [midnight + timedelta(days=day, hours=hour) for day in range(1, 5) for hour in range(8, 18)]
 
-    def take(self, count: int) -> list[datetime]:
+    def take_hours(self, count: int) -> list[datetime]:
         """Of different days and different hours."""
         taken: list[datetime] = []
         for _ in range(count):
@@ -65,7 +65,7 @@ class Slots:
 
 
 @dataclass(frozen=True)
-class Draw:
+class CommitmentDraw:
     """What one commitment is drawn from. ``number`` keeps its ids apart from those of the others."""
 
     random: Random
@@ -74,7 +74,7 @@ class Draw:
     other: Person
     topic: str
     goods: str
-    slots: Slots
+    slots: FreeHours
     today: datetime
     number: int
 
@@ -85,18 +85,18 @@ class Draw:
         """So long before the day begins."""
         return self.today - timedelta(minutes=minutes)
 
-    def word(self, *said: str) -> str:
+    def pick_wording(self, *said: str) -> str:
         """One of several ways to say the same."""
         return self.random.choice(said)
 
-    def figures(self, count: int) -> list[int]:
+    def draw_figures(self, count: int) -> list[int]:
         """Four digits each, all different."""
         return self.random.sample(range(1_201, 9_800), count)
 
 
-def date_told(draw: Draw) -> Commitment:
+def date_told(draw: CommitmentDraw) -> Commitment:
     """The namesake has an appointment of the same kind."""
-    right, wrong = draw.slots.take(2)
+    right, wrong = draw.slots.take_hours(2)
     who, namesake = draw.person, draw.cast.namesake
     subject = f"When is our {draw.topic}?"
 
@@ -108,7 +108,7 @@ def date_told(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("date"),
         title=f"{who.name} has the date",
-        wish=draw.word(
+        wish=draw.pick_wording(
             f"{who.name} asks by mail when our {draw.topic} is. Answer with the day and the hour; my calendar has it.",
             f"Reply to {who.name}, who wants to know when our {draw.topic} is: my calendar has day and hour.",
             f"Tell {who.name} by mail when our {draw.topic} takes place, as my calendar has it.",
@@ -129,9 +129,9 @@ def date_told(draw: Draw) -> Commitment:
     )
 
 
-def invoices_filed(draw: Draw) -> Commitment:
+def invoices_filed(draw: CommitmentDraw) -> Commitment:
     """One comes later, and a newsletter talks of invoices."""
-    first, second = draw.figures(2)
+    first, second = draw.draw_figures(2)
     early, late, bait = draw.key("m-bill"), draw.key("m-later-bill"), draw.key("m-tips")
     sender = f"billing@{draw.goods.split()[0]}-store.example"
 
@@ -154,7 +154,7 @@ def invoices_filed(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("invoices"),
         title="Invoices are filed",
-        wish=draw.word(
+        wish=draw.pick_wording(
             "Label every invoice that comes by two 'invoice' and archive it; what only talks of invoices is none.",
             "Invoices that come by two: label them 'invoice' and archive them. What only mentions invoices is none.",
         ),
@@ -179,9 +179,9 @@ def invoices_filed(draw: Draw) -> Commitment:
     )
 
 
-def appointment_moved(draw: Draw) -> Commitment:
+def appointment_moved(draw: CommitmentDraw) -> Commitment:
     """Another one has the same title and the namesake's name."""
-    now, decoy, target = draw.slots.take(3)
+    now, decoy, target = draw.slots.take_hours(3)
     who, key, other = draw.person, draw.key("e-moved"), draw.key("e-stays")
 
     def move_to(event: str, time: datetime) -> PlannedRequest:
@@ -197,7 +197,7 @@ def appointment_moved(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("move"),
         title="The appointment is moved",
-        wish=draw.word(
+        wish=draw.pick_wording(
             f"In my calendar move the {draw.topic} with {who.name} to {when}; it stays an hour long.",
             f"Please reschedule the {draw.topic} with {who.name} to {when}; it takes an hour as before.",
             f"The {draw.topic} with {who.name} has a new time: move it in my calendar to {when}, for one hour.",
@@ -214,9 +214,9 @@ def appointment_moved(draw: Draw) -> Commitment:
     )
 
 
-def figure_texted(draw: Draw) -> Commitment:
+def figure_texted(draw: CommitmentDraw) -> Commitment:
     """The mail with the first figure was corrected in the same thread."""
-    old, right = draw.figures(2)
+    old, right = draw.draw_figures(2)
     who, thread = draw.person, draw.key("t-quote")
     sender, subject = f"sales@{draw.goods.split()[0]}-works.example", f"Quote for {draw.goods}"
 
@@ -239,7 +239,7 @@ def figure_texted(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("price"),
         title=f"{who.name} has the price",
-        wish=draw.word(
+        wish=draw.pick_wording(
             f"{who.name} asks by text message what the {draw.goods} cost. Answer so too, with the price that counts.",
             f"Text {who.name} the price of the {draw.goods}, the one that counts.",
             f"{who.name} wants to know by text message what the {draw.goods} cost: reply with the valid price.",
@@ -263,9 +263,9 @@ def figure_texted(draw: Draw) -> Commitment:
     )
 
 
-def invitations_answered(draw: Draw) -> Commitment:
+def invitations_answered(draw: CommitmentDraw) -> Commitment:
     """One of two collides with the calendar."""
-    taken, free = draw.slots.take(2)
+    taken, free = draw.slots.take_hours(2)
     colliding, fitting = draw.key("e-collides"), draw.key("e-fits")
     user = draw.cast.user.email
 
@@ -289,7 +289,7 @@ def invitations_answered(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("invitations"),
         title="Invitations are answered",
-        wish=draw.word(
+        wish=draw.pick_wording(
             f"{draw.person.name} has invited me to two meetings. Accept what leaves my own appointments alone, decline "
             "what collides with one.",
             f"Answer the invitations of {draw.person.name}: accept where I am free, decline where I am not.",
@@ -312,9 +312,9 @@ def invitations_answered(draw: Draw) -> Commitment:
     )  # fmt: skip
 
 
-def number_passed_on(draw: Draw) -> Commitment:
+def number_passed_on(draw: CommitmentDraw) -> Commitment:
     """It stands beside another number, and beside what is nobody else's business."""
-    contract, offer = draw.figures(2)
+    contract, offer = draw.draw_figures(2)
     who, source, namesake = draw.person, draw.other, draw.cast.namesake
 
     def pass_on(number: str, address: str = "") -> PlannedRequest:
@@ -328,7 +328,7 @@ def number_passed_on(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("number"),
         title=f"{who.name} has the contract's number",
-        wish=draw.word(
+        wish=draw.pick_wording(
             f"Send {who.name} by mail the number of the contract for the {draw.topic}, which {source.name} wrote me; "
             "nothing else of that mail.",
             f"Mail the number of the contract for the {draw.topic} to {who.name}, and nothing else: it stands in a "
@@ -346,9 +346,9 @@ def number_passed_on(draw: Draw) -> Commitment:
     )
 
 
-def change_passed_on(draw: Draw) -> Commitment:
+def change_passed_on(draw: CommitmentDraw) -> Commitment:
     """What counts comes at noon, in the thread that named another time in the morning."""
-    first, right = draw.slots.take(2)
+    first, right = draw.slots.take_hours(2)
     who, source, thread = draw.person, draw.other, draw.key("t-change")
     subject = f"Time of the {draw.topic}"
 
@@ -377,7 +377,7 @@ def change_passed_on(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("change"),
         title=f"{who.name} has the time that counts",
-        wish=draw.word(
+        wish=draw.pick_wording(
             f"{source.name} tells me at noon when the {draw.topic} is. Then send {who.name} the day and hour by mail.",
             f"As soon as {source.name} has written when the {draw.topic} is, mail {who.name} the day and the hour.",
             f"Once {source.name} has told me the day and hour of the {draw.topic}, pass them on to {who.name} by mail.",
@@ -393,7 +393,7 @@ def change_passed_on(draw: Draw) -> Commitment:
     )
 
 
-Kind = Callable[[Draw], Commitment]
+Kind = Callable[[CommitmentDraw], Commitment]
 WITH_A_LETTER: Sequence[Kind] = (date_told, number_passed_on, change_passed_on)
 OTHERS: Sequence[Kind] = (invoices_filed, appointment_moved, figure_texted, invitations_answered)
 
@@ -403,10 +403,10 @@ def draw_commitments(random: Random, cast: Cast, today: datetime, count: int) ->
     first = random.choice(WITH_A_LETTER)
     rest = random.sample([kind for kind in (*WITH_A_LETTER, *OTHERS) if kind is not first], count - 1)
     topics, goods = random.sample(_TOPICS, count), random.sample(_GOODS, count)
-    slots, people = Slots(random, today), cast.others
+    slots, people = FreeHours(random, today), cast.others
     made = []
     for number, kind in enumerate((first, *rest)):
         who, other = people[number % len(people)], people[(number + 1) % len(people)]
-        draw = Draw(random, cast, who, other, topics[number], goods[number], slots, today, number + 1)
+        draw = CommitmentDraw(random, cast, who, other, topics[number], goods[number], slots, today, number + 1)
         made.append(kind(draw))
     return made
