@@ -48,17 +48,17 @@ class SimulatorSettings(ServiceSettings):
 
     @field_validator("ues_admin_key", mode="before")
     @classmethod
-    def _empty_is_none(cls, value: object) -> object:
+    def _empty_to_none(cls, value: object) -> object:
         return value or None
 
     @model_validator(mode="after")
-    def _is_guarded(self) -> Self:
+    def _check_guarded(self) -> Self:
         if self.ues_admin_key is not None and len(self.ues_admin_key.get_secret_value()) < _SHORTEST_KEY:
-            raise _wrong(f"UES_ADMIN_KEY cannot be used: it needs at least {_SHORTEST_KEY} characters")
+            raise _bad_setting(f"UES_ADMIN_KEY cannot be used: it needs at least {_SHORTEST_KEY} characters")
         if self.authentication == "off" and not self.on_loopback:
-            raise _wrong("AUTHENTICATION cannot be off unless HOST is a loopback address")
+            raise _bad_setting("AUTHENTICATION cannot be off unless HOST is a loopback address")
         return self
 
 
-def _wrong(sentence: str) -> PydanticCustomError:
+def _bad_setting(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("settings", "{sentence}", {"sentence": sentence})

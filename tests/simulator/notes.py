@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import override
 
-from services.simulator.core.modality import ActionOutcome, EventMoment, FollowUp, Head, Modality
+from services.simulator.core.modality import ActionOutcome, EventMoment, FollowUp, Modality, StateHead
 from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import ActionFailed, MeaninglessRequest, bad_input
 
@@ -128,4 +128,4 @@ class Notes(Modality):
         self.clear(loaded.last_updated)
         for key, note in loaded.notes.items():
             self._notes.put(key, note)
-        self.set_head(Head(last_updated=loaded.last_updated, update_count=loaded.update_count))
+        self.set_head(StateHead(last_updated=loaded.last_updated, update_count=loaded.update_count))

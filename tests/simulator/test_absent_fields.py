@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.simulator.core.modalities import calendar_records, email_records, location, sms_records
 from services.simulator.core.modalities.chat_records import ChatMessageRecord
-from services.simulator.core.modalities.contact_records import Contact, Identifier
+from services.simulator.core.modalities.contact_records import Contact, ContactIdentifier
 from services.simulator.core.records import JsonObject
 from services.simulator.core.scenario_shapes import WrittenEvent
 from tests.simulator.contract_table import TABLE
@@ -33,7 +33,7 @@ _PARTS: Mapping[str, type[BaseModel]] = {
     "reactions": sms_records.Reaction,
     "attendees": calendar_records.EventAttendee,
     "reminders": calendar_records.Reminder,
-    "identifiers": Identifier,
+    "identifiers": ContactIdentifier,
 }
 _FURNISHING: tuple[tuple[str, JsonObject], ...] = (
     ("/email/receive", {

@@ -68,6 +68,6 @@ async def test_logs_are_counted_and_cleared(stage: Stage) -> None:
 def test_only_the_last_ones_are_kept() -> None:
     log = WorldAccessLog(kept=3)
     for status in range(200, 206):
-        log.note(LoggedAccess(WALL, "GET", "/", status, 1.0, None, None))
+        log.record(LoggedAccess(WALL, "GET", "/", status, 1.0, None, None))
 
     assert [access.status_code for access in log.find(LoggedAccessFilter())] == [205, 204, 203]

@@ -98,7 +98,7 @@ async def test_nobody_listens_who_may_not_list_events(running: Stage) -> None:
 
 async def test_a_slow_listener_is_told_what_it_lost(running: Stage) -> None:
     slow = EventSubscription()
-    running.world.observers.append(slow.note)
+    running.world.observers.append(slow.add)
     for _ in range(1003):
         running.world.act("notes", {"operation": "write", "text": "x"}, None)
 

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from services.simulator.core.keys import covers
+from services.simulator.core.keys import permission_covers
 from services.simulator.core.records import JsonObject
 from tests.each_row import each_row
 from tests.simulator.stage import Stage
@@ -105,4 +105,4 @@ async def test_a_key_grants_no_more_than_it_has(stage: Stage, wanted: str) -> No
     ("", "email:send", False),
 )
 def test_a_permission_covers_itself_and_what_its_star_stands_for(held: str, wanted: str, covered: bool) -> None:
-    assert covers(held, wanted) is covered
+    assert permission_covers(held, wanted) is covered

@@ -24,7 +24,7 @@ def _event(number: int, seconds: int) -> WorldEvent:
 def _world(events: int) -> SimulatorWorld:
     world = SimulatorWorld({"notes": Notes(WALL)}, WALL, StillSurroundings())
     chance = Random(7)  # noqa: S311  only the order in which they come
-    world.queue.fill(_event(number, 10_000 + chance.randrange(10_000_000)) for number in range(events))
+    world.queue.add_all(_event(number, 10_000 + chance.randrange(10_000_000)) for number in range(events))
     lifecycle.start(world, auto=False, scale=1)
     return world
 

@@ -8,7 +8,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from services.simulator.core import lifecycle, saving, scheduling, taking_back, time_control
-from services.simulator.core.events import Status, WorldEvent
+from services.simulator.core.events import EventStatus, WorldEvent
 from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.keys import EVERYTHING, AccessKey, KeyCaller, KeyRing, hash_secret
 from services.simulator.core.records import JsonObject
@@ -54,7 +54,7 @@ class Sequences(RuleBasedStateMachine):
         return json.dumps(self.world.modalities["notes"].export())
 
     def _ran(self, event: WorldEvent) -> None:
-        if event.status is Status.EXECUTED:
+        if event.status is EventStatus.EXECUTED:
             self.before.append(self._latest)
             self.after.clear()
         else:
@@ -145,7 +145,7 @@ class Sequences(RuleBasedStateMachine):
         saved = saving.save_world(self.room)
         other = _new_room(self._surroundings)
 
-        saving.restore(other, SavedWorld.model_validate_json(json.dumps(saved)))
+        saving.restore_world(other, SavedWorld.model_validate_json(json.dumps(saved)))
 
         assert saving.save_world(other) == saved
         other.world.observers.append(self._ran)
@@ -160,7 +160,7 @@ class Sequences(RuleBasedStateMachine):
 
     @invariant()
     def the_next_event_is_the_first_that_waits(self) -> None:
-        waiting = [event for event in self.world.queue if event.status is Status.PENDING]
+        waiting = [event for event in self.world.queue if event.status is EventStatus.PENDING]
         assert self.world.queue.next_pending() == (waiting[0] if waiting else None)
 
 

@@ -15,15 +15,15 @@ def admin_key(secret: str | None, file: Path | None, surroundings: Surroundings)
     key_id = f"ues_{surroundings.new_secret(16)}"
     if secret is None:
         secret = surroundings.new_secret(64)
-        _hand_over(secret, key_id, file)
-    return _key(key_id, secret, surroundings.now())
+        _write_or_print_secret(secret, key_id, file)
+    return _build_key(key_id, secret, surroundings.now())
 
 
-def _key(key_id: str, secret: str, now: datetime) -> AccessKey:
+def _build_key(key_id: str, secret: str, now: datetime) -> AccessKey:
     return AccessKey(key_id, "admin", (EVERYTHING,), hash_secret(secret), created_at=now, created_by=None)
 
 
-def _hand_over(secret: str, key_id: str, file: Path | None) -> None:
+def _write_or_print_secret(secret: str, key_id: str, file: Path | None) -> None:
     if file is None:
         sys.stdout.write(f"Admin API key: {secret}\n")
         sys.stdout.flush()

@@ -34,12 +34,12 @@ class LoggedAccessFilter:
     until: datetime | None = None
 
     def fits(self, access: LoggedAccess) -> bool:
-        return self._who_fits(access) and self._what_fits(access) and self._when_fits(access)
+        return self._fits_key(access) and self._fits_request(access) and self._fits_time(access)
 
-    def _who_fits(self, access: LoggedAccess) -> bool:
+    def _fits_key(self, access: LoggedAccess) -> bool:
         return self.key_id in (None, access.key_id) and self.key_name in (None, access.key_name)
 
-    def _what_fits(self, access: LoggedAccess) -> bool:
+    def _fits_request(self, access: LoggedAccess) -> bool:
         low, high = self.status_code_min or 0, self.status_code_max or 999
         return (
             access.path.startswith(self.path_prefix or "")
@@ -47,7 +47,7 @@ class LoggedAccessFilter:
             and max(low, 400 if self.errors_only else 0) <= access.status_code <= high
         )
 
-    def _when_fits(self, access: LoggedAccess) -> bool:
+    def _fits_time(self, access: LoggedAccess) -> bool:
         return not (
             (self.since is not None and access.timestamp < self.since)
             or (self.until is not None and access.timestamp > self.until)
@@ -61,20 +61,20 @@ class WorldAccessLog:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def note(self, access: LoggedAccess) -> None:
+    def record(self, access: LoggedAccess) -> None:
         self._entries.append(access)
 
     def find(self, wanted: LoggedAccessFilter) -> Iterator[LoggedAccess]:
         """The newest first."""
         return (access for access in reversed(self._entries) if wanted.fits(access))
 
-    def by_status(self) -> Counter[int]:
+    def count_by_status(self) -> Counter[int]:
         return Counter(access.status_code for access in self._entries)
 
-    def by_key(self) -> Counter[str]:
+    def count_by_key(self) -> Counter[str]:
         return Counter(access.key_id for access in self._entries if access.key_id is not None)
 
-    def by_path(self) -> Counter[str]:
+    def count_by_path(self) -> Counter[str]:
         return Counter(access.path for access in self._entries)
 
     def clear(self) -> int:

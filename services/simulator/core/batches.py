@@ -17,7 +17,7 @@ class CheckedItem(NamedTuple):
     error: str | None
 
 
-class Item(NamedTuple):
+class ScheduledItem(NamedTuple):
     """One item afterwards."""
 
     event: WorldEvent | None
@@ -28,9 +28,9 @@ def check_items(items: Sequence[T], read: Callable[[T], EventDraft]) -> list[Che
     return [_check_item(item, read) for item in items]
 
 
-def schedule_items(world: SimulatorWorld, items: Sequence[CheckedItem]) -> list[Item]:
+def schedule_items(world: SimulatorWorld, items: Sequence[CheckedItem]) -> list[ScheduledItem]:
     """Put those that can be into the queue."""
-    return [Item(world.schedule(item.wanted) if item.wanted else None, item.error) for item in items]
+    return [ScheduledItem(world.schedule(item.wanted) if item.wanted else None, item.error) for item in items]
 
 
 def _check_item(item: T, read: Callable[[T], EventDraft]) -> CheckedItem:

@@ -10,7 +10,7 @@ LATEST = datetime(9990, 1, 1, tzinfo=UTC)  # so that no sum of times can overflo
 EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
 
 
-class Mode(StrEnum):
+class ClockMode(StrEnum):
     MANUAL = "manual"
     AUTO = "auto"
     PAUSED = "paused"
@@ -27,10 +27,10 @@ class WorldClock:
     auto: bool = False
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> ClockMode:
         if self.paused:
-            return Mode.PAUSED
-        return Mode.AUTO if self.auto else Mode.MANUAL
+            return ClockMode.PAUSED
+        return ClockMode.AUTO if self.auto else ClockMode.MANUAL
 
     def advance_to_wall(self, wall: datetime, held: bool) -> "WorldClock":
         """The clock when the wall shows that; it stands still unless it is automatic, not paused and not held."""
@@ -44,7 +44,7 @@ class WorldClock:
         """The clock set to another time."""
         return replace(self, current=require_in_range(time))
 
-    def later(self, seconds: float) -> datetime:
+    def time_after(self, seconds: float) -> datetime:
         """The time so much later; raises ``MeaninglessRequest`` where time ends."""
         if seconds >= (LATEST - self.current).total_seconds():
             raise MeaninglessRequest("time cannot be moved so far")

@@ -2,45 +2,45 @@
 
 from pydantic import JsonValue
 
-from services.simulator.core.events import Status
+from services.simulator.core.events import EventStatus
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.world import SimulatorWorld
 
 
-def states(world: SimulatorWorld) -> JsonObject:
+def all_states(world: SimulatorWorld) -> JsonObject:
     return {name: modality.state(world.now) for name, modality in world.modalities.items()}
 
 
-def compact(world: SimulatorWorld) -> JsonObject:
+def compact_states(world: SimulatorWorld) -> JsonObject:
     following = world.queue.next_pending()
     return {
         "snapshot_time": world.now.isoformat(),
         "format": "compact",
         "modalities": {name: modality.compact(world.now) for name, modality in world.modalities.items()},
         "events": {
-            "pending_count": world.queue.by_status[Status.PENDING],
+            "pending_count": world.queue.by_status[EventStatus.PENDING],
             "next_event_time": following.scheduled_time.isoformat() if following else None,
         },
     }
 
 
-def summary(world: SimulatorWorld, modality: Modality) -> str:
+def summarize_state(world: SimulatorWorld, modality: Modality) -> str:
     """One line: the figures of a compact state."""
-    figures = _figures(modality.compact(world.now))
+    figures = _count_texts(modality.compact(world.now))
     return ", ".join(figures) or f"{modality.head.update_count} updates"
 
 
-def text(world: SimulatorWorld) -> str:
+def environment_as_text(world: SimulatorWorld) -> str:
     """The same as ``compact`` for a reader of text."""
     lines = [f"Time: {world.now.isoformat()}"]
-    lines += [f"{name}: {summary(world, modality)}" for name, modality in world.modalities.items()]
+    lines += [f"{name}: {summarize_state(world, modality)}" for name, modality in world.modalities.items()]
     following = world.queue.next_pending()
     waits = f", the next at {following.scheduled_time.isoformat()}" if following else ""
-    return "\n".join([*lines, f"events: {world.queue.by_status[Status.PENDING]} pending{waits}"])
+    return "\n".join([*lines, f"events: {world.queue.by_status[EventStatus.PENDING]} pending{waits}"])
 
 
-def _figures(state: JsonObject) -> list[str]:
+def _count_texts(state: JsonObject) -> list[str]:
     """Numbers of the state and of its statistics."""
     nested = state.get("statistics")
     inner: dict[str, JsonValue] = nested if isinstance(nested, dict) else {}

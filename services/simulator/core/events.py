@@ -12,7 +12,7 @@ from typing import NamedTuple
 from services.simulator.core.records import JsonObject
 
 
-class Status(StrEnum):
+class EventStatus(StrEnum):
     PENDING = "pending"
     EXECUTING = "executing"
     EXECUTED = "executed"
@@ -36,7 +36,7 @@ class WorldEvent:
     data: JsonObject
     created_at: datetime
     number: int
-    status: Status = Status.PENDING
+    status: EventStatus = EventStatus.PENDING
     priority: int = 0
     agent_id: str | None = None
     executed_at: datetime | None = None
@@ -61,14 +61,14 @@ class _QueuePosition(NamedTuple):
     event_id: str
 
 
-class Queue:
+class WorldEventQueue:
     """Every event of a world, past and to come."""
 
     def __init__(self) -> None:
         self._events: dict[str, WorldEvent] = {}
         self._order: list[_QueuePosition] = []
         self._pending: list[_QueuePosition] = []  # a heap; what is no longer pending is dropped when it comes up
-        self.by_status: Counter[Status] = Counter()
+        self.by_status: Counter[EventStatus] = Counter()
         self.by_modality: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -85,32 +85,32 @@ class Queue:
         return self._events[event_id]
 
     def add(self, event: WorldEvent) -> None:
-        insort(self._order, _place(event))
-        self._enter(event)
-        if event.status is Status.PENDING:
-            heappush(self._pending, _place(event))
+        insort(self._order, _position(event))
+        self._index_event(event)
+        if event.status is EventStatus.PENDING:
+            heappush(self._pending, _position(event))
 
-    def fill(self, events: Iterable[WorldEvent]) -> None:
+    def add_all(self, events: Iterable[WorldEvent]) -> None:
         """Add many at once."""
         for event in events:
-            self._enter(event)
-        self._order = sorted(map(_place, self._events.values()))
-        self._pending = [_place(event) for event in self._events.values() if event.status is Status.PENDING]
+            self._index_event(event)
+        self._order = sorted(map(_position, self._events.values()))
+        self._pending = [_position(event) for event in self._events.values() if event.status is EventStatus.PENDING]
         heapify(self._pending)
 
-    def put(self, event: WorldEvent) -> None:
+    def replace_event(self, event: WorldEvent) -> None:
         """Replace an event by what has become of it; its place in the order does not change."""
         before = self._events[event.event_id]
         self._events[event.event_id] = event
         if before.status is not event.status:
             self.by_status[before.status] -= 1
             self.by_status[event.status] += 1
-            if event.status is Status.PENDING:
-                heappush(self._pending, _place(event))
+            if event.status is EventStatus.PENDING:
+                heappush(self._pending, _position(event))
 
     def remove(self, event_id: str) -> None:
         event = self._events.pop(event_id)
-        place = _place(event)
+        place = _position(event)
         del self._order[bisect_left(self._order, place)]
         self.by_status[event.status] -= 1
         self.by_modality[event.modality] -= 1
@@ -119,7 +119,7 @@ class Queue:
         """The first one to run, whenever that is."""
         while self._pending:
             event = self._events.get(self._pending[0].event_id)
-            if event is not None and event.status is Status.PENDING:
+            if event is not None and event.status is EventStatus.PENDING:
                 return event
             heappop(self._pending)
         return None
@@ -129,7 +129,7 @@ class Queue:
         due: list[WorldEvent] = []
         while (event := self.next_pending()) is not None and event.scheduled_time <= now:
             heappop(self._pending)
-            self.put(replace(event, status=Status.EXECUTING))
+            self.replace_event(replace(event, status=EventStatus.EXECUTING))
             due.append(event)
         return due
 
@@ -144,13 +144,13 @@ class Queue:
         first = bisect_right(self._order, time, key=_time_of)
         return (self._events[self._order[index].event_id] for index in range(first, len(self._order)))
 
-    def _enter(self, event: WorldEvent) -> None:
+    def _index_event(self, event: WorldEvent) -> None:
         self._events[event.event_id] = event
         self.by_status[event.status] += 1
         self.by_modality[event.modality] += 1
 
 
-def _place(event: WorldEvent) -> _QueuePosition:
+def _position(event: WorldEvent) -> _QueuePosition:
     return _QueuePosition(event.scheduled_time, -event.priority, event.number, event.event_id)
 
 

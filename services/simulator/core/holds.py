@@ -19,7 +19,7 @@ class SimulationHold:
         return self.acquired_at + timedelta(seconds=self.timeout_seconds)
 
 
-class Holds:
+class WorldHolds:
     """The holds of one world. Times are the wall's; ``expired_at`` is when one last ended by itself."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Holds:
                 self.expired_at = max(self.expired_at or hold.expires_at, hold.expires_at)
         return list(self._holds.values())
 
-    def check(self, wall: datetime) -> None:
+    def require_none(self, wall: datetime) -> None:
         """Raises ``Conflict`` while anybody holds time."""
         if held := self.active(wall):
             raise Conflict(

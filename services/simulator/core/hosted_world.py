@@ -1,4 +1,4 @@
-"""A world with what belongs to it alone: its keys and its log. Rooms know nothing of each other."""
+"""A world with what belongs to it alone: its keys and its log. Worlds know nothing of each other."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -35,17 +35,17 @@ class HostedWorld:
         self.log = WorldAccessLog()
         self.webhooks = WebhookRegistry()
         self._announce = announce
-        world.observers.append(self._tell)
+        world.observers.append(self._notify_webhooks)
 
-    def tell(self, webhook: WebhookSubscription, kind: WebhookEventType, body: JsonObject) -> str:
+    def send_notice(self, webhook: WebhookSubscription, kind: WebhookEventType, body: JsonObject) -> str:
         """Send a notice on its way; its id."""
         notice = WebhookNotice(self.world.surroundings.new_id(), webhook, kind, body)
         self._announce(self, notice)
         return notice.notice_id
 
-    def _tell(self, event: WorldEvent) -> None:
-        for webhook, kind in self.webhooks.wanting(event):
-            self.tell(webhook, kind, notice_body(kind, self.world_id, event))
+    def _notify_webhooks(self, event: WorldEvent) -> None:
+        for webhook, kind in self.webhooks.subscriptions_to(event):
+            self.send_notice(webhook, kind, notice_body(kind, self.world_id, event))
 
 
 class WorldRegistry:
@@ -63,7 +63,7 @@ class WorldRegistry:
         self._most = most
         self._worlds: dict[str, HostedWorld] = {}
         self.surroundings = surroundings
-        self.announce: Announce = _unheard
+        self.announce: Announce = _ignore_notice
         self.open(DEFAULT)
 
     def __iter__(self) -> Iterator[HostedWorld]:
@@ -82,10 +82,10 @@ class WorldRegistry:
     def admin(self) -> KeyCaller:
         return KeyCaller(self._admin.key_id, self._admin.name, frozenset(self._admin.permissions))
 
-    def caller(self, world_id: str, secret: str) -> KeyCaller | None:
+    def find_caller(self, world_id: str, secret: str) -> KeyCaller | None:
         """Who has that secret in that world; the admin's opens every world, and those that do not exist."""
         ring = self._worlds[world_id].keys if world_id in self._worlds else KeyRing(self._admin)
-        return ring.caller(secret, self.surroundings.now())
+        return ring.find_caller(secret, self.surroundings.now())
 
     def open(self, world_id: str) -> HostedWorld:
         """A new world that begins now; raises ``Conflict`` if there is one, or there are too many."""
@@ -114,5 +114,5 @@ class WorldRegistry:
         self.announce(hosted, notice)
 
 
-def _unheard(_: HostedWorld, __: WebhookNotice) -> None:
+def _ignore_notice(_: HostedWorld, __: WebhookNotice) -> None:
     """Before anybody delivers."""

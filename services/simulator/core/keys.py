@@ -18,7 +18,7 @@ class Forbidden(SimulatorRefusal):
     status = 403
 
 
-class TooMany(SimulatorRefusal):
+class KeyLimitReached(SimulatorRefusal):
     """The key was used more often than it may be: 429."""
 
     status = 429
@@ -30,7 +30,7 @@ class KeyCaller(NamedTuple):
     permissions: frozenset[str]
 
     def may(self, permission: str) -> bool:
-        return any(covers(held, permission) for held in self.permissions)
+        return any(permission_covers(held, permission) for held in self.permissions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ class AccessKey:
     def is_active(self) -> bool:
         return self.revoked_at is None
 
-    def works(self, wall: datetime) -> bool:
+    def is_valid_at(self, wall: datetime) -> bool:
         return self.is_active and (self.expires_at is None or wall < self.expires_at)
 
 
-class _Minute(NamedTuple):
+class _UsesOfMinute(NamedTuple):
     """One that began with a key's first request, and how many there were since."""
 
     began: datetime
     used: int
 
 
-def covers(held: str, wanted: str) -> bool:
+def permission_covers(held: str, wanted: str) -> bool:
     """Whether one permission includes another: itself, ``*``, or a prefix such as ``email:*``."""
     return held in (EVERYTHING, wanted) or (held.endswith(":*") and wanted.startswith(held[:-1]))
 
@@ -79,19 +79,19 @@ class KeyRing:
         self._admin = admin.key_id
         self._keys: dict[str, AccessKey] = {}
         self._by_hash: dict[str, str] = {}
-        self._minutes: dict[str, _Minute] = {}
+        self._minutes: dict[str, _UsesOfMinute] = {}
         self._add(admin)
 
     def __iter__(self) -> Iterator[AccessKey]:
         return iter(self._keys.values())
 
-    def caller(self, secret: str, wall: datetime) -> KeyCaller | None:
+    def find_caller(self, secret: str, wall: datetime) -> KeyCaller | None:
         """Who has that secret, if the key works. Raises ``TooMany`` for a key that was used too often."""
         key_id = self._by_hash.get(hash_secret(secret))
         key = self._keys[key_id] if key_id is not None else None
-        if key is None or not key.works(wall):
+        if key is None or not key.is_valid_at(wall):
             return None
-        self._count(key, wall)
+        self._count_use(key, wall)
         self._keys[key.key_id] = replace(key, last_used_at=wall)
         return KeyCaller(key.key_id, key.name, frozenset(key.permissions))
 
@@ -118,7 +118,7 @@ class KeyRing:
         self._keys[key_id] = revoked = replace(key, revoked_at=wall)
         return revoked
 
-    def fill(self, keys: Iterable[AccessKey]) -> None:
+    def replace_keys(self, keys: Iterable[AccessKey]) -> None:
         """For a restored world: the keys made in it, the admin's stays the one of this server."""
         for key in list(self._keys.values()):
             if key.key_id != self._admin:
@@ -128,19 +128,19 @@ class KeyRing:
                 self._add(key)
 
     @property
-    def made(self) -> list[AccessKey]:
+    def keys_of_world(self) -> list[AccessKey]:
         """Every key but the admin's."""
         return [key for key in self if key.key_id != self._admin]
 
-    def _count(self, key: AccessKey, wall: datetime) -> None:
+    def _count_use(self, key: AccessKey, wall: datetime) -> None:
         if key.requests_per_minute is None:
             return
         minute = self._minutes.get(key.key_id)
         if minute is None or wall - minute.began >= _MINUTE:
-            minute = _Minute(wall, 0)
+            minute = _UsesOfMinute(wall, 0)
         if minute.used >= key.requests_per_minute:
-            raise TooMany(f"Rate limit exceeded: {key.requests_per_minute} requests a minute")
-        self._minutes[key.key_id] = _Minute(minute.began, minute.used + 1)
+            raise KeyLimitReached(f"Rate limit exceeded: {key.requests_per_minute} requests a minute")
+        self._minutes[key.key_id] = _UsesOfMinute(minute.began, minute.used + 1)
 
     def _add(self, key: AccessKey) -> None:
         self._keys[key.key_id] = key

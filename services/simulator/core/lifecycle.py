@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from services.simulator.core.clock import require_in_range
-from services.simulator.core.events import Queue, Status, WorldEvent
+from services.simulator.core.events import EventStatus, WorldEvent, WorldEventQueue
 from services.simulator.core.refusals import Conflict, MeaninglessRequest, SimulatorRefusal
 from services.simulator.core.world import SimulatorWorld
 
@@ -21,7 +21,7 @@ class StopSummary:
 
 
 @dataclass(frozen=True)
-class Reset:
+class ResetSummary:
     """``waiting``: the events that wait again; ``undone``: the actions whose effect is gone."""
 
     waiting: int
@@ -36,7 +36,7 @@ def start(world: SimulatorWorld, auto: bool, scale: float) -> str:
     """
     if world.running:
         raise Conflict("Simulation is already running")
-    if wrong := problems(world):
+    if wrong := find_problems(world):
         raise MeaninglessRequest({"message": "The world is unsound", "errors": [*wrong]})
     world.running = True
     wall = world.surroundings.now()
@@ -53,7 +53,7 @@ def stop(world: SimulatorWorld) -> StopSummary:
     return stopped
 
 
-def reset(world: SimulatorWorld) -> Reset:
+def reset(world: SimulatorWorld) -> ResetSummary:
     """Every state as it was when the world was loaded. Time stays; what ran by schedule waits again.
 
     What callers did at once was theirs: it is taken back and not repeated; what was cancelled stays so.
@@ -63,7 +63,7 @@ def reset(world: SimulatorWorld) -> Reset:
     world.history.clear()
     for name, rows in world.base.items():
         world.modalities[name].store.replace(rows)
-    return Reset(_wait_again(world), undone)
+    return ResetSummary(_reset_events(world), undone)
 
 
 def clear(world: SimulatorWorld, at: datetime | None) -> int:
@@ -71,7 +71,7 @@ def clear(world: SimulatorWorld, at: datetime | None) -> int:
     time = world.now if at is None else require_in_range(at)
     stop(world)
     gone = len(world.queue)
-    world.queue = Queue()
+    world.queue = WorldEventQueue()
     world.history.clear()
     world.holds.clear()
     world.clock = replace(world.clock, current=time, paused=False)
@@ -81,14 +81,14 @@ def clear(world: SimulatorWorld, at: datetime | None) -> int:
     return gone
 
 
-def problems(world: SimulatorWorld) -> list[str]:
+def find_problems(world: SimulatorWorld) -> list[str]:
     """What is unsound in the states and in the events that wait."""
     states = [f"{name}: {said}" for name, modality in world.modalities.items() for said in modality.problems()]
-    return states + [said for event in world.queue for said in _problems_of(world, event)]
+    return states + [said for event in world.queue for said in _problems_of_event(world, event)]
 
 
-def _problems_of(world: SimulatorWorld, event: WorldEvent) -> list[str]:
-    if event.status is not Status.PENDING:
+def _problems_of_event(world: SimulatorWorld, event: WorldEvent) -> list[str]:
+    if event.status is not EventStatus.PENDING:
         return []
     try:
         world.modality(event.modality).normalise(event.data)
@@ -97,16 +97,16 @@ def _problems_of(world: SimulatorWorld, event: WorldEvent) -> list[str]:
     return []
 
 
-def _wait_again(world: SimulatorWorld) -> int:
+def _reset_events(world: SimulatorWorld) -> int:
     waiting = 0
     for event in list(world.queue):
         if event.settled:
             continue
         if event.brought_by is not None:
             world.queue.remove(event.event_id)
-        elif event.direct and event.status in (Status.EXECUTED, Status.FAILED):
-            world.queue.put(replace(event, status=Status.CANCELLED, error_message=RESET))
-        elif not event.direct and event.status is not Status.CANCELLED:
-            world.queue.put(replace(event, status=Status.PENDING, executed_at=None, error_message=None))
+        elif event.direct and event.status in (EventStatus.EXECUTED, EventStatus.FAILED):
+            world.queue.replace_event(replace(event, status=EventStatus.CANCELLED, error_message=RESET))
+        elif not event.direct and event.status is not EventStatus.CANCELLED:
+            world.queue.replace_event(replace(event, status=EventStatus.PENDING, executed_at=None, error_message=None))
             waiting += 1
     return waiting

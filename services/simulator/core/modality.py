@@ -47,7 +47,7 @@ class AppliedAction(NamedTuple):
     changes: tuple[TableChange, ...]
 
 
-class Head(StoredRow):
+class StateHead(StoredRow):
     """What every state begins with."""
 
     last_updated: datetime
@@ -65,10 +65,10 @@ class Modality(ABC):
 
     def __init__(self) -> None:
         self.store = TableStore()
-        self._head = self.store.table("head", Head)
+        self._head = self.store.table("head", StateHead)
 
     @property
-    def head(self) -> Head:
+    def head(self) -> StateHead:
         return self._head["head"]
 
     @property
@@ -122,18 +122,18 @@ class Modality(ABC):
     def clear(self, now: datetime) -> None:
         """Back to an empty state that still knows whose it is."""
         self.store.clear(keep=self.kept)
-        self.set_head(Head(last_updated=now))
+        self.set_head(StateHead(last_updated=now))
         self.begin(now)
 
-    def set_head(self, head: Head) -> None:
+    def set_head(self, head: StateHead) -> None:
         """For ``load``: take over when and how often the state was changed."""
         self._head.put("head", head)
 
     def apply(self, data: JsonObject, moment: EventMoment) -> AppliedAction:
         """Act, all or nothing."""
-        with self.store.changing() as changes:
+        with self.store.recording() as changes:
             outcome = self.act(data, moment)
-            self.set_head(Head(last_updated=moment.now, update_count=self.head.update_count + 1))
+            self.set_head(StateHead(last_updated=moment.now, update_count=self.head.update_count + 1))
         return AppliedAction(outcome, tuple(changes))
 
     def take_back(self, changes: Sequence[TableChange]) -> None:

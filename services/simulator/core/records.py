@@ -22,14 +22,14 @@ R = TypeVar("R", bound=StoredRow)
 R_contra = TypeVar("R_contra", bound=StoredRow, contravariant=True)
 
 
-class Placed(NamedTuple):
+class PlacedRow(NamedTuple):
     """A row and its place in the order."""
 
     position: int
     row: StoredRow
 
 
-Rows: TypeAlias = Mapping[str, Mapping[str, Placed]]
+Rows: TypeAlias = Mapping[str, Mapping[str, PlacedRow]]
 
 
 class TableChange(NamedTuple):
@@ -86,11 +86,11 @@ class Table(Mapping[str, R], Generic[R]):
     def put(self, key: str, row: R) -> None:
         """Add the row at the end, or replace the one with that key where it stands."""
         position = self._positions.get(key, self._next)
-        self._make(TableChange(self.name, key, position, self._rows.get(key), row))
+        self._apply(TableChange(self.name, key, position, self._rows.get(key), row))
 
     def remove(self, key: str) -> None:
         """Raises ``KeyError`` if there is no such row."""
-        self._make(TableChange(self.name, key, self._positions[key], self._rows[key], None))
+        self._apply(TableChange(self.name, key, self._positions[key], self._rows[key], None))
 
     def write(self, key: str, position: int, row: StoredRow | None) -> None:
         """Make the row so, without noting it: what undo and redo do."""
@@ -99,14 +99,14 @@ class Table(Mapping[str, R], Generic[R]):
             self._drop(key)
             after = None
         else:
-            after = self._own(row)
+            after = self._require_kind(row)
             self._set(key, position, after)
         for index in self._indexes:
             index.replace(key, before, after)
 
-    def placed_rows(self) -> Mapping[str, Placed]:
+    def placed_rows(self) -> Mapping[str, PlacedRow]:
         """The rows as they are now, which later changes leave alone."""
-        return {key: Placed(self._positions[key], row) for key, row in self._rows.items()}
+        return {key: PlacedRow(self._positions[key], row) for key, row in self._rows.items()}
 
     def empty(self) -> None:
         """Drop every row, without noting it."""
@@ -114,7 +114,7 @@ class Table(Mapping[str, R], Generic[R]):
             self.write(key, 0, None)
         self._next = 0
 
-    def _make(self, change: TableChange) -> None:
+    def _apply(self, change: TableChange) -> None:
         self.write(change.key, change.position, change.after)
         self._note(change)
 
@@ -130,7 +130,7 @@ class Table(Mapping[str, R], Generic[R]):
         self._rows.pop(key, None)
         self._positions.pop(key, None)
 
-    def _own(self, row: StoredRow) -> R:
+    def _require_kind(self, row: StoredRow) -> R:
         if not isinstance(row, self.kind):
             raise TypeError(f"{type(row).__name__} is no row of {self.name}")
         return row
@@ -146,12 +146,12 @@ class TableStore:
 
     def table(self, name: str, kind: type[R]) -> Table[R]:
         """A new, empty table of that store."""
-        made = Table(name, kind, self._note)
+        made = Table(name, kind, self._record)
         self._tables[name] = made
         return made
 
     @contextmanager
-    def changing(self) -> Iterator[list[TableChange]]:
+    def recording(self) -> Iterator[list[TableChange]]:
         """The changes made inside, complete at its end; an error takes all of them back."""
         noted: list[TableChange] = []
         self._noted = noted
@@ -202,7 +202,7 @@ class TableStore:
         if strange := written.keys() - self._tables.keys():
             raise ValueError(f"no tables of this modality: {', '.join(sorted(strange))}")
         return {
-            name: {key: Placed(place, self._tables[name].kind.model_validate(row)) for key, place, row in kept}
+            name: {key: PlacedRow(place, self._tables[name].kind.model_validate(row)) for key, place, row in kept}
             for name, kept in written.items()
         }
 
@@ -220,7 +220,7 @@ class TableStore:
         before, after = (None if row is None else self._tables[str(table)].kind.model_validate(row) for row in rows)
         return TableChange(str(table), str(key), position, before, after)
 
-    def _note(self, change: TableChange) -> None:
+    def _record(self, change: TableChange) -> None:
         self.version += 1
         self._noted.append(change)
 
@@ -237,7 +237,7 @@ class _WritableTable(Protocol):
 
     def write(self, key: str, position: int, row: StoredRow | None) -> None: ...
 
-    def placed_rows(self) -> Mapping[str, Placed]: ...
+    def placed_rows(self) -> Mapping[str, PlacedRow]: ...
 
     def empty(self) -> None: ...
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
-from services.simulator.core.events import Status
+from services.simulator.core.events import EventStatus
 
 VERSION = 2  # 1 had no ``running``: a simulation had an id only while it ran
 
@@ -27,7 +27,7 @@ class SavedEvent(_Saved):
     data: dict[str, JsonValue]
     created_at: AwareDatetime
     number: int
-    status: Status
+    status: EventStatus
     priority: int
     agent_id: str | None
     executed_at: AwareDatetime | None
@@ -38,7 +38,7 @@ class SavedEvent(_Saved):
     settled: bool
 
 
-class SavedEntry(_Saved):
+class SavedUndoEntry(_Saved):
     event_id: str
     modality: str
     action: str
@@ -83,7 +83,7 @@ class SavedWorld(_Saved):
     states: dict[str, SavedRows]
     base: dict[str, SavedRows]
     events: list[SavedEvent]
-    done: list[SavedEntry]
-    undone: list[SavedEntry]
+    done: list[SavedUndoEntry]
+    undone: list[SavedUndoEntry]
     holds: list[SavedHold]
     keys: list[SavedKey]

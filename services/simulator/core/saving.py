@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pydantic import ValidationError
 
 from services.simulator.core.clock import WorldClock, require_in_range
-from services.simulator.core.events import Queue, WorldEvent
+from services.simulator.core.events import WorldEvent, WorldEventQueue
 from services.simulator.core.holds import SimulationHold
 from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.keys import AccessKey
@@ -14,11 +14,11 @@ from services.simulator.core.records import JsonObject, Rows
 from services.simulator.core.refusals import MeaninglessRequest
 from services.simulator.core.saved_shapes import (
     VERSION,
-    SavedEntry,
     SavedEvent,
     SavedHold,
     SavedKey,
     SavedRows,
+    SavedUndoEntry,
     SavedWorld,
 )
 from services.simulator.core.undo import UndoEntry, UndoHistory
@@ -38,55 +38,55 @@ def save_world(hosted: HostedWorld) -> JsonObject:
         "simulation_id": world.simulation_id,
         "running": world.running,
         "numbers": world.numbers,
-        "states": {name: _rows(world, name, modality.store.rows()) for name, modality in world.modalities.items()},
-        "base": {name: _rows(world, name, rows) for name, rows in world.base.items()},
-        "events": [_event(event) for event in world.queue],
-        "done": [_entry(world, entry) for entry in world.history.done],
-        "undone": [_entry(world, entry) for entry in world.history.undone],
+        "states": {name: _rows_json(world, name, modality.store.rows()) for name, modality in world.modalities.items()},
+        "base": {name: _rows_json(world, name, rows) for name, rows in world.base.items()},
+        "events": [_event_as_json(event) for event in world.queue],
+        "done": [_entry_as_json(world, entry) for entry in world.history.done],
+        "undone": [_entry_as_json(world, entry) for entry in world.history.undone],
         "holds": [
             SavedHold(**asdict(hold)).model_dump(mode="json") for hold in world.holds.active(world.surroundings.now())
         ],
-        "keys": [SavedKey(**asdict(key)).model_dump(mode="json") for key in hosted.keys.made],
+        "keys": [SavedKey(**asdict(key)).model_dump(mode="json") for key in hosted.keys.keys_of_world],
     }
 
 
-def restore(hosted: HostedWorld, given: SavedWorld) -> None:
+def restore_world(hosted: HostedWorld, given: SavedWorld) -> None:
     """Make the world what it was when it was saved; raises ``MeaninglessRequest``, and then nothing has changed."""
     world = hosted.world
     strange = {*given.states, *given.base} - world.modalities.keys()
     if strange:
         raise MeaninglessRequest(f"Unknown modalities: {', '.join(sorted(strange))}")
     try:
-        states, base = _all_rows(world, given.states), _all_rows(world, given.base)
-        history = _history(world, given)
-        clock = _clock(world, given)
+        states, base = _read_rows(world, given.states), _read_rows(world, given.base)
+        history = _read_history(world, given)
+        clock = _read_clock(world, given)
     except (ValidationError, ValueError) as error:
         raise MeaninglessRequest(f"This is no saved world: {error}") from None
     for name, rows in states.items():
         world.modalities[name].store.replace(rows)
     world.base = {**world.base, **base}
-    world.clock, world.history, world.queue = clock, history, _queue(given)
+    world.clock, world.history, world.queue = clock, history, _read_queue(given)
     world.simulation_id, world.numbers = given.simulation_id or world.simulation_id, given.numbers
     world.running = given.simulation_id is not None if given.running is None else given.running
-    _restore_people(hosted, given)
+    _restore_holds_and_keys(hosted, given)
 
 
-def _restore_people(hosted: HostedWorld, given: SavedWorld) -> None:
+def _restore_holds_and_keys(hosted: HostedWorld, given: SavedWorld) -> None:
     hosted.world.holds.clear()
     for hold in given.holds:
         hosted.world.holds.acquire(SimulationHold(**dict(hold)))
-    hosted.keys.fill(AccessKey(**dict(key)) for key in given.keys)
+    hosted.keys.replace_keys(AccessKey(**dict(key)) for key in given.keys)
 
 
-def _rows(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:
+def _rows_json(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:
     return world.modalities[name].store.written_rows(rows)
 
 
-def _all_rows(world: SimulatorWorld, given: Mapping[str, SavedRows]) -> dict[str, Rows]:
+def _read_rows(world: SimulatorWorld, given: Mapping[str, SavedRows]) -> dict[str, Rows]:
     return {name: world.modalities[name].store.read_rows(rows) for name, rows in given.items()}
 
 
-def _clock(world: SimulatorWorld, given: SavedWorld) -> WorldClock:
+def _read_clock(world: SimulatorWorld, given: SavedWorld) -> WorldClock:
     saved_clock = given.clock
     return WorldClock(
         require_in_range(saved_clock.current),
@@ -97,29 +97,29 @@ def _clock(world: SimulatorWorld, given: SavedWorld) -> WorldClock:
     )
 
 
-def _queue(given: SavedWorld) -> Queue:
-    queue = Queue()
-    queue.fill(WorldEvent(**dict(event)) for event in given.events)
+def _read_queue(given: SavedWorld) -> WorldEventQueue:
+    queue = WorldEventQueue()
+    queue.add_all(WorldEvent(**dict(event)) for event in given.events)
     return queue
 
 
-def _history(world: SimulatorWorld, given: SavedWorld) -> UndoHistory:
+def _read_history(world: SimulatorWorld, given: SavedWorld) -> UndoHistory:
     history = UndoHistory()
     history.fill([_read_entry(world, entry) for entry in given.done], [_read_entry(world, e) for e in given.undone])
     return history
 
 
-def _entry(world: SimulatorWorld, entry: UndoEntry) -> JsonObject:
+def _entry_as_json(world: SimulatorWorld, entry: UndoEntry) -> JsonObject:
     return {
         "event_id": entry.event_id,
         "modality": entry.modality,
         "action": entry.action,
         "changes": world.modalities[entry.modality].store.changes_as_json(entry.changes),
-        "follow_ups": [_event(event) for event in entry.follow_ups],
+        "follow_ups": [_event_as_json(event) for event in entry.follow_ups],
     }
 
 
-def _read_entry(world: SimulatorWorld, given: SavedEntry) -> UndoEntry:
+def _read_entry(world: SimulatorWorld, given: SavedUndoEntry) -> UndoEntry:
     if given.modality not in world.modalities:
         raise ValueError(f"unknown modality {given.modality}")
     changes = world.modalities[given.modality].store.read(given.changes)
@@ -127,5 +127,5 @@ def _read_entry(world: SimulatorWorld, given: SavedEntry) -> UndoEntry:
     return UndoEntry(given.event_id, given.modality, given.action, tuple(changes), follow_ups)
 
 
-def _event(event: WorldEvent) -> JsonObject:
+def _event_as_json(event: WorldEvent) -> JsonObject:
     return SavedEvent(**asdict(event)).model_dump(mode="json")

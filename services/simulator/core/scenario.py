@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from services.simulator.core.clock import require_in_range
-from services.simulator.core.events import Queue, Status, WorldEvent
+from services.simulator.core.events import EventStatus, WorldEvent, WorldEventQueue
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import BadInput, Conflict, InputFault, MeaninglessRequest, SimulatorRefusal
 from services.simulator.core.scenario_shapes import (
@@ -18,7 +18,7 @@ from services.simulator.core.world import SimulatorWorld
 from services.simulator.core.written_events import event_as_json, strip_envelope
 
 
-class Historic(StrEnum):
+class PastEvents(StrEnum):
     """What becomes of waiting events that lie before the time of an imported environment."""
 
     IGNORE = "ignore"
@@ -55,60 +55,60 @@ def events_of(world: SimulatorWorld) -> JsonObject:
 
 
 def load_environment(
-    world: SimulatorWorld, given: ScenarioEnvironment, historic: Historic, strict: bool
+    world: SimulatorWorld, given: ScenarioEnvironment, historic: PastEvents, strict: bool
 ) -> ImportedScenario:
     """Replace every state and the time. Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``;
     then nothing has changed.
     """
-    _check(world)
+    _require_stopped(world)
     loaded = ImportedScenario()
     _load_states(world, given, strict, loaded)
-    early = [event for event in world.queue.find_between(None, world.now) if event.status is Status.PENDING]
-    if historic is Historic.DELETE:
+    early = [event for event in world.queue.find_between(None, world.now) if event.status is EventStatus.PENDING]
+    if historic is PastEvents.DELETE:
         for event in early:
             world.queue.remove(event.event_id)
-    elif historic is Historic.APPLY:
+    elif historic is PastEvents.APPLY:
         world.run_due()
         world.history.clear()
         world.set_base()
     elif early:
         loaded.warnings.append(_early_warning(len(early)))
-    _settle(world)
+    _settle_ended(world)
     return loaded
 
 
 def load_events(world: SimulatorWorld, given: WrittenEvents, merge: bool) -> ImportedScenario:
     """Replace the queue, or add to it. Raises as ``load_environment`` does."""
-    _check(world)
+    _require_stopped(world)
     loaded = ImportedScenario()
-    events = _events(world, given, strict=False, loaded=loaded)
-    _fill(world, events, merge)
+    events = _parse_all(world, given, strict=False, loaded=loaded)
+    _fill_queue(world, events, merge)
     loaded.events = len(events)
     return loaded
 
 
 def load_scenario(world: SimulatorWorld, given: Scenario, strict: bool) -> ImportedScenario:
     """Replace the whole world. Raises as ``load_environment`` does."""
-    _check(world)
+    _require_stopped(world)
     loaded = ImportedScenario()
-    events = _events(world, given.events, strict, loaded)
+    events = _parse_all(world, given.events, strict, loaded)
     _load_states(world, given.environment, strict, loaded)
-    _fill(world, events, merge=False)
+    _fill_queue(world, events, merge=False)
     loaded.events = len(events)
-    waiting = [event for event in events if event.status is Status.PENDING]
+    waiting = [event for event in events if event.status is EventStatus.PENDING]
     if early := sum(event.scheduled_time < world.now for event in waiting):
         loaded.warnings.append(_early_warning(early))
     return loaded
 
 
-def _settle(world: SimulatorWorld) -> None:
+def _settle_ended(world: SimulatorWorld) -> None:
     """What had ended in the old environment is no part of what a reset of the new one repeats."""
     for event in list(world.queue):
-        if event.status not in (Status.PENDING, Status.CANCELLED):
-            world.queue.put(replace(event, settled=True))
+        if event.status not in (EventStatus.PENDING, EventStatus.CANCELLED):
+            world.queue.replace_event(replace(event, settled=True))
 
 
-def _check(world: SimulatorWorld) -> None:
+def _require_stopped(world: SimulatorWorld) -> None:
     if world.running:
         raise Conflict("Cannot import while the simulation is running. Stop it first.")
 
@@ -121,7 +121,7 @@ def _load_states(world: SimulatorWorld, given: ScenarioEnvironment, strict: bool
     """A modality that the file leaves out is empty afterwards, not what it was in another world."""
     time = require_in_range(given.time_state.current_time)
     unknown = [name for name in given.modality_states if name not in world.modalities]
-    _leave_out(unknown, strict, loaded)
+    _skip_unknown(unknown, strict, loaded)
     before = {name: modality.store.rows() for name, modality in world.modalities.items()}
     try:
         for name, modality in world.modalities.items():
@@ -142,7 +142,7 @@ def _load_state(world: SimulatorWorld, name: str, state: JsonObject) -> None:
     try:
         world.modalities[name].load(state)
     except BadInput as problem:
-        raise _place_under(problem, "environment", "modality_states", name) from None
+        raise _prefix_faults(problem, "environment", "modality_states", name) from None
     if wrong := world.modalities[name].problems():
         raise MeaninglessRequest({"message": f"The state of {name} is unsound", "errors": [*wrong]})
 
@@ -158,7 +158,7 @@ def _set_clock(world: SimulatorWorld, given: ScenarioTime) -> None:
     )
 
 
-def _leave_out(unknown: list[str], strict: bool, loaded: ImportedScenario) -> None:
+def _skip_unknown(unknown: list[str], strict: bool, loaded: ImportedScenario) -> None:
     if unknown and strict:
         raise MeaninglessRequest(f"Unknown modalities: {', '.join(unknown)}")
     for name in unknown:
@@ -166,24 +166,24 @@ def _leave_out(unknown: list[str], strict: bool, loaded: ImportedScenario) -> No
         loaded.warnings.append(f"Unknown modality '{name}' was skipped")
 
 
-def _events(world: SimulatorWorld, given: WrittenEvents, strict: bool, loaded: ImportedScenario) -> list[WorldEvent]:
+def _parse_all(world: SimulatorWorld, given: WrittenEvents, strict: bool, loaded: ImportedScenario) -> list[WorldEvent]:
     unknown = {event.modality for event in given.events if event.modality not in world.modalities}
-    _leave_out(sorted(unknown), strict, loaded)
+    _skip_unknown(sorted(unknown), strict, loaded)
     return [
-        _event(world, event, number) for number, event in enumerate(given.events) if event.modality in world.modalities
+        _parse(world, event, number) for number, event in enumerate(given.events) if event.modality in world.modalities
     ]
 
 
-def _event(world: SimulatorWorld, given: WrittenEvent, place: int) -> WorldEvent:
-    waits = given.status in (Status.PENDING, Status.EXECUTING)
+def _parse(world: SimulatorWorld, given: WrittenEvent, place: int) -> WorldEvent:
+    waits = given.status in (EventStatus.PENDING, EventStatus.EXECUTING)
     return WorldEvent(
         event_id=world.surroundings.new_id(),
         scheduled_time=require_in_range(given.scheduled_time),
         modality=given.modality,
-        data=_data(world, given, place) if waits else strip_envelope(given.data),
+        data=_normalise_data(world, given, place) if waits else strip_envelope(given.data),
         created_at=given.created_at or world.now,
-        number=world.number(),
-        status=Status.PENDING if waits else given.status,
+        number=world.next_number(),
+        status=EventStatus.PENDING if waits else given.status,
         priority=given.priority,
         agent_id=given.agent_id,
         executed_at=None if waits else given.executed_at,
@@ -193,22 +193,22 @@ def _event(world: SimulatorWorld, given: WrittenEvent, place: int) -> WorldEvent
     )
 
 
-def _data(world: SimulatorWorld, given: WrittenEvent, place: int) -> JsonObject:
+def _normalise_data(world: SimulatorWorld, given: WrittenEvent, place: int) -> JsonObject:
     try:
         return world.modality(given.modality).normalise(given.data)
     except BadInput as problem:
-        raise _place_under(problem, "events", place, "data") from None
+        raise _prefix_faults(problem, "events", place, "data") from None
     except SimulatorRefusal as problem:
         raise MeaninglessRequest(f"Invalid event {place}: {problem}") from None
 
 
-def _place_under(problem: BadInput, *place: str | int) -> BadInput:
+def _prefix_faults(problem: BadInput, *place: str | int) -> BadInput:
     return BadInput([InputFault((*place, *fault.loc), fault.msg, fault.type) for fault in problem.faults])
 
 
-def _fill(world: SimulatorWorld, events: list[WorldEvent], merge: bool) -> None:
+def _fill_queue(world: SimulatorWorld, events: list[WorldEvent], merge: bool) -> None:
     if not merge:
-        world.queue = Queue()
+        world.queue = WorldEventQueue()
         world.history.clear()
         world.set_base()
-    world.queue.fill(events)
+    world.queue.add_all(events)

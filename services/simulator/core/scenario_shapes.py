@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from services.simulator.core.events import Status
+from services.simulator.core.events import EventStatus
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import bad_input
 from shared.contracts.base import NullableModel
@@ -47,7 +47,7 @@ class WrittenEvent(_Shape):
     scheduled_time: Moment
     modality: str
     data: dict[str, JsonValue]
-    status: Status = Status.PENDING
+    status: EventStatus = EventStatus.PENDING
     created_at: Moment | None = None
     executed_at: Moment | None = None
     agent_id: str | None = None
@@ -77,7 +77,7 @@ class Scenario(_Shape):
 S = TypeVar("S", bound=BaseModel)
 
 
-def read_as(shape: type[S], document: JsonObject, *place: str) -> S:
+def parse_shape(shape: type[S], document: JsonObject, *place: str) -> S:
     """Raises ``BadInput`` with each wrong field, under that place."""
     try:
         return shape.model_validate(document)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from services.simulator.core.clock import require_in_range
-from services.simulator.core.events import Status, WorldEvent
+from services.simulator.core.events import EventStatus, WorldEvent
 from services.simulator.core.keys import KeyCaller
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import BadInput, Conflict, MeaninglessRequest, Missing, SimulatorRefusal
@@ -45,10 +45,10 @@ def draft_event(
 def cancel(world: SimulatorWorld, event_id: str) -> WorldEvent:
     """Raises ``Missing``, and ``MeaninglessRequest`` for an event that does not wait any more."""
     event = require_event(world, event_id)
-    if event.status is not Status.PENDING:
+    if event.status is not EventStatus.PENDING:
         raise MeaninglessRequest(f"Cannot cancel event with status '{event.status}'")
-    cancelled = replace(event, status=Status.CANCELLED)
-    world.queue.put(cancelled)
+    cancelled = replace(event, status=EventStatus.CANCELLED)
+    world.queue.replace_event(cancelled)
     return cancelled
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from services.simulator.core.events import Status
+from services.simulator.core.events import EventStatus
 from services.simulator.core.refusals import Conflict
 from services.simulator.core.undo import UndoEntry
 from services.simulator.core.world import SimulatorWorld
@@ -12,7 +12,7 @@ UNDONE = "Undone"  # why an event that was carried out now counts as skipped
 
 def undo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
     """Take back so many actions, newest first, or all there are. Their events no longer count as executed."""
-    _check(world)
+    _require_running(world)
     undone: list[UndoEntry] = []
     while len(undone) < count and (entry := take_back(world)) is not None:
         undone.append(entry)
@@ -21,11 +21,11 @@ def undo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
 
 def redo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
     """Do again what was taken back last."""
-    _check(world)
+    _require_running(world)
     redone: list[UndoEntry] = []
-    while len(redone) < count and (entry := world.history.do_again()) is not None:
+    while len(redone) < count and (entry := world.history.pop_undone()) is not None:
         world.modalities[entry.modality].do_again(entry.changes)
-        _mark(world, entry, Status.EXECUTED, None)
+        _set_status(world, entry, EventStatus.EXECUTED, None)
         for event in entry.follow_ups:
             world.queue.add(event)
         redone.append(entry)
@@ -34,23 +34,23 @@ def redo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
 
 def take_back(world: SimulatorWorld) -> UndoEntry | None:
     """The newest action, now taken back together with the events that it brought; ``None`` if there is none."""
-    entry = world.history.take_back()
+    entry = world.history.pop_newest()
     if entry is None:
         return None
     for event in entry.follow_ups:
         if world.queue.get(event.event_id) is not None:
             world.queue.remove(event.event_id)
     world.modalities[entry.modality].take_back(entry.changes)
-    _mark(world, entry, Status.SKIPPED, UNDONE)
+    _set_status(world, entry, EventStatus.SKIPPED, UNDONE)
     return entry
 
 
-def _check(world: SimulatorWorld) -> None:
+def _require_running(world: SimulatorWorld) -> None:
     if not world.running:
         raise Conflict("Simulation is not running")
 
 
-def _mark(world: SimulatorWorld, entry: UndoEntry, status: Status, why: str | None) -> None:
+def _set_status(world: SimulatorWorld, entry: UndoEntry, status: EventStatus, why: str | None) -> None:
     event = world.queue.get(entry.event_id)
     if event is not None:
-        world.queue.put(replace(event, status=status, error_message=why))
+        world.queue.replace_event(replace(event, status=status, error_message=why))

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field, ValidationError
 from typing_extensions import override
 
-from services.simulator.core.modality import ActionOutcome, EventMoment, Head, Modality
+from services.simulator.core.modality import ActionOutcome, EventMoment, Modality, StateHead
 from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import bad_input
 from services.simulator.core.scenario_shapes import Moment as Time
@@ -93,4 +93,4 @@ class TimePreferences(Modality):
         self.clear(given.last_updated)
         kept = given.model_dump(include=set(Preferences.model_fields))
         self._preferences.put(self.name, Preferences.model_validate(kept))
-        self.set_head(Head(last_updated=given.last_updated, update_count=given.update_count))
+        self.set_head(StateHead(last_updated=given.last_updated, update_count=given.update_count))

@@ -26,19 +26,19 @@ class UndoHistory:
         self._done: deque[UndoEntry] = deque(maxlen=MOST_ENTRIES)
         self._undone: list[UndoEntry] = []  # never longer than what was done
 
-    def note(self, entry: UndoEntry) -> None:
+    def record(self, entry: UndoEntry) -> None:
         """Something new was done: what was taken back before cannot be done again."""
         self._done.append(entry)
         self._undone.clear()
 
-    def take_back(self) -> UndoEntry | None:
+    def pop_newest(self) -> UndoEntry | None:
         """The newest action, which the caller now takes back."""
         if not self._done:
             return None
         self._undone.append(entry := self._done.pop())
         return entry
 
-    def do_again(self) -> UndoEntry | None:
+    def pop_undone(self) -> UndoEntry | None:
         """The action taken back last, which the caller now does again."""
         if not self._undone:
             return None

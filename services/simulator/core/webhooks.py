@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.simulator.core.events import Status, WorldEvent
+from services.simulator.core.events import EventStatus, WorldEvent
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import Conflict, Missing
 from services.simulator.core.written_events import event_as_json
@@ -108,12 +108,12 @@ class WebhookRegistry:
         del self._webhooks[webhook_id]
         return webhook
 
-    def wanting(self, event: WorldEvent) -> list[tuple[WebhookSubscription, WebhookEventType]]:
+    def subscriptions_to(self, event: WorldEvent) -> list[tuple[WebhookSubscription, WebhookEventType]]:
         """Who is to be told what became of an event."""
-        kind = WebhookEventType.EXECUTED if event.status is Status.EXECUTED else WebhookEventType.FAILED
+        kind = WebhookEventType.EXECUTED if event.status is EventStatus.EXECUTED else WebhookEventType.FAILED
         return [(webhook, kind) for webhook in self if webhook.wants(kind, event.modality)]
 
-    def note(self, delivery: WebhookDelivery) -> None:
+    def record(self, delivery: WebhookDelivery) -> None:
         self._deliveries.append(delivery)
 
     def deliveries(self, webhook_id: str) -> list[WebhookDelivery]:

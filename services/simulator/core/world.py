@@ -8,8 +8,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.simulator.core.clock import WorldClock
-from services.simulator.core.events import Queue, Status, WorldEvent
-from services.simulator.core.holds import Holds
+from services.simulator.core.events import EventStatus, WorldEvent, WorldEventQueue
+from services.simulator.core.holds import WorldHolds
 from services.simulator.core.modality import ActionOutcome, AppliedAction, EventMoment, FollowUp, Modality
 from services.simulator.core.records import JsonObject, Rows
 from services.simulator.core.refusals import Missing
@@ -20,7 +20,7 @@ ACTION_PRIORITY = 100
 Observer = Callable[[WorldEvent], None]
 
 
-class Done(NamedTuple):
+class EventRun(NamedTuple):
     """An event after it ran, and what it says if it was carried out."""
 
     event: WorldEvent
@@ -47,9 +47,9 @@ class SimulatorWorld:
         self.surroundings = surroundings
         self.modalities = dict(modalities)
         self.clock = WorldClock(start, surroundings.now())
-        self.queue = Queue()
+        self.queue = WorldEventQueue()
         self.history = UndoHistory()
-        self.holds = Holds()
+        self.holds = WorldHolds()
         self.simulation_id = surroundings.new_id()
         self.running = False
         self.observers: list[Observer] = []
@@ -86,31 +86,31 @@ class SimulatorWorld:
         self.queue.add(event)
         return event
 
-    def act(self, modality: str, data: JsonObject, agent_id: str | None) -> Done:
+    def act(self, modality: str, data: JsonObject, agent_id: str | None) -> EventRun:
         """Carry out an action. Raises ``BadInput``, ``MeaninglessRequest`` or ``Missing``; failures are events too."""
         normalised = self.modality(modality).normalise(data)
         metadata = {} if agent_id is None else {"created_by_key": agent_id}
         wanted = EventDraft(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)
         event = self._make_event(wanted, direct=True)
-        self.queue.add(replace(event, status=Status.EXECUTING))
+        self.queue.add(replace(event, status=EventStatus.EXECUTING))
         return self.execute(event)
 
     def run_due(self) -> list[WorldEvent]:
         """Run what is due by now; every event comes back as what has become of it."""
         return [self.execute(event).event for event in self.queue.take_due(self.now)]
 
-    def execute(self, event: WorldEvent) -> Done:
+    def execute(self, event: WorldEvent) -> EventRun:
         """Run one event, which then is executed, or failed with nothing changed."""
         moment = EventMoment(event.event_id, event.scheduled_time, event.agent_id)
         try:
             applied = self.modality(event.modality).apply(event.data, moment)
         except Exception as problem:  # noqa: BLE001  an action is an edge: its error ends it, not the advance it is in
             said = f"{type(problem).__name__}: {problem}"
-            return Done(self._end_event(event, Status.FAILED, said), None)
-        self._note(event, applied)
-        return Done(self._end_event(event, Status.EXECUTED, None), applied.outcome)
+            return EventRun(self._end_event(event, EventStatus.FAILED, said), None)
+        self._record_undo(event, applied)
+        return EventRun(self._end_event(event, EventStatus.EXECUTED, None), applied.outcome)
 
-    def number(self) -> int:
+    def next_number(self) -> int:
         """The next event's."""
         self.numbers += 1
         return self.numbers
@@ -122,7 +122,7 @@ class SimulatorWorld:
             modality=wanted.modality,
             data=wanted.data,
             created_at=self.now,
-            number=self.number(),
+            number=self.next_number(),
             priority=wanted.priority,
             agent_id=wanted.agent_id,
             metadata=dict(wanted.metadata or {}),
@@ -130,11 +130,11 @@ class SimulatorWorld:
             brought_by=wanted.brought_by,
         )
 
-    def _note(self, event: WorldEvent, applied: AppliedAction) -> None:
-        brought = tuple(self._bring(event, follow_up) for follow_up in applied.outcome.follow_ups)
-        self.history.note(UndoEntry(event.event_id, event.modality, event.operation, applied.changes, brought))
+    def _record_undo(self, event: WorldEvent, applied: AppliedAction) -> None:
+        brought = tuple(self._schedule_follow_up(event, follow_up) for follow_up in applied.outcome.follow_ups)
+        self.history.record(UndoEntry(event.event_id, event.modality, event.operation, applied.changes, brought))
 
-    def _bring(self, event: WorldEvent, follow_up: FollowUp) -> WorldEvent:
+    def _schedule_follow_up(self, event: WorldEvent, follow_up: FollowUp) -> WorldEvent:
         """An event that another one brings belongs to whoever caused that one."""
         wanted = EventDraft(
             follow_up.scheduled_time,
@@ -145,9 +145,9 @@ class SimulatorWorld:
         )
         return self.schedule(wanted)
 
-    def _end_event(self, event: WorldEvent, status: Status, error: str | None) -> WorldEvent:
+    def _end_event(self, event: WorldEvent, status: EventStatus, error: str | None) -> WorldEvent:
         ended = replace(event, status=status, executed_at=self.now, error_message=error)
-        self.queue.put(ended)
+        self.queue.replace_event(ended)
         for observer in self.observers:
             observer(ended)
         return ended

@@ -44,7 +44,7 @@ class AccessList(BaseModel):
     offset: int
 
 
-class Stats(BaseModel):
+class AccessStats(BaseModel):
     total_requests: int
     total_errors: int
     by_status: dict[str, int]
@@ -81,15 +81,15 @@ async def show(
 
 
 @router.get("/stats")
-async def stats(place: Annotated[RequestContext, require_permission("logs:read")]) -> Stats:
+async def stats(place: Annotated[RequestContext, require_permission("logs:read")]) -> AccessStats:
     log = place.hosted.log
-    by_status = log.by_status()
-    return Stats(
+    by_status = log.count_by_status()
+    return AccessStats(
         total_requests=len(log),
         total_errors=sum(count for status, count in by_status.items() if status >= 400),
         by_status={str(status): count for status, count in sorted(by_status.items())},
-        by_key=log.by_key(),
-        top_paths=dict(Counter(log.by_path()).most_common(_SHOWN_PATHS)),
+        by_key=log.count_by_key(),
+        top_paths=dict(Counter(log.count_by_path()).most_common(_SHOWN_PATHS)),
     )
 
 

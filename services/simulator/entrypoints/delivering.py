@@ -29,11 +29,11 @@ async def delivering(
         try:
             waiting.put_nowait((hosted, notice))
         except asyncio.QueueFull:
-            _note(hosted, notice, 0, SendResult(None, "too many notices wait"))
+            _record_delivery(hosted, notice, 0, SendResult(None, "too many notices wait"))
 
     registry.announce = announce
     async with asyncio.TaskGroup() as group:
-        carriers = [group.create_task(_carry(waiting, sender, pauses)) for _ in range(_CARRIERS)]
+        carriers = [group.create_task(_deliver_all(waiting, sender, pauses)) for _ in range(_CARRIERS)]
         try:
             yield
         finally:
@@ -41,7 +41,7 @@ async def delivering(
                 carrier.cancel()
 
 
-async def _carry(
+async def _deliver_all(
     waiting: asyncio.Queue[tuple[HostedWorld, WebhookNotice]], sender: Sender, pauses: tuple[float, ...]
 ) -> None:
     while True:
@@ -54,7 +54,7 @@ async def _deliver(hosted: HostedWorld, notice: WebhookNotice, sender: Sender, p
     for attempt, pause in enumerate((*pauses, None), 1):
         sent = await sender.send(notice.webhook.url, notice.webhook.secret, notice.notice_id, body)
         if pause is None or not _may_be_tried_again(sent):
-            return _note(hosted, notice, attempt, sent)
+            return _record_delivery(hosted, notice, attempt, sent)
         await asyncio.sleep(pause)
     return None
 
@@ -63,11 +63,11 @@ def _may_be_tried_again(sent: SendResult) -> bool:
     return not sent.is_final and (sent.status_code is None or sent.status_code in _TO_BE_TRIED_AGAIN)
 
 
-def _note(hosted: HostedWorld, notice: WebhookNotice, attempts: int, sent: SendResult) -> None:
+def _record_delivery(hosted: HostedWorld, notice: WebhookNotice, attempts: int, sent: SendResult) -> None:
     now = hosted.world.surroundings.now()
     delivery = WebhookDelivery(
         notice.notice_id, notice.webhook.webhook_id, notice.kind, now, attempts, sent.status_code, sent.error
     )
-    hosted.webhooks.note(delivery)
+    hosted.webhooks.record(delivery)
     if not delivery.succeeded:
         _log.warning("webhook not delivered", webhook=notice.webhook.webhook_id, status=sent.status_code)

@@ -83,14 +83,14 @@ async def state(
 ) -> EnvironmentState | CompactState | Response:
     world = place.world
     if compact and format == "text":
-        return PlainTextResponse(environment.text(world))
+        return PlainTextResponse(environment.environment_as_text(world))
     if compact:
-        return CompactState.model_validate(environment.compact(world))
+        return CompactState.model_validate(environment.compact_states(world))
     lines = [
-        ModalitySummary(modality_type=name, state_summary=environment.summary(world, modality))
+        ModalitySummary(modality_type=name, state_summary=environment.summarize_state(world, modality))
         for name, modality in world.modalities.items()
     ]
-    return EnvironmentState(current_time=world.now.isoformat(), modalities=environment.states(world), summary=lines)
+    return EnvironmentState(current_time=world.now.isoformat(), modalities=environment.all_states(world), summary=lines)
 
 
 @router.get("/modalities")
@@ -125,7 +125,7 @@ async def modality_query(
 
 @router.post("/validate")
 async def validate(place: Annotated[RequestContext, require_permission("environment:validate")]) -> Validation:
-    errors = lifecycle.problems(place.world)
+    errors = lifecycle.find_problems(place.world)
     return Validation(valid=not errors, errors=errors, checked_at=place.world.surroundings.now())
 
 

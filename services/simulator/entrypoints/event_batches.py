@@ -7,10 +7,10 @@ from fastapi import APIRouter, Response, status
 from pydantic import BaseModel, JsonValue
 
 from services.simulator.core import batches, scheduling
-from services.simulator.core.batches import CheckedItem, Item
+from services.simulator.core.batches import CheckedItem, ScheduledItem
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import MeaninglessRequest
-from services.simulator.core.scenario_shapes import read_as
+from services.simulator.core.scenario_shapes import parse_shape
 from services.simulator.core.world import EventDraft
 from services.simulator.entrypoints.events import NewEvent
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
@@ -65,7 +65,7 @@ async def schedule(
 
 
 def _draft_item(place: RequestContext, item: JsonObject) -> EventDraft:
-    event = read_as(NewEvent, item)
+    event = parse_shape(NewEvent, item)
     return scheduling.draft_event(
         place.world, place.caller, event.modality, event.data, event.scheduled_time, event.priority, event.metadata
     )
@@ -92,7 +92,7 @@ def _validated_item(body: Batch, number: int, item: CheckedItem) -> BatchItem:
     return BatchItem(index=number, modality=_modality(body, number), valid=item.error is None, error=item.error)
 
 
-def _created_item(body: Batch, number: int, item: Item) -> BatchItem:
+def _created_item(body: Batch, number: int, item: ScheduledItem) -> BatchItem:
     return BatchItem(
         index=number,
         modality=_modality(body, number),

@@ -10,7 +10,7 @@ from services.simulator.core.keys import Forbidden
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import SimulatorRefusal
 from services.simulator.core.written_events import event_as_json
-from services.simulator.entrypoints.request_context import RequestContext, entry_of, place_of
+from services.simulator.entrypoints.request_context import RequestContext, entry_of, open_context
 
 router = APIRouter(prefix="/events", tags=["events"])
 _PERMISSION = "events:list"
@@ -25,7 +25,7 @@ class EventSubscription:
         self._waiting: asyncio.Queue[WorldEvent] = asyncio.Queue(_MOST_WAITING)
         self._lost = 0
 
-    def note(self, event: WorldEvent) -> None:
+    def add(self, event: WorldEvent) -> None:
         if self._waiting.full():
             self._lost += 1
         else:
@@ -42,22 +42,22 @@ class EventSubscription:
 async def stream(websocket: WebSocket) -> None:
     """The key stands in the header, or as ``api_key`` in the query, since browsers send no headers here."""
     try:
-        place = _let_in(websocket)
+        place = _authenticate(websocket)
     except SimulatorRefusal as refusal:
         await websocket.accept()
         return await websocket.close(_CLOSED_BY + refusal.status, str(refusal.detail))
     await websocket.accept()
     listening = EventSubscription()
-    place.world.observers.append(listening.note)
+    place.world.observers.append(listening.add)
     try:
         await _tell_until_closed(websocket, listening)
     finally:
-        place.world.observers.remove(listening.note)
+        place.world.observers.remove(listening.add)
 
 
-def _let_in(websocket: WebSocket) -> RequestContext:
+def _authenticate(websocket: WebSocket) -> RequestContext:
     secret = websocket.headers.get("x-api-key") or websocket.query_params.get("api_key")
-    place = place_of(entry_of(websocket.scope), secret)
+    place = open_context(entry_of(websocket.scope), secret)
     if not place.caller.may(_PERMISSION):
         raise Forbidden(f"Permission denied. Required permission: {_PERMISSION}")
     return place
@@ -66,18 +66,18 @@ def _let_in(websocket: WebSocket) -> RequestContext:
 async def _tell_until_closed(websocket: WebSocket, listening: EventSubscription) -> None:
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(_tell(websocket, listening))
-            group.create_task(_listen(websocket))
+            group.create_task(_send_messages(websocket, listening))
+            group.create_task(_await_disconnect(websocket))
     except* WebSocketDisconnect:
         pass  # the listener left, as listeners do
 
 
-async def _tell(websocket: WebSocket, listening: EventSubscription) -> NoReturn:
+async def _send_messages(websocket: WebSocket, listening: EventSubscription) -> NoReturn:
     while True:
         await websocket.send_json(await listening.next())
 
 
-async def _listen(websocket: WebSocket) -> NoReturn:
+async def _await_disconnect(websocket: WebSocket) -> NoReturn:
     """Nothing that a listener says matters, but that it leaves."""
     while True:
         await websocket.receive()

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 
 from services.simulator.core import scheduling
-from services.simulator.core.events import Queue, Status, WorldEvent
+from services.simulator.core.events import EventStatus, WorldEvent, WorldEventQueue
 from services.simulator.core.refusals import MeaninglessRequest, Missing
 from services.simulator.core.written_events import data_of
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
@@ -164,15 +164,15 @@ async def cancel(event_id: str, place: Annotated[RequestContext, require_permiss
     return Cancelled(cancelled=True, event_id=scheduling.cancel(place.world, event_id).event_id)
 
 
-def _status(text: str | None) -> Status | None:
+def _status(text: str | None) -> EventStatus | None:
     if text is None:
         return None
     try:
-        return Status(text)
+        return EventStatus(text)
     except ValueError:
-        raise MeaninglessRequest(f"Invalid status '{text}': it is one of {', '.join(Status)}") from None
+        raise MeaninglessRequest(f"Invalid status '{text}': it is one of {', '.join(EventStatus)}") from None
 
 
-def _counts(queue: Queue) -> dict[str, int]:
-    counted = (Status.PENDING, Status.EXECUTED, Status.FAILED, Status.SKIPPED)
+def _counts(queue: WorldEventQueue) -> dict[str, int]:
+    counted = (EventStatus.PENDING, EventStatus.EXECUTED, EventStatus.FAILED, EventStatus.SKIPPED)
     return {status.value: queue.by_status[status] for status in counted}

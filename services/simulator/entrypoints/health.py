@@ -13,7 +13,7 @@ class HealthResponse(BaseModel):
     version: str = UES_VERSION
 
 
-class About(BaseModel):
+class SimulatorInfo(BaseModel):
     name: str = "User Environment Simulator"
     version: str = UES_VERSION
     docs: str = "/docs"
@@ -32,5 +32,5 @@ async def ready() -> HealthResponse:
 
 
 @router.get("/")
-async def describe_simulator() -> About:
-    return About()
+async def describe_simulator() -> SimulatorInfo:
+    return SimulatorInfo()

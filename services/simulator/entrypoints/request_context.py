@@ -17,7 +17,7 @@ _ENTRY = "simulator.entry"
 _key_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="The key of whoever calls.")
 
 
-class UnknownWorld(SimulatorRefusal):
+class NoValidKey(SimulatorRefusal):
     """Nobody showed a key that works: 401."""
 
     status = 401
@@ -46,7 +46,7 @@ class RequestContext:
         return self.hosted.world
 
 
-def enter(scope: Scope, entry: RoutedRequest) -> None:
+def store_entry(scope: Scope, entry: RoutedRequest) -> None:
     """What the outer layers hand down to the routes."""
     scope[_ENTRY] = entry
 
@@ -55,31 +55,31 @@ def entry_of(scope: Scope) -> RoutedRequest:
     return cast(RoutedRequest, scope[_ENTRY])
 
 
-def place_of(entry: RoutedRequest, secret: str | None) -> RequestContext:
+def open_context(entry: RoutedRequest, secret: str | None) -> RequestContext:
     """Raises ``UnknownWorld``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
-    caller = _caller(entry, secret)
+    caller = _require_caller(entry, secret)
     entry.caller = caller
     hosted = entry.registry.get(entry.world_id)
     hosted.world.catch_up()
     return RequestContext(entry.registry, hosted, caller)
 
 
-def _caller(entry: RoutedRequest, secret: str | None) -> KeyCaller:
+def _require_caller(entry: RoutedRequest, secret: str | None) -> KeyCaller:
     if not entry.authentication:
         return entry.registry.admin
     if not secret:
-        raise UnknownWorld("API key required. Provide X-API-Key header.")
-    caller = entry.registry.caller(entry.world_id, secret)
+        raise NoValidKey("API key required. Provide X-API-Key header.")
+    caller = entry.registry.find_caller(entry.world_id, secret)
     if caller is None:
-        raise UnknownWorld("Invalid or revoked API key.")
+        raise NoValidKey("Invalid or revoked API key.")
     return caller
 
 
 def require_permission(permission: str) -> Dependency:
-    """``place: Annotated[Place, permitted("email:send")]``: lets in whose key allows that; 401 or 403 otherwise."""
+    """A dependency that lets in whoever shows a key with that permission; 401 or 403 otherwise."""
 
     async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> RequestContext:
-        place = place_of(entry_of(request.scope), secret)
+        place = open_context(entry_of(request.scope), secret)
         if not place.caller.may(permission):
             raise Forbidden(f"Permission denied. Required permission: {permission}")
         return place
@@ -87,9 +87,9 @@ def require_permission(permission: str) -> Dependency:
     return cast(Dependency, Depends(let_in))
 
 
-def _admin() -> Dependency:
+def _require_admin() -> Dependency:
     async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> RequestContext:
-        place = place_of(entry_of(request.scope), secret)
+        place = open_context(entry_of(request.scope), secret)
         if place.caller.key_id != place.registry.admin.key_id:
             raise Forbidden("Permission denied. Required: the admin key")
         return place
@@ -97,4 +97,4 @@ def _admin() -> Dependency:
     return cast(Dependency, Depends(let_in))
 
 
-AdminPlace: TypeAlias = Annotated[RequestContext, _admin()]
+AdminPlace: TypeAlias = Annotated[RequestContext, _require_admin()]

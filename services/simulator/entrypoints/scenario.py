@@ -6,15 +6,15 @@ from fastapi import APIRouter
 from pydantic import BaseModel, JsonValue
 
 from services.simulator.core import scenario
-from services.simulator.core.events import Status
+from services.simulator.core.events import EventStatus
 from services.simulator.core.records import JsonObject
-from services.simulator.core.scenario import Historic, ImportedScenario
+from services.simulator.core.scenario import ImportedScenario, PastEvents
 from services.simulator.core.scenario_shapes import (
     Scenario,
     ScenarioEnvironment,
     ScenarioMetadata,
     WrittenEvents,
-    read_as,
+    parse_shape,
 )
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from services.simulator.entrypoints.version import UES_VERSION
@@ -93,8 +93,8 @@ async def export_events(place: Annotated[RequestContext, require_permission("sce
     return ExportedEvents(
         events=scenario.events_of(place.world),
         total_events=len(queue),
-        pending_events=queue.by_status[Status.PENDING],
-        executed_events=queue.by_status[Status.EXECUTED],
+        pending_events=queue.by_status[EventStatus.PENDING],
+        executed_events=queue.by_status[EventStatus.EXECUTED],
     )
 
 
@@ -124,8 +124,8 @@ async def export_full(
 async def import_environment(
     body: ImportEnvironment, place: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
-    given = read_as(ScenarioEnvironment, _unwrap_document(body.data, "environment"), "body", "data")
-    historic = Historic(body.historic_event_handling)
+    given = parse_shape(ScenarioEnvironment, _unwrap_document(body.data, "environment"), "body", "data")
+    historic = PastEvents(body.historic_event_handling)
     loaded = scenario.load_environment(place.world, given, historic, body.strict_modalities)
     return Imported.from_scenario(loaded, environment=True)
 
@@ -137,7 +137,7 @@ async def import_events(
     given = body.data
     if isinstance(given.get("events"), dict):
         given = _unwrap_document(given, "events")
-    loaded = scenario.load_events(place.world, read_as(WrittenEvents, given, "body", "data"), body.merge)
+    loaded = scenario.load_events(place.world, parse_shape(WrittenEvents, given, "body", "data"), body.merge)
     return Imported.from_scenario(loaded, environment=False)
 
 
@@ -146,7 +146,7 @@ async def import_full(
     body: ImportScenario, place: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
     document = body.scenario if "metadata" in body.scenario else _unwrap_document(body.scenario, "scenario")
-    given = read_as(Scenario, document, "body", "scenario")
+    given = parse_shape(Scenario, document, "body", "scenario")
     loaded = scenario.load_scenario(place.world, given, body.strict_modalities)
     loaded.warnings += _version_warnings(given.metadata)
     return Imported.from_scenario(loaded, environment=True, metadata=given.metadata.model_dump())

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter, ValidationError
 
 from services.simulator.core import lifecycle, taking_back
-from services.simulator.core.events import Status
+from services.simulator.core.events import EventStatus
 from services.simulator.core.refusals import MeaninglessRequest, bad_input
 from services.simulator.core.undo import UndoEntry
 from services.simulator.core.world import SimulatorWorld
@@ -64,9 +64,9 @@ class StatusResponse(BaseModel):
             is_paused=world.clock.paused,
             auto_advance=world.clock.auto,
             time_scale=world.clock.scale,
-            pending_events=counts[Status.PENDING],
-            executed_events=counts[Status.EXECUTED],
-            failed_events=counts[Status.FAILED],
+            pending_events=counts[EventStatus.PENDING],
+            executed_events=counts[EventStatus.EXECUTED],
+            failed_events=counts[EventStatus.FAILED],
             next_event_time=following.scheduled_time.isoformat() if following else None,
         )
 
@@ -141,8 +141,8 @@ async def stop(place: Annotated[RequestContext, require_permission("simulation:s
         simulation_id=stopped.simulation_id,
         final_time=stopped.final_time.isoformat(),
         total_events=len(queue),
-        events_executed=queue.by_status[Status.EXECUTED],
-        events_failed=queue.by_status[Status.FAILED],
+        events_executed=queue.by_status[EventStatus.EXECUTED],
+        events_failed=queue.by_status[EventStatus.FAILED],
     )
 
 

@@ -72,7 +72,7 @@ def _refusal(body: bytes | None, limit: int) -> JSONResponse | None:
 def check(body: bytes) -> None:
     """Raises ``ValueError`` for JSON that no answer could repeat; what is no JSON at all is the framework's matter."""
     try:
-        value: JsonValue = json.loads(body, parse_float=_finite, parse_constant=_constant)
+        value: JsonValue = json.loads(body, parse_float=_parse_finite, parse_constant=_refuse_constant)
     except json.JSONDecodeError:
         return
     except RecursionError:
@@ -98,12 +98,12 @@ def _containers(values: Iterable[JsonValue]) -> list[_Container]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text[:20]} is no number that can be kept")
     return number
 
 
-def _constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")

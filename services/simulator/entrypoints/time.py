@@ -7,8 +7,8 @@ from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, Field
 
 from services.simulator.core import time_control
-from services.simulator.core.events import Status, WorldEvent
-from services.simulator.core.time_control import Moved
+from services.simulator.core.events import EventStatus, WorldEvent
+from services.simulator.core.time_control import TimeMove
 from services.simulator.core.world import SimulatorWorld
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
@@ -61,13 +61,13 @@ class AdvanceResponse(BaseModel):
     execution_details: list[ExecutedEvent]
 
     @classmethod
-    def from_move(cls, moved: Moved) -> Self:
+    def from_move(cls, moved: TimeMove) -> Self:
         return cls(
             previous_time=moved.previous,
             current_time=moved.current,
             time_advanced=str(moved.current - moved.previous),
             events_executed=len(moved.events),
-            events_failed=sum(event.status is Status.FAILED for event in moved.events),
+            events_failed=sum(event.status is EventStatus.FAILED for event in moved.events),
             execution_details=[ExecutedEvent.from_event(event) for event in moved.events],
         )
 

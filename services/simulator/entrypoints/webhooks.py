@@ -168,7 +168,7 @@ async def remove(
 async def test(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:test")]) -> WebhookTested:
     """A notice of its own kind goes out; how it went stands among the deliveries."""
     webhook = place.hosted.webhooks.get(webhook_id)
-    sent = place.hosted.tell(
+    sent = place.hosted.send_notice(
         webhook, WebhookEventType.TEST, {"type": WebhookEventType.TEST.value, "world_id": place.hosted.world_id}
     )
     return WebhookTested(webhook_id=webhook_id, delivery_id=sent, message="A test is on its way")

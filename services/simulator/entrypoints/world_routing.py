@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.simulator.core.access_log import LoggedAccess
 from services.simulator.core.hosted_world import DEFAULT, HostedWorld, WorldRegistry
 from services.simulator.core.refusals import Missing
-from services.simulator.entrypoints.request_context import RoutedRequest, enter
+from services.simulator.entrypoints.request_context import RoutedRequest, store_entry
 
 _INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
 _LONGEST_PATH = 500  # of one that is noted
@@ -28,7 +28,7 @@ class WorldRouting:
             return await self._app(scope, receive, send)
         inner, world_id = _world_in_path(scope)
         entry = RoutedRequest(self._registry, world_id, self._authentication)
-        enter(inner, entry)
+        store_entry(inner, entry)
         if scope["type"] == "websocket" or scope["path"] in _UNNOTED:
             return await self._app(inner, receive, send)
         return await self._note_request(inner, receive, send, entry)
@@ -54,7 +54,7 @@ class WorldRouting:
         path = scope["path"].removeprefix(scope.get("root_path", ""))[:_LONGEST_PATH]
         key_id, name = (entry.caller.key_id, entry.caller.name) if entry.caller else (None, None)
         wall = self._registry.surroundings.now()
-        hosted.log.note(LoggedAccess(wall, scope["method"], path, status, round(took, 3), key_id, name))
+        hosted.log.record(LoggedAccess(wall, scope["method"], path, status, round(took, 3), key_id, name))
 
     def _find_world(self, world_id: str) -> HostedWorld | None:
         try:

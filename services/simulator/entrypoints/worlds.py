@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, JsonValue
 from services.simulator.core import saving
 from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
-from services.simulator.core.scenario_shapes import read_as
+from services.simulator.core.scenario_shapes import parse_shape
 from services.simulator.entrypoints.request_context import AdminPlace
 from shared.contracts.base import NullableModel
 
@@ -78,7 +78,7 @@ async def save(place: AdminPlace) -> dict[str, JsonValue]:
 
 @router.put("/world")
 async def restore(body: dict[str, JsonValue], place: AdminPlace) -> WorldRestored:
-    saving.restore(place.hosted, read_as(SavedWorld, body, "body"))
+    saving.restore_world(place.hosted, parse_shape(SavedWorld, body, "body"))
     return WorldRestored(world_id=place.hosted.world_id, restored=True)
 
 

@@ -34,24 +34,24 @@ class ActingModality(Modality, Generic[Tables]):
 
     @override
     def normalise(self, data: JsonObject) -> JsonObject:
-        newest = self.newest(data)
-        action = self._read(newest)
+        newest = self.upgrade_data(data)
+        action = self._parse_action(newest)
         return {"operation": newest["operation"], **stated_fields(action)}
 
     @override
     def act(self, data: JsonObject, moment: EventMoment) -> ActionOutcome:
-        return self._read(data).act(self.tables, moment)
+        return self._parse_action(data).act(self.tables, moment)
 
-    def newest(self, data: JsonObject) -> JsonObject:
+    def upgrade_data(self, data: JsonObject) -> JsonObject:
         """Data of an older shape as the newest one has it."""
         return data
 
-    def _read(self, data: JsonObject) -> Action[Tables]:
+    def _parse_action(self, data: JsonObject) -> Action[Tables]:
         operation = data.get("operation")
         kind = self.operations.get(operation) if isinstance(operation, str) else None
         if kind is None:
             raise BadInput([InputFault(("operation",), f"must be one of {', '.join(self.operations)}", "enum")])
-        return read_as(kind, data)
+        return parse_model(kind, data)
 
 
 def stated_fields(model: BaseModel) -> JsonObject:
@@ -59,7 +59,7 @@ def stated_fields(model: BaseModel) -> JsonObject:
     return model.model_dump(mode="json", exclude_none=True)
 
 
-def read_as(kind: type[_Model], data: JsonObject) -> _Model:
+def parse_model(kind: type[_Model], data: JsonObject) -> _Model:
     """Raises ``BadInput`` that names each wrong field."""
     try:
         return kind.model_validate(data)

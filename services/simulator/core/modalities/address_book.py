@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from services.simulator.core.modalities.contact_records import Contact
-from services.simulator.core.modalities.indexes import Groups, Ordered
+from services.simulator.core.modalities.indexes import GroupIndex, TimeIndex
 from services.simulator.core.records import StoredRow, TableStore
 from services.simulator.core.refusals import ActionFailed
 
 
-class Group(StoredRow):
+class ContactGroup(StoredRow):
     """That there is a group of that name; who is in it stands with the contacts."""
 
     name: str
@@ -17,11 +17,11 @@ class Group(StoredRow):
 class AddressBook:
     def __init__(self, store: TableStore) -> None:
         self.contacts = store.table("contacts", Contact)
-        self.groups = store.table("groups", Group)
-        self.in_group = Groups(self.contacts, lambda contact: contact.groups)
-        self.reached_by = Groups(self.contacts, lambda contact: (one.value for one in contact.identifiers))
-        self.marked = Groups(self.contacts, marks_of)
-        self.by_making = Ordered(self.contacts, lambda contact: contact.created_at)
+        self.groups = store.table("groups", ContactGroup)
+        self.in_group = GroupIndex(self.contacts, lambda contact: contact.groups)
+        self.reached_by = GroupIndex(self.contacts, lambda contact: (one.value for one in contact.identifiers))
+        self.marked = GroupIndex(self.contacts, flags_of)
+        self.by_making = TimeIndex(self.contacts, lambda contact: contact.created_at)
 
     def require_contact(self, contact_id: str) -> Contact:
         """Raises ``ActionFailed``."""
@@ -29,7 +29,7 @@ class AddressBook:
             raise ActionFailed(f"There is no contact {contact_id}")
         return self.contacts[contact_id]
 
-    def keep(self, contact: Contact) -> None:
+    def put_contact(self, contact: Contact) -> None:
         for name in contact.groups:
             self.make_group(name)
         self.contacts.put(contact.contact_id, contact)
@@ -37,10 +37,10 @@ class AddressBook:
     def make_group(self, name: str) -> None:
         """Nothing happens if there is one of that name."""
         if name not in self.groups:
-            self.groups.put(name, Group(name=name))
+            self.groups.put(name, ContactGroup(name=name))
 
 
-def marks_of(contact: Contact) -> Iterator[str]:
+def flags_of(contact: Contact) -> Iterator[str]:
     if contact.is_favorite:
         yield "favorite"
     if contact.is_blocked:

@@ -9,11 +9,11 @@ from pydantic import JsonValue, TypeAdapter, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities import calendar_calendars as calendars
-from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.actions import Action, parse_model
 from services.simulator.core.modalities.calendar_book import CalendarBook
 from services.simulator.core.modalities.calendar_changes import ChangeCalendarEvent, RemoveCalendarEvent
-from services.simulator.core.modalities.calendar_events import AddCalendarEvent, Respond
-from services.simulator.core.modalities.calendar_query import CalendarQuery, find
+from services.simulator.core.modalities.calendar_events import AddCalendarEvent, RespondToEvent
+from services.simulator.core.modalities.calendar_query import CalendarQuery, find_events
 from services.simulator.core.modalities.calendar_records import (
     PRIMARY,
     CalendarEventRecord,
@@ -21,11 +21,11 @@ from services.simulator.core.modalities.calendar_records import (
     CalendarSettings,
     Zone,
 )
-from services.simulator.core.modalities.calendar_reminders import due
+from services.simulator.core.modalities.calendar_reminders import due_reminders
 from services.simulator.core.modalities.fields import iso_text
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
 from services.simulator.core.modalities.recurrence import to_instant
-from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
@@ -34,7 +34,7 @@ OPERATIONS: Mapping[str, type[Action[CalendarBook]]] = {
     "create": AddCalendarEvent,
     "update": ChangeCalendarEvent,
     "delete": RemoveCalendarEvent,
-    "respond": Respond,
+    "respond": RespondToEvent,
     "create_calendar": calendars.CreateCalendar,
     "update_calendar": calendars.UpdateCalendar,
     "delete_calendar": calendars.DeleteCalendar,
@@ -57,22 +57,22 @@ class ExportedCalendar(Exported):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_zones(cls, data: JsonValue) -> JsonValue:
+    def _add_zones(cls, data: JsonValue) -> JsonValue:
         if not isinstance(data, dict) or not isinstance(events := data.get("events"), dict):
             return data
         zone = data.get("user_timezone") or CalendarSettings().user_timezone
-        return {**data, "events": {key: _in_zone(event, zone) for key, event in events.items()}}
+        return {**data, "events": {key: _add_zone(event, zone) for key, event in events.items()}}
 
 
-def _in_zone(event: JsonValue, user_zone: JsonValue) -> JsonValue:
+def _add_zone(event: JsonValue, user_zone: JsonValue) -> JsonValue:
     """What cannot be read is left to the check of the fields."""
     if not isinstance(event, dict):
         return event
     zone = event.get("timezone") or user_zone
-    return {**event, "timezone": zone, **{name: _time(event.get(name), zone) for name in ("start", "end")}}
+    return {**event, "timezone": zone, **{name: _time_with_zone(event.get(name), zone) for name in ("start", "end")}}
 
 
-def _time(written: JsonValue, zone: JsonValue) -> JsonValue:
+def _time_with_zone(written: JsonValue, zone: JsonValue) -> JsonValue:
     try:
         return to_instant(_MOMENT.validate_python(written), ZoneInfo(str(zone))).isoformat()
     except (ValueError, KeyError, OSError, OverflowError):
@@ -86,7 +86,7 @@ class CalendarModality(ShownModality[CalendarBook]):
     def __init__(self, now: datetime) -> None:
         super().__init__()
         self.tables = CalendarBook(self.store)
-        self._events = RenderedRows(self.tables.events, plain)
+        self._events = RenderedRows(self.tables.events, row_as_json)
         self.clear(now)
 
     @override
@@ -100,22 +100,22 @@ class CalendarModality(ShownModality[CalendarBook]):
 
     @override
     def body(self) -> JsonObject:
-        return self._frame() | {"calendars": self.calendars(), "events": self._events.all()}
+        return self._state_fields() | {"calendars": self.calendars(), "events": self._events.rows_by_key()}
 
     @override
     def compact_body(self) -> JsonObject:
         brief: JsonObject = {
-            key: {name: value for name, value in self._events.one(key).items() if name in _BRIEF}
+            key: {name: value for name, value in self._events.row(key).items() if name in _BRIEF}
             for key in self.tables.events
         }
-        return self._frame() | {"calendars": self.calendars(), "events": brief}
+        return self._state_fields() | {"calendars": self.calendars(), "events": brief}
 
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = read_as(CalendarQuery, asked)
-        found = find(self.tables, query, now)
-        page = [plain(event) for event in query.page(found)]
-        answer: JsonObject = {"modality_type": self.name, "events": [*page], "query": query.echo()}
+        query = parse_model(CalendarQuery, asked)
+        found = find_events(self.tables, query, now)
+        page = [row_as_json(event) for event in query.slice(found)]
+        answer: JsonObject = {"modality_type": self.name, "events": [*page], "query": query.as_json()}
         return answer | {"count": len(page), "total_count": len(found)}
 
     @override
@@ -132,10 +132,10 @@ class CalendarModality(ShownModality[CalendarBook]):
         settings = CalendarSettings(default_calendar_id=read.default_calendar_id, user_timezone=read.user_timezone)
         self.tables.set_up(settings)
         for calendar in read.calendars.values():
-            self.tables.keep_calendar(calendar)
+            self.tables.put_calendar(calendar)
         self._begin_calendars(read.last_updated)
         for event in read.events.values():
-            self._take_over(event)
+            self._load_event(event)
 
     def calendars(self) -> JsonObject:
         """Calendars by id, each with the ids of its events."""
@@ -144,13 +144,13 @@ class CalendarModality(ShownModality[CalendarBook]):
     def calendar(self, calendar_id: str) -> JsonObject:
         """Raises ``KeyError``."""
         events = sorted(self.tables.in_calendar[calendar_id], key=self.tables.events.position)
-        return plain(self.tables.calendars[calendar_id]) | {"event_ids": [*events], "event_count": len(events)}
+        return row_as_json(self.tables.calendars[calendar_id]) | {"event_ids": [*events], "event_count": len(events)}
 
     def reminders(self, after: datetime, until: datetime) -> list[JsonObject]:
         """What reminders came up in that time."""
-        return [one.view() for one in due(self.tables, after, until)]
+        return [one.view() for one in due_reminders(self.tables, after, until)]
 
-    def _frame(self) -> JsonObject:
+    def _state_fields(self) -> JsonObject:
         return {
             "last_updated": iso_text(self.head.last_updated),
             "update_count": self.head.update_count,
@@ -165,11 +165,11 @@ class CalendarModality(ShownModality[CalendarBook]):
         default = self.tables.settings.default_calendar_id
         if default not in self.tables.calendars:
             name = "Personal" if default == PRIMARY else default
-            self.tables.keep_calendar(CalendarRecord(calendar_id=default, name=name, created_at=now, updated_at=now))
+            self.tables.put_calendar(CalendarRecord(calendar_id=default, name=name, created_at=now, updated_at=now))
 
-    def _take_over(self, event: CalendarEventRecord) -> None:
+    def _load_event(self, event: CalendarEventRecord) -> None:
         self.tables.open_calendar(event.calendar_id, event.created_at)
         try:
-            self.tables.keep(event)
+            self.tables.put_event(event)
         except ActionFailed as problem:
             raise MeaninglessRequest(f"event {event.event_id}: {problem}") from None

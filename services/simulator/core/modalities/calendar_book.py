@@ -12,8 +12,8 @@ from services.simulator.core.modalities.calendar_records import (
     CalendarRecord,
     CalendarSettings,
 )
-from services.simulator.core.modalities.indexes import Groups, Ordered
-from services.simulator.core.modalities.recurrence import dates_between, instant, takes_place, wall
+from services.simulator.core.modalities.indexes import GroupIndex, TimeIndex
+from services.simulator.core.modalities.recurrence import dates_between, instant_of_wall_time, occurrence_on, wall_time
 from services.simulator.core.records import TableStore
 from services.simulator.core.refusals import ActionFailed
 
@@ -21,7 +21,7 @@ LONGEST = timedelta(days=3_660)
 _OCCURRENCE = re.compile(r"(?P<series>.+)_(?P<day>\d{4}-\d{2}-\d{2})")
 
 
-class Named(NamedTuple):
+class NamedEvent(NamedTuple):
     """The event that an id names; ``day`` where it names one date of a series."""
 
     event: CalendarEventRecord
@@ -33,11 +33,11 @@ class CalendarBook:
         self.calendars = store.table("calendars", CalendarRecord)
         self.events = store.table("events", CalendarEventRecord)
         self.settings_rows = store.table("settings", CalendarSettings)
-        self.in_calendar = Groups(self.events, lambda event: (event.calendar_id,))
-        self.series = Groups(self.events, lambda event: ("series",) if event.recurrence else ())
-        self.children = Groups(self.events, lambda event: (event.parent_event_id,) if event.parent_event_id else ())
-        self.by_start = Ordered(self.events, lambda event: event.start)
-        self.by_end = Ordered(self.events, lambda event: event.end)
+        self.in_calendar = GroupIndex(self.events, lambda event: (event.calendar_id,))
+        self.series = GroupIndex(self.events, lambda event: ("series",) if event.recurrence else ())
+        self.children = GroupIndex(self.events, lambda event: (event.parent_event_id,) if event.parent_event_id else ())
+        self.by_start = TimeIndex(self.events, lambda event: event.start)
+        self.by_end = TimeIndex(self.events, lambda event: event.end)
 
     @property
     def settings(self) -> CalendarSettings:
@@ -46,17 +46,17 @@ class CalendarBook:
     def set_up(self, settings: CalendarSettings) -> None:
         self.settings_rows.put("settings", settings)
 
-    def keep_calendar(self, calendar: CalendarRecord) -> None:
+    def put_calendar(self, calendar: CalendarRecord) -> None:
         self.calendars.put(calendar.calendar_id, calendar)
 
     def open_calendar(self, calendar_id: str, now: datetime) -> CalendarRecord:
         """The calendar; a new one if there is none of that id."""
         if calendar_id not in self.calendars:
             made = CalendarRecord(calendar_id=calendar_id, name=calendar_id, color=BLUE, created_at=now, updated_at=now)
-            self.keep_calendar(made)
+            self.put_calendar(made)
         return self.calendars[calendar_id]
 
-    def keep(self, event: CalendarEventRecord) -> None:
+    def put_event(self, event: CalendarEventRecord) -> None:
         """Raises ``ActionFailed`` for one that ends before it begins, or years later."""
         if event.end <= event.start:
             raise ActionFailed("An event ends after it begins")
@@ -64,49 +64,49 @@ class CalendarBook:
             raise ActionFailed("An event lasts for ten years at most")
         self.events.put(event.event_id, event)
 
-    def drop(self, event: CalendarEventRecord) -> None:
+    def drop_event(self, event: CalendarEventRecord) -> None:
         """The event, and the dates of it that went their own way."""
         for child in list(self.children[event.event_id]):
             self.events.remove(child)
         self.events.remove(event.event_id)
 
-    def find_named(self, event_id: str) -> Named:
+    def find_named(self, event_id: str) -> NamedEvent:
         """Raises ``ActionFailed``. ``<id of a series>_<date>`` names one date of it."""
         if event_id in self.events:
-            return Named(self.events[event_id], None)
+            return NamedEvent(self.events[event_id], None)
         match = _OCCURRENCE.fullmatch(event_id)
         if match is not None and match["series"] in self.events:
             with suppress(ValueError):  # the thirtieth of February
-                return Named(self.events[match["series"]], date.fromisoformat(match["day"]))
+                return NamedEvent(self.events[match["series"]], date.fromisoformat(match["day"]))
         raise ActionFailed(f"There is no event {event_id}")
 
-    def own_way(self, series: CalendarEventRecord, day: date) -> CalendarEventRecord | None:
+    def find_exception(self, series: CalendarEventRecord, day: date) -> CalendarEventRecord | None:
         """What was made of that date of the series, if it goes its own way."""
         children = (self.events[key] for key in self.children[series.event_id])
         return next((child for child in children if child.recurrence_id == day), None)
 
 
-def on_day(series: CalendarEventRecord, day: date) -> CalendarEventRecord:
+def occurrence_on_day(series: CalendarEventRecord, day: date) -> CalendarEventRecord:
     """The date of a series as an event of its own; raises ``ActionFailed`` if there is none on that day."""
     if series.recurrence is None:
         raise ActionFailed(f"Event {series.event_id} does not recur")
-    shown = takes_place(series.recurrence, wall(series.start, series.zone), day)
+    shown = occurrence_on(series.recurrence, wall_time(series.start, series.zone), day)
     if shown is None or day in series.recurrence_exceptions:
         raise ActionFailed(f"Event {series.event_id} does not take place on {day}")
-    return date_of_series(series, shown)
+    return occurrence_at(series, shown)
 
 
-def date_of_series(series: CalendarEventRecord, shown: datetime) -> CalendarEventRecord:
+def occurrence_at(series: CalendarEventRecord, shown: datetime) -> CalendarEventRecord:
     """The date of a series that begins when the wall clock shows that."""
-    length = wall(series.end, series.zone) - wall(series.start, series.zone)
+    length = wall_time(series.end, series.zone) - wall_time(series.start, series.zone)
     update = {
         "event_id": f"{series.event_id}_{shown.date()}",
         "parent_event_id": series.event_id,
         "recurrence_id": shown.date(),
         "recurrence": None,
         "recurrence_exceptions": (),
-        "start": instant(shown, series.zone),
-        "end": instant(shown + length, series.zone),
+        "start": instant_of_wall_time(shown, series.zone),
+        "end": instant_of_wall_time(shown + length, series.zone),
     }
     return series.model_copy(update=update)
 
@@ -115,12 +115,12 @@ def expand_series(series: CalendarEventRecord, start: datetime, end: datetime) -
     """The dates of a series that lie in a stretch of time, even in part."""
     if series.recurrence is None:
         return
-    first = wall(series.start, series.zone)
-    length = wall(series.end, series.zone) - first
+    first = wall_time(series.start, series.zone)
+    length = wall_time(series.end, series.zone) - first
     hour = timedelta(hours=1)  # clock changes: what is too much is left out below
-    after, before = wall(start, series.zone) - length - hour, wall(end, series.zone) + hour
+    after, before = wall_time(start, series.zone) - length - hour, wall_time(end, series.zone) + hour
     for shown in dates_between(series.recurrence, first, after, before):
-        event = date_of_series(series, shown)
+        event = occurrence_at(series, shown)
         if shown.date() not in series.recurrence_exceptions and overlaps(event, start, end):
             yield event
 

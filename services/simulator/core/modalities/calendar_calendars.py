@@ -27,21 +27,21 @@ class CreateCalendar(Action[CalendarBook]):
         if calendar_id in tables.calendars:
             raise ActionFailed(f"There is a calendar {calendar_id} already")
         given = self.model_dump() | {"calendar_id": calendar_id}
-        tables.keep_calendar(CalendarRecord(**given, created_at=moment.now, updated_at=moment.now))
+        tables.put_calendar(CalendarRecord(**given, created_at=moment.now, updated_at=moment.now))
         return ActionOutcome(f"Calendar {calendar_id} created", (calendar_id,))
 
 
-class _OfCalendar(Action[CalendarBook]):
+class _CalendarAction(Action[CalendarBook]):
     calendar_id: Name
 
-    def calendar(self, book: CalendarBook) -> CalendarRecord:
+    def require_calendar(self, book: CalendarBook) -> CalendarRecord:
         """Raises ``ActionFailed``."""
         if self.calendar_id not in book.calendars:
             raise ActionFailed(f"There is no calendar {self.calendar_id}")
         return book.calendars[self.calendar_id]
 
 
-class UpdateCalendar(_OfCalendar):
+class UpdateCalendar(_CalendarAction):
     """What is left out or null stays as it is."""
 
     name: Name | None = None
@@ -53,29 +53,29 @@ class UpdateCalendar(_OfCalendar):
     def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         names = ("name", "color", "visible", "default_reminders")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        changed = self.calendar(tables).model_copy(update=given | {"updated_at": moment.now})
-        tables.keep_calendar(changed)
+        changed = self.require_calendar(tables).model_copy(update=given | {"updated_at": moment.now})
+        tables.put_calendar(changed)
         return ActionOutcome(f"Calendar {self.calendar_id} updated", (self.calendar_id,))
 
 
-class DeleteCalendar(_OfCalendar):
+class DeleteCalendar(_CalendarAction):
     """With the events in it."""
 
     @override
     def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
-        self.calendar(tables)
+        self.require_calendar(tables)
         if self.calendar_id == tables.settings.default_calendar_id:
             raise ActionFailed("The default calendar cannot be deleted")
         for event_id in sorted(tables.in_calendar[self.calendar_id], key=tables.events.position):
             if event_id in tables.events:
-                tables.drop(tables.events[event_id])
+                tables.drop_event(tables.events[event_id])
         tables.calendars.remove(self.calendar_id)
         return ActionOutcome(f"Calendar {self.calendar_id} deleted", (self.calendar_id,))
 
 
-class SetDefaultCalendar(_OfCalendar):
+class SetDefaultCalendar(_CalendarAction):
     @override
     def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
-        self.calendar(tables)
+        self.require_calendar(tables)
         tables.set_up(tables.settings.model_copy(update={"default_calendar_id": self.calendar_id}))
         return ActionOutcome(f"Calendar {self.calendar_id} is the default", (self.calendar_id,))

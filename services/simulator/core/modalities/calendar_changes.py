@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
-from services.simulator.core.modalities.calendar_book import CalendarBook, on_day
+from services.simulator.core.modalities.calendar_book import CalendarBook, occurrence_on_day
 from services.simulator.core.modalities.calendar_records import (
     RESPONSE_NAMES,
     CalendarAttachment,
@@ -24,17 +24,17 @@ from services.simulator.core.modalities.calendar_records import (
     Zone,
 )
 from services.simulator.core.modalities.fields import Name, Shown
-from services.simulator.core.modalities.recurrence import Recurrence, before_day, to_instant, wall
+from services.simulator.core.modalities.recurrence import Recurrence, count_before, to_instant, wall_time
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.records import StoredRow
 from services.simulator.core.refusals import ActionFailed
 
 
-def _scope(word: JsonValue) -> JsonValue:
+def _parse_scope(word: JsonValue) -> JsonValue:
     return "this_and_future" if word == "future" else word
 
 
-Scope: TypeAlias = Annotated[Literal["this", "this_and_future", "all"], BeforeValidator(_scope)]
+Scope: TypeAlias = Annotated[Literal["this", "this_and_future", "all"], BeforeValidator(_parse_scope)]
 
 
 class InvitedAttendee(StoredRow):
@@ -47,7 +47,7 @@ class InvitedAttendee(StoredRow):
     comment: str | None = None
 
 
-class _OfEvent(Action[CalendarBook]):
+class _EventAction(Action[CalendarBook]):
     """``recurrence_id`` is the date of a series. Without a scope the date alone is meant, or else all."""
 
     event_id: Name
@@ -66,7 +66,7 @@ class _OfEvent(Action[CalendarBook]):
         return event, day, scope
 
 
-class ChangeCalendarEvent(_OfEvent):
+class ChangeCalendarEvent(_EventAction):
     """What is left out or null stays as it is. A time without a zone is in the event's."""
 
     calendar_id: Name | None = None
@@ -94,14 +94,14 @@ class ChangeCalendarEvent(_OfEvent):
         if self.calendar_id is not None:
             tables.open_calendar(self.calendar_id, moment.now)
         if day is not None and scope == "this":
-            event = own_event(tables, event, day, moment)
+            event = detach_date(tables, event, day, moment)
         elif day is not None and scope == "this_and_future":
-            event = split(tables, event, day, moment)
+            event = split_at(tables, event, day, moment)
         given = self._given_fields(event)
         if event.parent_event_id is not None:
             given.pop("recurrence", None)  # one date of a series does not recur itself
         changed = event.model_copy(update={**given, "updated_at": moment.now})
-        tables.keep(changed)
+        tables.put_event(changed)
         return ActionOutcome(f"Calendar event updated (calendar_event_id: {changed.event_id})", (changed.event_id,))
 
     def _given_fields(self, event: CalendarEventRecord) -> dict[str, object]:
@@ -114,44 +114,44 @@ class ChangeCalendarEvent(_OfEvent):
         return given
 
 
-class RemoveCalendarEvent(_OfEvent):
+class RemoveCalendarEvent(_EventAction):
     @override
     def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         event, day, scope = self.resolve_target(tables)
         if day is None or scope == "all":
-            tables.drop(event)
+            tables.drop_event(event)
         elif scope == "this":
-            tables.drop(own_event(tables, event, day, moment))
+            tables.drop_event(detach_date(tables, event, day, moment))
         else:
-            tables.drop(split(tables, event, day, moment))
+            tables.drop_event(split_at(tables, event, day, moment))
         return ActionOutcome("Calendar event deleted", (event.event_id,))
 
 
-def own_event(book: CalendarBook, series: CalendarEventRecord, day: date, moment: EventMoment) -> CalendarEventRecord:
+def detach_date(book: CalendarBook, series: CalendarEventRecord, day: date, moment: EventMoment) -> CalendarEventRecord:
     """The date of the series as an event that goes its own way from now on; raises ``ActionFailed``."""
-    if (own := book.own_way(series, day)) is not None:
+    if (own := book.find_exception(series, day)) is not None:
         return own
-    own = on_day(series, day).model_copy(
+    own = occurrence_on_day(series, day).model_copy(
         update={"event_id": moment.new_id(f"own {day}"), "created_at": moment.now, "updated_at": moment.now}
     )
     exceptions = (*series.recurrence_exceptions, day)
-    book.keep(series.model_copy(update={"recurrence_exceptions": exceptions, "updated_at": moment.now}))
-    book.keep(own)
+    book.put_event(series.model_copy(update={"recurrence_exceptions": exceptions, "updated_at": moment.now}))
+    book.put_event(own)
     return own
 
 
-def split(book: CalendarBook, series: CalendarEventRecord, day: date, moment: EventMoment) -> CalendarEventRecord:
+def split_at(book: CalendarBook, series: CalendarEventRecord, day: date, moment: EventMoment) -> CalendarEventRecord:
     """The series from that date on, as a series of its own: the first part ends the day before."""
-    rule, first = series.recurrence, wall(series.start, series.zone)
-    if book.own_way(series, day) is None:
-        on_day(series, day)  # there is none on other days
-    passed = 0 if rule is None else before_day(rule, first, day)
+    rule, first = series.recurrence, wall_time(series.start, series.zone)
+    if book.find_exception(series, day) is None:
+        occurrence_on_day(series, day)  # there is none on other days
+    passed = 0 if rule is None else count_before(rule, first, day)
     if rule is None or passed == 0:
         return series
     ended = rule.model_copy(update={"end_type": "until", "end_date": day - timedelta(days=1), "count": None})
     going_on = rule if rule.count is None else rule.model_copy(update={"count": rule.count - passed})
-    earlier, later = _part_days(series.recurrence_exceptions, day)
-    rest = on_day(series.model_copy(update={"recurrence_exceptions": ()}), day).model_copy(
+    earlier, later = _split_days(series.recurrence_exceptions, day)
+    rest = occurrence_on_day(series.model_copy(update={"recurrence_exceptions": ()}), day).model_copy(
         update={
             "event_id": moment.new_id(f"from {day}"),
             "recurrence": going_on,
@@ -163,22 +163,22 @@ def split(book: CalendarBook, series: CalendarEventRecord, day: date, moment: Ev
         }
     )
     first_part = {"recurrence": ended, "recurrence_exceptions": earlier, "updated_at": moment.now}
-    book.keep(series.model_copy(update=first_part))
-    book.keep(rest)
-    _follow(book, series, rest, day)
+    book.put_event(series.model_copy(update=first_part))
+    book.put_event(rest)
+    _move_exceptions(book, series, rest, day)
     return rest
 
 
-def _part_days(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
+def _split_days(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
     return tuple(one for one in days if one < day), tuple(one for one in days if one >= day)
 
 
-def _follow(book: CalendarBook, series: CalendarEventRecord, rest: CalendarEventRecord, day: date) -> None:
+def _move_exceptions(book: CalendarBook, series: CalendarEventRecord, rest: CalendarEventRecord, day: date) -> None:
     """Dates that went their own way belong to the part in which they lie."""
     for key in sorted(book.children[series.event_id], key=book.events.position):
         child = book.events[key]
         if child.recurrence_id is not None and child.recurrence_id >= day:
-            book.keep(child.model_copy(update={"parent_event_id": rest.event_id}))
+            book.put_event(child.model_copy(update={"parent_event_id": rest.event_id}))
 
 
 def _merge_attendees(event: CalendarEventRecord, given: tuple[InvitedAttendee, ...]) -> tuple[EventAttendee, ...]:

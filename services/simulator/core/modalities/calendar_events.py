@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.calendar_book import CalendarBook
-from services.simulator.core.modalities.calendar_changes import own_event
+from services.simulator.core.modalities.calendar_changes import detach_date
 from services.simulator.core.modalities.calendar_records import (
     RESPONSE_NAMES,
     CalendarAttachment,
@@ -30,20 +30,20 @@ from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
 
 
-def require_order(start: datetime | None, end: datetime | None) -> None:
+def require_start_before_end(start: datetime | None, end: datetime | None) -> None:
     """Raises ``MeaninglessRequest``; times of which only one has a zone are compared when the zone is known."""
     if start and end and (start.tzinfo is None) == (end.tzinfo is None) and end <= start:
         raise MeaninglessRequest("An event ends after it begins")
 
 
-def each_once(attendees: tuple[EventAttendee, ...]) -> tuple[EventAttendee, ...]:
+def require_unique(attendees: tuple[EventAttendee, ...]) -> tuple[EventAttendee, ...]:
     """Nobody is invited twice; ``ValueError``."""
     if len({one.email for one in attendees}) < len(attendees):
         raise ValueError("an attendee stands in it twice")
     return attendees
 
 
-Attendees = Annotated[tuple[EventAttendee, ...], AfterValidator(each_once)]
+Attendees = Annotated[tuple[EventAttendee, ...], AfterValidator(require_unique)]
 
 
 class AddCalendarEvent(Action[CalendarBook]):
@@ -71,8 +71,8 @@ class AddCalendarEvent(Action[CalendarBook]):
     conference_link: str | None = None
 
     @model_validator(mode="after")
-    def _ends_after_it_begins(self) -> Self:
-        require_order(self.start, self.end)
+    def _check_order(self) -> Self:
+        require_start_before_end(self.start, self.end)
         return self
 
     @override
@@ -91,11 +91,11 @@ class AddCalendarEvent(Action[CalendarBook]):
             "timezone": zone,
             "reminders": calendar.default_reminders if self.reminders is None else self.reminders,
         }
-        tables.keep(CalendarEventRecord(**given, created_at=moment.now, updated_at=moment.now))
+        tables.put_event(CalendarEventRecord(**given, created_at=moment.now, updated_at=moment.now))
         return ActionOutcome(f"Calendar event created (calendar_event_id: {event_id})", (event_id,))
 
 
-class Respond(Action[CalendarBook]):
+class RespondToEvent(Action[CalendarBook]):
     """An attendee's answer; to one date of a series if ``recurrence_id`` or the id says so."""
 
     event_id: Name
@@ -108,12 +108,12 @@ class Respond(Action[CalendarBook]):
     def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         named, day = tables.find_named(self.event_id)
         day = day or self.recurrence_id
-        event = own_event(tables, named, day, moment) if day and named.recurrence else named
+        event = detach_date(tables, named, day, moment) if day and named.recurrence else named
         if all(one.email != self.attendee_email for one in event.attendees):
             raise ActionFailed(f"{self.attendee_email} is not invited to event {self.event_id}")
         answer = {"response": self.response, "comment": self.comment}
         attendees = tuple(
             one.model_copy(update=answer) if one.email == self.attendee_email else one for one in event.attendees
         )
-        tables.keep(event.model_copy(update={"attendees": attendees, "updated_at": moment.now}))
+        tables.put_event(event.model_copy(update={"attendees": attendees, "updated_at": moment.now}))
         return ActionOutcome(f"{self.attendee_email}: {self.response}", (event.event_id,))

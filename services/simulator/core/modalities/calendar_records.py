@@ -14,15 +14,15 @@ PRIMARY = "primary"
 BLUE = "#4285f4"
 
 
-def _response(word: JsonValue) -> JsonValue:
+def _parse_response(word: JsonValue) -> JsonValue:
     return "needs-action" if word in ("needsAction", "needs_action") else word
 
 
-def _day(text: JsonValue) -> JsonValue:
+def _parse_day(text: JsonValue) -> JsonValue:
     return text[:10] if isinstance(text, str) else text
 
 
-def _known_zone(name: str) -> str:
+def _check_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # a folder of zones is no zone either
@@ -31,10 +31,10 @@ def _known_zone(name: str) -> str:
 
 
 Response: TypeAlias = Annotated[
-    Literal["accepted", "declined", "tentative", "needs-action"], BeforeValidator(_response)
+    Literal["accepted", "declined", "tentative", "needs-action"], BeforeValidator(_parse_response)
 ]
-OccurrenceDay: TypeAlias = Annotated[date, BeforeValidator(_day)]
-Zone: TypeAlias = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_known_zone)]
+OccurrenceDay: TypeAlias = Annotated[date, BeforeValidator(_parse_day)]
+Zone: TypeAlias = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_check_zone)]
 Status: TypeAlias = Literal["confirmed", "tentative", "cancelled"]
 Visibility: TypeAlias = Literal["public", "private", "default"]
 Transparency: TypeAlias = Literal["opaque", "transparent"]

@@ -27,7 +27,7 @@ class DueReminder(NamedTuple):
         }
 
 
-def due(book: CalendarBook, after: datetime, until: datetime) -> list[DueReminder]:
+def due_reminders(book: CalendarBook, after: datetime, until: datetime) -> list[DueReminder]:
     """What came up later than ``after``, up to ``until``, in order. An event that is called off reminds of nothing."""
     found = [one for event in book.events.values() if _reminds(event) for one in _reminders_of(event, after, until)]
     return sorted(found, key=lambda one: (one.at, one.event.event_id))

@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field, JsonValue
 from typing_extensions import override
 
-from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.actions import Action, parse_model
 from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteChatMessage, PostChatMessage
-from services.simulator.core.modalities.chat_query import ChatQuery, find
+from services.simulator.core.modalities.chat_query import ChatQuery, find_messages
 from services.simulator.core.modalities.chat_records import ChatConversationRecord, ChatMessageRecord, ChatSettings
 from services.simulator.core.modalities.chat_tables import ChatTables
 from services.simulator.core.modalities.fields import Kept, iso
 from services.simulator.core.modalities.loading import Exported, read_state
-from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject, StoredRow
 
@@ -25,21 +25,21 @@ OPERATIONS: Mapping[str, type[Action[ChatTables]]] = {
 }
 
 
-class _Since(StoredRow):
+class _ExportedConversation(StoredRow):
     """What is kept of an exported conversation."""
 
     created_at: Kept
 
 
-def _each_once(messages: tuple[ChatMessageRecord, ...]) -> tuple[ChatMessageRecord, ...]:
+def _require_unique(messages: tuple[ChatMessageRecord, ...]) -> tuple[ChatMessageRecord, ...]:
     if len({message.message_id for message in messages}) < len(messages):
         raise ValueError("two messages have the same id")
     return messages
 
 
 class ExportedChat(Exported):
-    messages: Annotated[tuple[ChatMessageRecord, ...], AfterValidator(_each_once)] = ()
-    conversations: dict[str, _Since] = {}
+    messages: Annotated[tuple[ChatMessageRecord, ...], AfterValidator(_require_unique)] = ()
+    conversations: dict[str, _ExportedConversation] = {}
     max_history_size: int = Field(ChatSettings().max_history_size, ge=1)
 
 
@@ -50,7 +50,7 @@ class ChatModality(ShownModality[ChatTables]):
     def __init__(self, now: datetime) -> None:
         super().__init__()
         self.tables = ChatTables(self.store)
-        self._messages = RenderedRows(self.tables.messages, plain)
+        self._messages = RenderedRows(self.tables.messages, row_as_json)
         self.clear(now)
 
     @override
@@ -60,12 +60,12 @@ class ChatModality(ShownModality[ChatTables]):
     @override
     def body(self) -> JsonObject:
         keys = self.tables.by_time.find_between(None, None)
-        return {"messages": [self._messages.one(key) for key in keys], **self.compact_body()}
+        return {"messages": [self._messages.row(key) for key in keys], **self.compact_body()}
 
     @override
     def compact_body(self) -> JsonObject:
         return {
-            "conversations": {key: self._conversation(kept) for key, kept in self.tables.conversations.items()},
+            "conversations": {key: self._show_conversation(kept) for key, kept in self.tables.conversations.items()},
             "total_message_count": len(self.tables.messages),
             "conversation_count": len(self.tables.conversations),
             "max_history_size": self.tables.max_history_size,
@@ -73,19 +73,19 @@ class ChatModality(ShownModality[ChatTables]):
 
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = read_as(ChatQuery, asked)
-        found = find(self.tables, query)
+        query = parse_model(ChatQuery, asked)
+        found = find_messages(self.tables, query)
         return {
             "modality_type": self.name,
-            "messages": [self._messages.one(key) for key in found.keys],
+            "messages": [self._messages.row(key) for key in found.keys],
             "total_count": found.total,
             "returned_count": len(found.keys),
-            "query": query.echo(),
+            "query": query.as_json(),
         }
 
     @override
     def export(self) -> JsonObject:
-        return {"modality_type": self.name, **plain(self.head), **self.body()}
+        return {"modality_type": self.name, **row_as_json(self.head), **self.body()}
 
     @override
     def load(self, state: JsonObject) -> None:
@@ -98,9 +98,9 @@ class ChatModality(ShownModality[ChatTables]):
         for message in read.messages:
             self.tables.add(message)
 
-    def _conversation(self, kept: ChatConversationRecord) -> JsonObject:
+    def _show_conversation(self, kept: ChatConversationRecord) -> JsonObject:
         """As it is shown; what older clients ask for stands beside what newer ones do."""
-        messages = self.tables.conversation(kept.conversation_id)
+        messages = self.tables.messages_of(kept.conversation_id)
         roles: list[JsonValue] = list(dict.fromkeys(message.role for message in messages))
         return {
             "conversation_id": kept.conversation_id,

@@ -6,7 +6,7 @@ from typing import Literal
 from services.simulator.core.modalities.chat_records import ChatMessageRecord, ChatTextBlock, Content, Role
 from services.simulator.core.modalities.chat_tables import ChatTables
 from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.filters import Tests, in_order, matching, page_of
+from services.simulator.core.modalities.filters import RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 
 
@@ -22,10 +22,10 @@ class ChatQuery(PageQuery):
     sort_order: Order = "asc"
 
 
-def find(tables: ChatTables, asked: ChatQuery) -> FoundPage:
-    keys = matching(tables.messages, keys_by_index(tables, asked), tests_of(asked))
+def find_messages(tables: ChatTables, asked: ChatQuery) -> FoundPage:
+    keys = find_keys(tables.messages, keys_by_index(tables, asked), tests_of(asked))
     rank = None if asked.sort_by == "timestamp" else lambda message: str(getattr(message, asked.sort_by))
-    return page_of(asked, in_order(tables.messages, keys, tables.by_time, rank), asked.sort_order)
+    return page_of(asked, sort_keys(tables.messages, keys, tables.by_time, rank), asked.sort_order)
 
 
 def keys_by_index(tables: ChatTables, asked: ChatQuery) -> Iterator[Collection[str]]:
@@ -34,16 +34,16 @@ def keys_by_index(tables: ChatTables, asked: ChatQuery) -> Iterator[Collection[s
         yield tables.in_conversation[asked.conversation_id]
 
 
-def tests_of(asked: ChatQuery) -> Tests[ChatMessageRecord]:
+def tests_of(asked: ChatQuery) -> RowTests[ChatMessageRecord]:
     """One for each filter."""
-    tests = Tests[ChatMessageRecord]()
-    tests.same(asked, "conversation_id", "role")
+    tests = RowTests[ChatMessageRecord]()
+    tests.require_equal(asked, "conversation_id", "role")
     tests.require_between(lambda message: message.timestamp, asked.since, asked.until)
-    tests.containing(asked.search, lambda message: text_of(message.content))
+    tests.require_text(asked.search, lambda message: readable_text(message.content))
     return tests
 
 
-def text_of(content: Content) -> str:
+def readable_text(content: Content) -> str:
     """What can be read in it."""
     if isinstance(content, str):
         return content

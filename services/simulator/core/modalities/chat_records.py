@@ -16,7 +16,7 @@ class ChatTextBlock(StoredRow):
     text: Text
 
 
-class Source(StoredRow):
+class MediaSource(StoredRow):
     """Where a picture, sound or film is: at a URL, or here in base 64."""
 
     type: Literal["url", "base64"]
@@ -25,7 +25,7 @@ class Source(StoredRow):
     media_type: str | None = None
 
     @model_validator(mode="after")
-    def _is_there(self) -> "Source":
+    def _check_present(self) -> "MediaSource":
         if not (self.url if self.type == "url" else self.data):
             raise ValueError(f"a source of the type {self.type} needs its {'url' if self.type == 'url' else 'data'}")
         return self
@@ -35,7 +35,7 @@ class MediaBlock(StoredRow):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     type: Literal["image", "audio", "video"]
-    source: Source
+    source: MediaSource
 
 
 Block: TypeAlias = Annotated[ChatTextBlock | MediaBlock, Field(discriminator="type")]

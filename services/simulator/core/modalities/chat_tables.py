@@ -1,7 +1,7 @@
 """The tables of the chat modality."""
 
 from services.simulator.core.modalities.chat_records import ChatConversationRecord, ChatMessageRecord, ChatSettings
-from services.simulator.core.modalities.indexes import Groups, Ordered
+from services.simulator.core.modalities.indexes import GroupIndex, TimeIndex
 from services.simulator.core.records import TableStore
 from services.simulator.core.refusals import ActionFailed
 
@@ -11,8 +11,8 @@ class ChatTables:
         self.messages = store.table("messages", ChatMessageRecord)
         self.conversations = store.table("conversations", ChatConversationRecord)
         self.settings = store.table("settings", ChatSettings)
-        self.in_conversation = Groups(self.messages, lambda message: (message.conversation_id,))
-        self.by_time = Ordered(self.messages, lambda message: message.timestamp)
+        self.in_conversation = GroupIndex(self.messages, lambda message: (message.conversation_id,))
+        self.by_time = TimeIndex(self.messages, lambda message: message.timestamp)
 
     @property
     def max_history_size(self) -> int:
@@ -41,19 +41,19 @@ class ChatTables:
         """The conversation goes with all its messages, which come back as ids; raises ``ActionFailed``."""
         if conversation_id not in self.conversations:
             raise ActionFailed(f"There is no conversation {conversation_id}")
-        gone = tuple(message.message_id for message in self.conversation(conversation_id))
+        gone = tuple(message.message_id for message in self.messages_of(conversation_id))
         for message_id in gone:
             self.messages.remove(message_id)
         self.conversations.remove(conversation_id)
         return gone
 
-    def conversation(self, conversation_id: str) -> list[ChatMessageRecord]:
+    def messages_of(self, conversation_id: str) -> list[ChatMessageRecord]:
         """Its messages, oldest first."""
-        keys = sorted(self.in_conversation[conversation_id], key=self.by_time.place)
+        keys = sorted(self.in_conversation[conversation_id], key=self.by_time.sort_key)
         return [self.messages[key] for key in keys]
 
     def _drop_oldest(self, conversation_id: str) -> None:
         surplus = len(self.in_conversation[conversation_id]) - self.max_history_size
         if surplus > 0:
-            for message in self.conversation(conversation_id)[:surplus]:
+            for message in self.messages_of(conversation_id)[:surplus]:
                 self.messages.remove(message.message_id)

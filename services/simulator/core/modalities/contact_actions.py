@@ -10,17 +10,17 @@ from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.address_book import AddressBook
 from services.simulator.core.modalities.contact_records import (
     Contact,
-    Identifier,
+    ContactIdentifier,
     Identifiers,
     PostalAddress,
-    each_once,
+    drop_repeated,
 )
 from services.simulator.core.modalities.fields import Day, Name
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed
 
 
-class _Described(Action[AddressBook]):
+class _ContactFields(Action[AddressBook]):
     """What may be known of somebody."""
 
     first_name: str | None = None
@@ -42,7 +42,7 @@ class _Described(Action[AddressBook]):
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
-class CreateContact(_Described):
+class CreateContact(_ContactFields):
     contact_id: Name | None = None
     identifiers: Identifiers
     is_favorite: bool = False
@@ -54,11 +54,11 @@ class CreateContact(_Described):
         if contact_id in tables.contacts:
             raise ActionFailed(f"There is a contact {contact_id} already")
         fields = self.given_fields() | {"contact_id": contact_id, "created_at": moment.now, "updated_at": moment.now}
-        tables.keep(Contact.model_validate(fields))
+        tables.put_contact(Contact.model_validate(fields))
         return ActionOutcome(f"Contact created (contact_id: {contact_id})", (contact_id,))
 
 
-class UpdateContact(_Described):
+class UpdateContact(_ContactFields):
     """What is left out or null stays as it is; lists are replaced."""
 
     contact_id: Name
@@ -67,7 +67,7 @@ class UpdateContact(_Described):
     @override
     def act(self, tables: AddressBook, moment: EventMoment) -> ActionOutcome:
         update = self.given_fields() | {"updated_at": moment.now}
-        tables.keep(tables.require_contact(self.contact_id).model_copy(update=update))
+        tables.put_contact(tables.require_contact(self.contact_id).model_copy(update=update))
         return ActionOutcome("Contact updated", (self.contact_id,))
 
 
@@ -86,36 +86,36 @@ class _ContactMarking(Action[AddressBook]):
 
     @override
     def act(self, tables: AddressBook, moment: EventMoment) -> ActionOutcome:
-        update = self.marks(tables.require_contact(self.contact_id)) | {"updated_at": moment.now}
-        tables.keep(tables.require_contact(self.contact_id).model_copy(update=update))
+        update = self.changed_fields(tables.require_contact(self.contact_id)) | {"updated_at": moment.now}
+        tables.put_contact(tables.require_contact(self.contact_id).model_copy(update=update))
         return ActionOutcome("Contact updated", (self.contact_id,))
 
     @abstractmethod
-    def marks(self, contact: Contact) -> dict[str, object]:
+    def changed_fields(self, contact: Contact) -> dict[str, object]:
         """The fields that change."""
 
 
-class Block(_ContactMarking):
+class BlockContact(_ContactMarking):
     @override
-    def marks(self, contact: Contact) -> dict[str, object]:
+    def changed_fields(self, contact: Contact) -> dict[str, object]:
         return {"is_blocked": True}
 
 
-class Unblock(_ContactMarking):
+class UnblockContact(_ContactMarking):
     @override
-    def marks(self, contact: Contact) -> dict[str, object]:
+    def changed_fields(self, contact: Contact) -> dict[str, object]:
         return {"is_blocked": False}
 
 
 class Favorite(_ContactMarking):
     @override
-    def marks(self, contact: Contact) -> dict[str, object]:
+    def changed_fields(self, contact: Contact) -> dict[str, object]:
         return {"is_favorite": True}
 
 
 class Unfavorite(_ContactMarking):
     @override
-    def marks(self, contact: Contact) -> dict[str, object]:
+    def changed_fields(self, contact: Contact) -> dict[str, object]:
         return {"is_favorite": False}
 
 
@@ -128,7 +128,7 @@ class AddToGroup(_ContactMarking):
     group: Name = GroupName
 
     @override
-    def marks(self, contact: Contact) -> dict[str, object]:
+    def changed_fields(self, contact: Contact) -> dict[str, object]:
         return {"groups": tuple(dict.fromkeys((*contact.groups, self.group)))}
 
 
@@ -136,13 +136,13 @@ class RemoveFromGroup(_ContactMarking):
     group: Name = GroupName
 
     @override
-    def marks(self, contact: Contact) -> dict[str, object]:
+    def changed_fields(self, contact: Contact) -> dict[str, object]:
         if self.group not in contact.groups:
             raise ActionFailed(f"Contact {self.contact_id} is not in {self.group}")
         return {"groups": tuple(name for name in contact.groups if name != self.group)}
 
 
-def _several(value: JsonValue) -> JsonValue:
+def _as_list(value: JsonValue) -> JsonValue:
     return [value] if isinstance(value, str) else value
 
 
@@ -151,12 +151,12 @@ _GONE = AliasChoices("merged_contact_ids", "merge_contact_ids", "secondary_conta
                      "source_contact_ids", "source_contact_id")  # fmt: skip
 
 
-class Merge(Action[AddressBook]):
+class MergeContacts(Action[AddressBook]):
     """Several contacts become one: it keeps what it has, gets what it lacks, and the others go."""
 
     contact_id: Name = Field(validation_alias=_KEPT)
     merged_contact_ids: Annotated[
-        tuple[Name, ...], BeforeValidator(_several), Field(min_length=1, validation_alias=_GONE)
+        tuple[Name, ...], BeforeValidator(_as_list), Field(min_length=1, validation_alias=_GONE)
     ]
 
     @override
@@ -167,7 +167,7 @@ class Merge(Action[AddressBook]):
                 raise ActionFailed("A contact is not merged with itself")
             merged = merge_contacts(merged, tables.require_contact(other_id))
             tables.contacts.remove(other_id)
-        tables.keep(merged.model_copy(update={"updated_at": moment.now}))
+        tables.put_contact(merged.model_copy(update={"updated_at": moment.now}))
         return ActionOutcome("Contacts merged", (self.contact_id, *self.merged_contact_ids))
 
 
@@ -175,7 +175,7 @@ _FLAGS = frozenset({"is_favorite", "is_blocked"})
 
 
 def merge_contacts(first: Contact, other: Contact) -> Contact:
-    identifiers: tuple[Identifier, ...] = each_once(first.identifiers + other.identifiers)
+    identifiers: tuple[ContactIdentifier, ...] = drop_repeated(first.identifiers + other.identifiers)
     lacking = {name: getattr(other, name) for name in Contact.model_fields if getattr(first, name) is None}
     flags = {name: getattr(first, name) or getattr(other, name) for name in _FLAGS}
     lists = {

@@ -13,7 +13,7 @@ _LOCAL_DIGITS = 10
 _PHONES = frozenset({"phone", "mobile", "sms"})
 
 
-def phone(number: str) -> str:
+def normalize_phone(number: str) -> str:
     """``+`` and digits; ten digits are a number of North America. ``ValueError`` if too few are digits."""
     digits = _NOT_A_DIGIT.sub("", number)
     if not 3 <= len(digits) <= 15:
@@ -21,7 +21,7 @@ def phone(number: str) -> str:
     return f"+1{digits}" if len(digits) == _LOCAL_DIGITS and not number.strip().startswith("+") else f"+{digits}"
 
 
-class Identifier(StoredRow):
+class ContactIdentifier(StoredRow):
     """One way to reach somebody."""
 
     identifier_type: Name
@@ -34,18 +34,18 @@ class Identifier(StoredRow):
         if not isinstance(data, dict) or not isinstance(text := data.get("value"), str):
             return data
         kind = str(data.get("identifier_type", "")).strip().lower()
-        return {**data, "identifier_type": kind, "value": _value(kind, text.strip())}
+        return {**data, "identifier_type": kind, "value": _normalize_identifier(kind, text.strip())}
 
-    def is_called(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether that is it, however it is written."""
         if self.identifier_type in _PHONES:
             return _NOT_A_DIGIT.sub("", self.value).endswith(_NOT_A_DIGIT.sub("", text) or "none")
         return self.value.casefold() == text.casefold()
 
 
-def _value(kind: str, text: str) -> str:
+def _normalize_identifier(kind: str, text: str) -> str:
     if kind in _PHONES:
-        return phone(text)
+        return normalize_phone(text)
     if kind == "email" and not re.match(ADDRESS_PATTERN, text):
         raise ValueError(f"{text!r} is not an email address")
     return text.lower() if kind == "email" else text
@@ -61,15 +61,15 @@ class PostalAddress(StoredRow):
     formatted: str | None = None
 
 
-def each_once(identifiers: tuple[Identifier, ...]) -> tuple[Identifier, ...]:
+def drop_repeated(identifiers: tuple[ContactIdentifier, ...]) -> tuple[ContactIdentifier, ...]:
     """The first of those that are the same."""
-    first: dict[tuple[str, str], Identifier] = {}
+    first: dict[tuple[str, str], ContactIdentifier] = {}
     for one in identifiers:
         first.setdefault((one.identifier_type, one.value), one)
     return tuple(first.values())
 
 
-Identifiers: TypeAlias = Annotated[tuple[Identifier, ...], Field(min_length=1), AfterValidator(each_once)]
+Identifiers: TypeAlias = Annotated[tuple[ContactIdentifier, ...], Field(min_length=1), AfterValidator(drop_repeated)]
 
 
 class Contact(StoredRow):

@@ -7,14 +7,14 @@ from typing import ClassVar, Literal
 from typing_extensions import override
 
 from services.simulator.core.modalities import contact_actions as actions
-from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.actions import Action, parse_model
 from services.simulator.core.modalities.address_book import AddressBook
 from services.simulator.core.modalities.contact_records import Contact
 from services.simulator.core.modalities.fields import Name
-from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, page_of
+from services.simulator.core.modalities.filters import Rank, RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
 from services.simulator.core.modalities.pages import Order, PageQuery
-from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 
@@ -22,13 +22,13 @@ OPERATIONS: Mapping[str, type[Action[AddressBook]]] = {
     "create": actions.CreateContact,
     "update": actions.UpdateContact,
     "delete": actions.DeleteContact,
-    "block": actions.Block,
-    "unblock": actions.Unblock,
+    "block": actions.BlockContact,
+    "unblock": actions.UnblockContact,
     "favorite": actions.Favorite,
     "unfavorite": actions.Unfavorite,
     "add_to_group": actions.AddToGroup,
     "remove_from_group": actions.RemoveFromGroup,
-    "merge": actions.Merge,
+    "merge": actions.MergeContacts,
 }
 
 
@@ -63,31 +63,31 @@ class ContactsModality(ShownModality[AddressBook]):
 
     @override
     def body(self) -> JsonObject:
-        return {"contacts": self._contacts.all(), **self._frame()}
+        return {"contacts": self._contacts.rows_by_key(), **self._state_fields()}
 
     @override
     def compact_body(self) -> JsonObject:
         names: JsonObject = {key: contact.shown_name for key, contact in self.tables.contacts.items()}
-        return {"contacts": names, **self._frame()}
+        return {"contacts": names, **self._state_fields()}
 
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = read_as(ContactsQuery, asked)
-        keys = matching(self.tables.contacts, keys_by_index(self.tables, query), tests_of(query))
-        ordered = in_order(self.tables.contacts, keys, self.tables.by_making, rank_by(query.sort_by))
+        query = parse_model(ContactsQuery, asked)
+        keys = find_keys(self.tables.contacts, keys_by_index(self.tables, query), tests_of(query))
+        ordered = sort_keys(self.tables.contacts, keys, self.tables.by_making, rank_by(query.sort_by))
         found = page_of(query, ordered, query.sort_order)
         return {
             "modality_type": self.name,
-            "contacts": [self._contacts.one(key) for key in found.keys],
+            "contacts": [self._contacts.row(key) for key in found.keys],
             "total_count": found.total,
             "returned_count": len(found.keys),
-            "query": query.echo(),
+            "query": query.as_json(),
         }
 
     @override
     def export(self) -> JsonObject:
-        contacts: JsonObject = {key: plain(contact) for key, contact in self.tables.contacts.items()}
-        return {"modality_type": self.name, **plain(self.head), "contacts": contacts, **self._frame()}
+        contacts: JsonObject = {key: row_as_json(contact) for key, contact in self.tables.contacts.items()}
+        return {"modality_type": self.name, **row_as_json(self.head), "contacts": contacts, **self._state_fields()}
 
     @override
     def load(self, state: JsonObject) -> None:
@@ -98,9 +98,9 @@ class ContactsModality(ShownModality[AddressBook]):
         for name in read.groups:
             self.tables.make_group(name)
         for contact in read.contacts.values():
-            self.tables.keep(contact)
+            self.tables.put_contact(contact)
 
-    def _frame(self) -> JsonObject:
+    def _state_fields(self) -> JsonObject:
         book = self.tables
         groups: JsonObject = {name: [*sorted(book.in_group[name], key=book.contacts.position)] for name in book.groups}
         return {
@@ -113,7 +113,7 @@ class ContactsModality(ShownModality[AddressBook]):
 
 def contact_as_json(contact: Contact) -> JsonObject:
     """With a display name, always."""
-    return plain(contact) | {"display_name": contact.shown_name}
+    return row_as_json(contact) | {"display_name": contact.shown_name}
 
 
 def keys_by_index(book: AddressBook, asked: ContactsQuery) -> Iterator[Collection[str]]:
@@ -125,22 +125,22 @@ def keys_by_index(book: AddressBook, asked: ContactsQuery) -> Iterator[Collectio
         yield book.marked["blocked"]
 
 
-def tests_of(asked: ContactsQuery) -> Tests[Contact]:
+def tests_of(asked: ContactsQuery) -> RowTests[Contact]:
     """One for each filter."""
-    tests = Tests[Contact]()
-    tests.same(asked, "is_favorite", "is_blocked")
-    tests.containing(asked.company, lambda contact: contact.company or "")
-    tests.containing(asked.search, words_of)
+    tests = RowTests[Contact]()
+    tests.require_equal(asked, "is_favorite", "is_blocked")
+    tests.require_text(asked.company, lambda contact: contact.company or "")
+    tests.require_text(asked.search, searched_text)
     if (group := asked.group) is not None:
-        tests.that(True, lambda contact: group in contact.groups)
+        tests.require(True, lambda contact: group in contact.groups)
     if (kind := asked.identifier_type) is not None:
-        tests.that(True, lambda contact: any(one.identifier_type == kind.lower() for one in contact.identifiers))
+        tests.require(True, lambda contact: any(one.identifier_type == kind.lower() for one in contact.identifiers))
     if (value := asked.identifier) is not None:
-        tests.that(True, lambda contact: any(one.is_called(value) for one in contact.identifiers))
+        tests.require(True, lambda contact: any(one.matches(value) for one in contact.identifiers))
     return tests
 
 
-def words_of(contact: Contact) -> str:
+def searched_text(contact: Contact) -> str:
     names = (contact.shown_name, contact.first_name, contact.last_name, contact.nickname, contact.company)
     return "\n".join([*(name for name in names if name), *(one.value for one in contact.identifiers)])
 

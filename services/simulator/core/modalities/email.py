@@ -9,9 +9,9 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from services.simulator.core.modalities import email_views
-from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.actions import Action, parse_model
 from services.simulator.core.modalities.email_answers import Forward, ReplyAll, ReplyEmail
-from services.simulator.core.modalities.email_compose import Receive, SaveDraft, Send, SendDraft
+from services.simulator.core.modalities.email_compose import ReceiveMail, SaveDraft, SendDraft, SendMail
 from services.simulator.core.modalities.email_marks import (
     AddLabel,
     ArchiveMail,
@@ -25,17 +25,17 @@ from services.simulator.core.modalities.email_marks import (
     Star,
     Unstar,
 )
-from services.simulator.core.modalities.email_query import EmailQuery, find
-from services.simulator.core.modalities.email_records import EmailRecord, Owner
+from services.simulator.core.modalities.email_query import EmailQuery, find_mails
+from services.simulator.core.modalities.email_records import EmailRecord, MailboxOwner
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
 from services.simulator.core.modalities.mailbox import Mailbox
-from services.simulator.core.modalities.rendered import RenderedRows, join_objects, plain
+from services.simulator.core.modalities.rendered import RenderedRows, join_objects, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 
 OPERATIONS: Mapping[str, type[Action[Mailbox]]] = {
-    "receive": Receive,
-    "send": Send,
+    "receive": ReceiveMail,
+    "send": SendMail,
     "reply": ReplyEmail,
     "reply_all": ReplyAll,
     "forward": Forward,
@@ -58,7 +58,7 @@ OPERATIONS: Mapping[str, type[Action[Mailbox]]] = {
 class ExportedMail(Exported):
     """Threads, labels and counts follow from the mails, so they are not read. Folders: names to ids, or to counts."""
 
-    user_email_address: str = Owner().address
+    user_email_address: str = MailboxOwner().address
     emails: dict[str, EmailRecord] = {}
     folders: dict[str, object] = Field(default_factory=dict)
 
@@ -71,37 +71,37 @@ class EmailModality(ShownModality[Mailbox]):
     def __init__(self, now: datetime) -> None:
         super().__init__()
         self.tables = Mailbox(self.store)
-        self._mails = RenderedRows(self.tables.emails, plain)
-        self.tables.belongs_to(Owner())
+        self._mails = RenderedRows(self.tables.emails, row_as_json)
+        self.tables.set_owner(MailboxOwner())
         self.clear(now)
 
     @override
     def body(self) -> JsonObject:
-        return {"emails": self._mails.all(), **email_views.frame(self.tables)}
+        return {"emails": self._mails.rows_by_key(), **email_views.state_fields(self.tables)}
 
     @override
     def body_json(self) -> bytes:
-        return join_objects(b'{"emails":%s}' % self._mails.text(), to_json(email_views.frame(self.tables)))
+        return join_objects(b'{"emails":%s}' % self._mails.as_bytes(), to_json(email_views.state_fields(self.tables)))
 
     @override
     def compact_body(self) -> JsonObject:
-        return email_views.compact(self.tables)
+        return email_views.compact_state(self.tables)
 
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = read_as(EmailQuery, asked)
-        found = find(self.tables, query)
+        query = parse_model(EmailQuery, asked)
+        found = find_mails(self.tables, query)
         return {
             "modality_type": self.name,
-            "emails": [self._mails.one(key) for key in found.keys],
+            "emails": [self._mails.row(key) for key in found.keys],
             "total_count": found.total,
             "returned_count": len(found.keys),
-            "query": query.echo(),
+            "query": query.as_json(),
         }
 
     @override
     def export(self) -> JsonObject:
-        return {"modality_type": self.name, **plain(self.head), **self.body()}
+        return {"modality_type": self.name, **row_as_json(self.head), **self.body()}
 
     @override
     def load(self, state: JsonObject) -> None:
@@ -109,7 +109,7 @@ class EmailModality(ShownModality[Mailbox]):
         require_same_keys("emails", read.emails, "message_id")
         self.store.clear()
         self.set_head(read.head)
-        self.tables.belongs_to(Owner(address=read.user_email_address))
+        self.tables.set_owner(MailboxOwner(address=read.user_email_address))
         for name in read.folders:
             self.tables.make_folder(name)
         for mail in read.emails.values():

@@ -38,7 +38,7 @@ class _EmailAnswer(Action[Mailbox]):
     attachments: tuple[Attachment, ...] = ()
     priority: Priority = "normal"
 
-    def mail(self, box: Mailbox, parent: EmailRecord, moment: EventMoment) -> EmailRecord:
+    def build_answer(self, box: Mailbox, parent: EmailRecord, moment: EventMoment) -> EmailRecord:
         return EmailRecord(
             message_id=self.message_id or moment.new_id("message"),
             thread_id=parent.thread_id,
@@ -58,9 +58,9 @@ class _EmailAnswer(Action[Mailbox]):
             priority=self.priority,
         )
 
-    def answer_parent(self, box: Mailbox, moment: EventMoment, to: Addresses, cc: Addresses) -> ActionOutcome:
+    def send_answer(self, box: Mailbox, moment: EventMoment, to: Addresses, cc: Addresses) -> ActionOutcome:
         parent = box.require_mail(self.in_reply_to)
-        mail = self.mail(box, parent, moment)
+        mail = self.build_answer(box, parent, moment)
         subject = self.subject or add_prefix("Re: ", _RE, parent.subject)
         update = {"to_addresses": self.to_addresses or to, "cc_addresses": self.cc_addresses or cc, "subject": subject}
         return send_mail(box, mail.model_copy(update=update))
@@ -71,7 +71,7 @@ class ReplyEmail(_EmailAnswer):
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
-        return self.answer_parent(tables, moment, reply_addresses(tables, tables.require_mail(self.in_reply_to)), ())
+        return self.send_answer(tables, moment, reply_addresses(tables, tables.require_mail(self.in_reply_to)), ())
 
 
 class ReplyAll(_EmailAnswer):
@@ -83,7 +83,7 @@ class ReplyAll(_EmailAnswer):
         to = reply_addresses(tables, parent)
         named = dict.fromkeys(parent.to_addresses + parent.cc_addresses)
         others = tuple(address for address in named if address not in to and not tables.is_user(address))
-        return self.answer_parent(tables, moment, to, others)
+        return self.send_answer(tables, moment, to, others)
 
 
 class Forward(_EmailAnswer):
@@ -99,7 +99,7 @@ class Forward(_EmailAnswer):
             "body_text": f"{self.body_text}\n\n{quote_mail(parent)}",
             "attachments": number_attachments(self.attachments, moment) + parent.attachments,
         }
-        return send_mail(tables, self.mail(tables, parent, moment).model_copy(update=update))
+        return send_mail(tables, self.build_answer(tables, parent, moment).model_copy(update=update))
 
 
 def reply_addresses(box: Mailbox, parent: EmailRecord) -> Addresses:

@@ -18,7 +18,7 @@ CC = Field((), validation_alias=AliasChoices("cc_addresses", "cc"))
 BCC = Field((), validation_alias=AliasChoices("bcc_addresses", "bcc"))
 
 
-class Written(Action[Mailbox]):
+class WrittenMail(Action[Mailbox]):
     """What all mail that is written may have."""
 
     message_id: Name | None = None
@@ -36,7 +36,7 @@ class Written(Action[Mailbox]):
     references: tuple[str, ...] = ()
     priority: Priority = "normal"
 
-    def mail(self, box: Mailbox, moment: EventMoment) -> EmailRecord:
+    def build_mail(self, box: Mailbox, moment: EventMoment) -> EmailRecord:
         """The mail as it was written now; it joins the thread of the mail that it answers."""
         message_id = self.message_id or moment.new_id("message")
         fields = {name: getattr(self, name) for name in _SAME}
@@ -60,21 +60,21 @@ _SAME = (
 )  # fmt: skip
 
 
-class Send(Written):
+class SendMail(WrittenMail):
     """From the user. A mail under another's name fails."""
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
-        return send_mail(tables, self.mail(tables, moment))
+        return send_mail(tables, self.build_mail(tables, moment))
 
 
-class SaveDraft(Written):
+class SaveDraft(WrittenMail):
     """Kept in drafts; the same id again replaces the draft."""
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
-        _require_own_name(tables, self.from_address)
-        draft = self.mail(tables, moment).model_copy(update={"folder": "drafts", "is_read": True})
+        _require_user(tables, self.from_address)
+        draft = self.build_mail(tables, moment).model_copy(update={"folder": "drafts", "is_read": True})
         old = tables.emails.get(draft.message_id)
         if old is not None and old.folder != "drafts":
             raise ActionFailed(f"Message {draft.message_id} is not a draft")
@@ -97,7 +97,7 @@ class SendDraft(Action[Mailbox]):
         return ActionOutcome("Draft sent", (draft.message_id,))
 
 
-class Receive(Written):
+class ReceiveMail(WrittenMail):
     """From outside. It arrives now; it was sent when it says, at the latest now."""
 
     sent_at: Given | None = None
@@ -105,19 +105,19 @@ class Receive(Written):
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
         sent_at = min(self.sent_at or moment.now, moment.now)
-        mail = self.mail(tables, moment).model_copy(update={"sent_at": sent_at, "bcc_addresses": ()})
+        mail = self.build_mail(tables, moment).model_copy(update={"sent_at": sent_at, "bcc_addresses": ()})
         tables.add(mail)  # without the blind copies: nobody who receives a mail sees those
         return ActionOutcome("Email received", (mail.message_id,))
 
 
 def send_mail(box: Mailbox, mail: EmailRecord) -> ActionOutcome:
     """Into the folder of what was sent; raises ``ActionFailed`` for another's name."""
-    _require_own_name(box, mail.from_address)
+    _require_user(box, mail.from_address)
     box.add(mail.model_copy(update={"folder": "sent", "is_read": True}))
     return ActionOutcome("Email sent", (mail.message_id,))
 
 
-def _require_own_name(box: Mailbox, address: str) -> None:
+def _require_user(box: Mailbox, address: str) -> None:
     if not box.is_user(address):
         raise ActionFailed(f"{address} is not the user's address, which is {box.user}")
 

@@ -13,13 +13,13 @@ from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.modality import ActionOutcome, EventMoment
 
 
-def _folder(name: JsonValue) -> JsonValue:
+def _normalize_folder(name: JsonValue) -> JsonValue:
     return name.strip().lower() if isinstance(name, str) and name.strip().lower() in _STANDING else name
 
 
 _STANDING = {"inbox", "sent", "drafts", "trash", "spam", "archive"}
 Labels = Annotated[tuple[Name, ...], Field(min_length=1)]
-FolderName = Annotated[Name, BeforeValidator(_folder)]
+FolderName = Annotated[Name, BeforeValidator(_normalize_folder)]
 
 
 class _EmailMarking(Action[Mailbox]):
@@ -29,14 +29,14 @@ class _EmailMarking(Action[Mailbox]):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_is_a_list(cls, data: JsonValue) -> JsonValue:
+    def _wrap_single_id(cls, data: JsonValue) -> JsonValue:
         if isinstance(data, dict) and data.get("message_id") is not None and not data.get("message_ids"):
             return {**data, "message_ids": [data["message_id"]]}
         return data
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
-        mails = tables.all_found(self.message_ids)
+        mails = tables.require_mails(self.message_ids)
         for mail in mails:
             changed = self.mark_mail(mail)
             tables.make_folder(changed.folder)
@@ -82,7 +82,7 @@ class Move(_EmailMarking):
 
     @override
     def mark_mail(self, mail: EmailRecord) -> EmailRecord:
-        return in_folder(mail, self.folder)
+        return move_to_folder(mail, self.folder)
 
 
 class DeleteMail(_EmailMarking):
@@ -90,25 +90,25 @@ class DeleteMail(_EmailMarking):
 
     @override
     def mark_mail(self, mail: EmailRecord) -> EmailRecord:
-        return in_folder(mail, "trash")
+        return move_to_folder(mail, "trash")
 
 
 class ArchiveMail(_EmailMarking):
     @override
     def mark_mail(self, mail: EmailRecord) -> EmailRecord:
-        return in_folder(mail, "archive")
+        return move_to_folder(mail, "archive")
 
 
 class MarkSpam(_EmailMarking):
     @override
     def mark_mail(self, mail: EmailRecord) -> EmailRecord:
-        return in_folder(mail, "spam")
+        return move_to_folder(mail, "spam")
 
 
 class MarkNotSpam(_EmailMarking):
     @override
     def mark_mail(self, mail: EmailRecord) -> EmailRecord:
-        return in_folder(mail, "inbox")
+        return move_to_folder(mail, "inbox")
 
 
 class AddLabel(_EmailMarking):
@@ -127,5 +127,5 @@ class RemoveLabel(_EmailMarking):
         return mail.model_copy(update={"labels": tuple(label for label in mail.labels if label not in self.labels)})
 
 
-def in_folder(mail: EmailRecord, folder: str) -> EmailRecord:
+def move_to_folder(mail: EmailRecord, folder: str) -> EmailRecord:
     return mail.model_copy(update={"folder": folder})

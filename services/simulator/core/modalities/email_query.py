@@ -5,7 +5,7 @@ from typing import Literal
 
 from services.simulator.core.modalities.email_records import EmailRecord, Priority
 from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, page_of
+from services.simulator.core.modalities.filters import Rank, RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.mailbox import Mailbox, group_name
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 
@@ -34,22 +34,22 @@ class EmailQuery(PageQuery):
     sort_order: Order = "desc"
 
 
-def find(box: Mailbox, asked: EmailQuery) -> FoundPage:
+def find_mails(box: Mailbox, asked: EmailQuery) -> FoundPage:
     """The mails that are asked for, sorted, one page of them."""
     rank = rank_by(asked.sort_by)
     if rank is None and asked.filters <= {"folder", "is_read"} and not asked.is_read:
         return _keys_in_group(box, asked)
-    found = matching(box.emails, keys_by_index(box, asked), tests_of(asked))
-    return page_of(asked, in_order(box.emails, found, box.by_arrival, rank), asked.sort_order)
+    found = find_keys(box.emails, keys_by_index(box, asked), tests_of(asked))
+    return page_of(asked, sort_keys(box.emails, found, box.by_arrival, rank), asked.sort_order)
 
 
 def _keys_in_group(box: Mailbox, asked: EmailQuery) -> FoundPage:
     """What stands in order already: only the page is looked at."""
     limit, descending = asked.limit or len(box.emails), asked.sort_order == "desc"
     if not asked.filters:
-        return FoundPage(box.by_arrival.stretch(asked.offset, limit, descending=descending), len(box.emails))
+        return FoundPage(box.by_arrival.page(asked.offset, limit, descending=descending), len(box.emails))
     name = group_name(asked.folder, unread=asked.is_read is False)
-    return FoundPage(box.groups.stretch(name, asked.offset, limit, descending=descending), box.groups.size(name))
+    return FoundPage(box.groups.page(name, asked.offset, limit, descending=descending), box.groups.size(name))
 
 
 def keys_by_index(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:
@@ -68,19 +68,19 @@ def keys_by_index(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:
         yield box.by_arrival.find_between(asked.received_after, asked.received_before)
 
 
-def tests_of(asked: EmailQuery) -> Tests[EmailRecord]:
+def tests_of(asked: EmailQuery) -> RowTests[EmailRecord]:
     """One for each filter."""
-    tests = Tests[EmailRecord]()
-    tests.same(asked, "folder", "is_read", "is_starred", "thread_id", "priority")
-    tests.containing(asked.from_address, lambda mail: mail.from_address)
-    tests.containing(asked.to_address, lambda mail: "\n".join(mail.recipients))
-    tests.containing(asked.subject_contains, lambda mail: mail.subject)
-    tests.containing(asked.body_contains, lambda mail: mail.body_text)
+    tests = RowTests[EmailRecord]()
+    tests.require_equal(asked, "folder", "is_read", "is_starred", "thread_id", "priority")
+    tests.require_text(asked.from_address, lambda mail: mail.from_address)
+    tests.require_text(asked.to_address, lambda mail: "\n".join(mail.recipients))
+    tests.require_text(asked.subject_contains, lambda mail: mail.subject)
+    tests.require_text(asked.body_contains, lambda mail: mail.body_text)
     tests.require_between(lambda mail: mail.sent_at, asked.sent_after, asked.sent_before)
     tests.require_between(lambda mail: mail.received_at, asked.received_after, asked.received_before)
-    tests.that(asked.has_attachments, lambda mail: bool(mail.attachments))
+    tests.require(asked.has_attachments, lambda mail: bool(mail.attachments))
     if wanted := set(asked.labels or ()):
-        tests.that(True, lambda mail: wanted.issubset(mail.labels))
+        tests.require(True, lambda mail: wanted.issubset(mail.labels))
     return tests
 
 

@@ -55,7 +55,7 @@ class EmailFolder(StoredRow):
     name: str
 
 
-class Owner(StoredRow):
+class MailboxOwner(StoredRow):
     """Whose mailbox it is."""
 
     address: str = "user@example.com"

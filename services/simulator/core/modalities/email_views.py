@@ -13,7 +13,7 @@ _PREVIEW = 100
 _UNSHORTENED = ("message_id", "thread_id", "subject", "is_read", "is_starred", "folder")
 
 
-def frame(box: Mailbox) -> JsonObject:
+def state_fields(box: Mailbox) -> JsonObject:
     """What the whole state says besides the mails themselves."""
     return {
         "user_email_address": box.user,
@@ -26,9 +26,9 @@ def frame(box: Mailbox) -> JsonObject:
     }
 
 
-def compact(box: Mailbox) -> JsonObject:
+def compact_state(box: Mailbox) -> JsonObject:
     counts: JsonObject = {
-        name: {"message_count": len(box.in_folder[name]), "unread_count": unread(box, box.in_folder[name])}
+        name: {"message_count": len(box.in_folder[name]), "unread_count": count_unread(box, box.in_folder[name])}
         for name in box.folder_names()
     }
     return {
@@ -36,7 +36,7 @@ def compact(box: Mailbox) -> JsonObject:
         "statistics": statistics(box),
         "folders": counts,
         "labels": {name: len(box.labelled[name]) for name in sorted(box.labelled.names())},
-        "emails": {key: summary(mail) for key, mail in box.emails.items()},
+        "emails": {key: summarize_mail(mail) for key, mail in box.emails.items()},
         "threads": threads(box),
     }
 
@@ -52,7 +52,7 @@ def statistics(box: Mailbox) -> JsonObject:
     }
 
 
-def summary(mail: EmailRecord) -> JsonObject:
+def summarize_mail(mail: EmailRecord) -> JsonObject:
     text = " ".join(mail.body_text.split())
     return {
         **{name: getattr(mail, name) for name in _UNSHORTENED},
@@ -68,12 +68,12 @@ def summary(mail: EmailRecord) -> JsonObject:
 
 def folders(box: Mailbox) -> JsonObject:
     """The ids in each folder, oldest first."""
-    filled = _by_name(box, ((mail.folder,) for mail in _in_order(box)))
+    filled = _ids_by_name(box, ((mail.folder,) for mail in _in_order(box)))
     return {name: filled.get(name, []) for name in box.folder_names()}
 
 
 def labels(box: Mailbox) -> JsonObject:
-    filled = _by_name(box, (mail.labels for mail in _in_order(box)))
+    filled = _ids_by_name(box, (mail.labels for mail in _in_order(box)))
     return {name: filled[name] for name in sorted(filled)}
 
 
@@ -82,10 +82,10 @@ def threads(box: Mailbox) -> JsonObject:
     members: dict[str, list[EmailRecord]] = {}
     for mail in _in_order(box):
         members.setdefault(mail.thread_id, []).append(mail)
-    return {thread_id: thread(thread_id, mails) for thread_id, mails in members.items()}
+    return {thread_id: summarize_thread(thread_id, mails) for thread_id, mails in members.items()}
 
 
-def thread(thread_id: str, mails: Sequence[EmailRecord]) -> JsonObject:
+def summarize_thread(thread_id: str, mails: Sequence[EmailRecord]) -> JsonObject:
     """``mails`` are the thread's, oldest first. Who got a blind copy is no participant."""
     people = (address for mail in mails for address in (mail.from_address, *mail.to_addresses, *mail.cc_addresses))
     return {
@@ -100,7 +100,7 @@ def thread(thread_id: str, mails: Sequence[EmailRecord]) -> JsonObject:
     }
 
 
-def unread(box: Mailbox, keys: Iterable[str]) -> int:
+def count_unread(box: Mailbox, keys: Iterable[str]) -> int:
     return sum(not box.emails[key].is_read for key in keys)
 
 
@@ -108,7 +108,7 @@ def _in_order(box: Mailbox) -> list[EmailRecord]:
     return [box.emails[key] for key in box.by_arrival.find_between(None, None)]
 
 
-def _by_name(box: Mailbox, names: Iterable[Iterable[str]]) -> dict[str, JsonValue]:
+def _ids_by_name(box: Mailbox, names: Iterable[Iterable[str]]) -> dict[str, JsonValue]:
     filled: dict[str, list[JsonValue]] = {}
     for key, under in zip(box.by_arrival.find_between(None, None), names, strict=True):
         for name in under:

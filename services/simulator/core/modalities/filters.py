@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Generic, TypeAlias, TypeVar
 
-from services.simulator.core.modalities.indexes import Ordered
+from services.simulator.core.modalities.indexes import TimeIndex
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 from services.simulator.core.records import R, StoredRow, Table
 
@@ -14,7 +14,7 @@ Rank: TypeAlias = Callable[[Row], str | int | datetime]
 Sets: TypeAlias = Iterable[Collection[str]]
 
 
-class Tests(Generic[Row]):
+class RowTests(Generic[Row]):
     """What a row must pass; a filter that is None asks for nothing."""
 
     def __init__(self) -> None:
@@ -23,50 +23,50 @@ class Tests(Generic[Row]):
     def passes(self, row: Row) -> bool:
         return all(test(row) for test in self._tests)
 
-    def that(self, wanted: bool | None, test: Test[Row]) -> None:
-        """It is so, or it is not so, as wanted."""
+    def require(self, wanted: bool | None, test: Test[Row]) -> None:
+        """A row passes if ``test`` gives what is wanted of it."""
         if wanted is not None:
             self._tests.append(lambda row: test(row) == wanted)
 
-    def same(self, asked: PageQuery, *names: str) -> None:
-        """Fields are as the query has them."""
+    def require_equal(self, asked: PageQuery, *names: str) -> None:
+        """A row passes if these fields equal those of the query."""
         for name in names:
             if (value := getattr(asked, name)) is not None:
-                self._tests.append(_is(name, value))
+                self._tests.append(_equals(name, value))
 
     def require_between(
         self, time_of: Callable[[Row], datetime], after: datetime | None, before: datetime | None
     ) -> None:
-        """A time lies in a stretch, both ends included."""
+        """A row passes if its time lies in that stretch, both ends included."""
         if after is not None:
             self._tests.append(lambda row: time_of(row) >= after)
         if before is not None:
             self._tests.append(lambda row: time_of(row) <= before)
 
-    def containing(self, part: str | None, text_of: Callable[[Row], str]) -> None:
-        """A text holds a part, whatever its case."""
+    def require_text(self, part: str | None, text_of: Callable[[Row], str]) -> None:
+        """A row passes if its text contains that part, whatever the case."""
         if part:
             wanted = part.casefold()
             self._tests.append(lambda row: wanted in text_of(row).casefold())
 
 
-def _is(name: str, value: object) -> Test[Row]:
+def _equals(name: str, value: object) -> Test[Row]:
     return lambda row: getattr(row, name) == value
 
 
-def matching(table: Table[R], sets: Sets, tests: Tests[R]) -> list[str]:
+def find_keys(table: Table[R], sets: Sets, tests: RowTests[R]) -> list[str]:
     """The keys of the rows that pass all tests; ``sets`` are what indexes say for some of these."""
     candidates = min(sets, key=len, default=table.keys())
     return [key for key in candidates if tests.passes(table[key])]
 
 
-def in_order(table: Table[R], keys: list[str], order: Ordered[R], rank: Rank[R] | None) -> list[str]:
+def sort_keys(table: Table[R], keys: list[str], order: TimeIndex[R], rank: Rank[R] | None) -> list[str]:
     """The keys sorted by ``rank``, where one is given; rows of the same rank, or all without one, by time."""
-    keys = sorted(keys, key=order.place)
+    keys = sorted(keys, key=order.sort_key)
     return keys if rank is None else sorted(keys, key=lambda key: rank(table[key]))
 
 
 def page_of(asked: PageQuery, keys: list[str], way: Order) -> FoundPage:
     if way == "desc":
         keys.reverse()
-    return FoundPage(asked.page(keys), len(keys))
+    return FoundPage(asked.slice(keys), len(keys))

@@ -11,7 +11,7 @@ _Entry = tuple[datetime, int, str]
 _NONE: Collection[str] = ()
 
 
-class Groups(Generic[R]):
+class GroupIndex(Generic[R]):
     """The keys of the rows under each name that ``names_of`` gives them (folder, thread, label ...)."""
 
     def __init__(self, table: Table[R], names_of: Callable[[R], Iterable[str]]) -> None:
@@ -40,7 +40,7 @@ class Groups(Generic[R]):
             del self._groups[name]
 
 
-class Ordered(Generic[R]):
+class TimeIndex(Generic[R]):
     """The keys of all rows by a time of theirs; rows of one time as they came."""
 
     def __init__(self, table: Table[R], time_of: Callable[[R], datetime]) -> None:
@@ -53,7 +53,7 @@ class Ordered(Generic[R]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def place(self, key: str) -> tuple[datetime, int, str]:
+    def sort_key(self, key: str) -> tuple[datetime, int, str]:
         """What to sort by to bring keys into this order."""
         return self._entry_of[key]
 
@@ -63,7 +63,7 @@ class Ordered(Generic[R]):
         high = len(self._entries) if before is None else bisect_right(self._entries, before, key=_time)
         return [key for _, _, key in self._entries[low:high]]
 
-    def stretch(self, start: int, count: int, *, descending: bool) -> Sequence[str]:
+    def page(self, start: int, count: int, *, descending: bool) -> Sequence[str]:
         """One page of all keys."""
         return _page(self._entries, start, count, descending)
 
@@ -80,13 +80,13 @@ class Ordered(Generic[R]):
             insort(self._entries, entry)
 
 
-class OrderedGroups(Generic[R]):
+class OrderedGroupIndex(Generic[R]):
     """The keys of the rows under each name that ``names_of`` gives them, each lot in the order of ``order``.
 
     To be made after that order, which has to be told of a change first.
     """
 
-    def __init__(self, table: Table[R], names_of: Callable[[R], Iterable[str]], order: Ordered[R]) -> None:
+    def __init__(self, table: Table[R], names_of: Callable[[R], Iterable[str]], order: TimeIndex[R]) -> None:
         self._names_of = names_of
         self._order = order
         self._groups: dict[str, list[_Entry]] = {}
@@ -96,13 +96,13 @@ class OrderedGroups(Generic[R]):
     def size(self, name: str) -> int:
         return len(self._groups.get(name, ()))
 
-    def stretch(self, name: str, start: int, count: int, *, descending: bool) -> Sequence[str]:
+    def page(self, name: str, start: int, count: int, *, descending: bool) -> Sequence[str]:
         """One page of what is under that name."""
         return _page(self._groups.get(name, []), start, count, descending)
 
     def replace(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
         old = self._held.pop(key, None)
-        new = None if after is None else (self._order.place(key), frozenset(self._names_of(after)))
+        new = None if after is None else (self._order.sort_key(key), frozenset(self._names_of(after)))
         if old is not None:
             for name in old[1]:
                 group = self._groups[name]

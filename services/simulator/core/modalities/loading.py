@@ -6,7 +6,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from services.simulator.core.modalities.fields import Kept
-from services.simulator.core.modality import Head
+from services.simulator.core.modality import StateHead
 from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import BadInput, InputFault, bad_input
 from shared.contracts.base import NullableModel
@@ -25,8 +25,8 @@ class Exported(NullableModel):
     update_count: int = 0
 
     @property
-    def head(self) -> Head:
-        return Head(last_updated=self.last_updated, update_count=self.update_count)
+    def head(self) -> StateHead:
+        return StateHead(last_updated=self.last_updated, update_count=self.update_count)
 
 
 def read_state(kind: type[_Model], state: JsonObject) -> _Model:

@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 from pydantic import Field, JsonValue, model_validator
 from typing_extensions import override
 
-from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.actions import Action, parse_model
 from services.simulator.core.modalities.fields import Given, Kept, Latitude, Longitude, Name, Number, iso_text
-from services.simulator.core.modalities.filters import Tests
-from services.simulator.core.modalities.indexes import Ordered
+from services.simulator.core.modalities.filters import RowTests
+from services.simulator.core.modalities.indexes import TimeIndex
 from services.simulator.core.modalities.loading import Exported, read_state
 from services.simulator.core.modalities.pages import Order, PageQuery
-from services.simulator.core.modalities.rendered import plain
+from services.simulator.core.modalities.rendered import row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.records import JsonObject, StoredRow, TableStore
@@ -31,12 +31,12 @@ class Position(StoredRow):
     timestamp: Kept
 
 
-class Track:
+class LocationTrack:
     """The positions, oldest first; the last is the present one."""
 
     def __init__(self, store: TableStore) -> None:
         self.positions = store.table("positions", Position)
-        self.by_time = Ordered(self.positions, lambda position: position.timestamp)
+        self.by_time = TimeIndex(self.positions, lambda position: position.timestamp)
 
     def add(self, key: str, position: Position) -> None:
         self.positions.put(key, position)
@@ -45,7 +45,7 @@ class Track:
         return [self.positions[key] for key in self.by_time.find_between(None, None)]
 
 
-class UpdateLocation(Action[Track]):
+class UpdateLocation(Action[LocationTrack]):
     """The user is somewhere else now."""
 
     latitude: Latitude
@@ -58,7 +58,7 @@ class UpdateLocation(Action[Track]):
     bearing: Number | None = Field(None, ge=0, le=360)
 
     @override
-    def act(self, tables: Track, moment: EventMoment) -> ActionOutcome:
+    def act(self, tables: LocationTrack, moment: EventMoment) -> ActionOutcome:
         tables.add(moment.new_id("position"), Position(timestamp=moment.now, **self.model_dump()))
         return ActionOutcome(f"Location updated to {self.named_location or f'{self.latitude}, {self.longitude}'}")
 
@@ -78,7 +78,7 @@ class ExportedLocation(Exported):
 
     @model_validator(mode="before")
     @classmethod
-    def _complete(cls, data: JsonValue) -> JsonValue:
+    def _complete_current(cls, data: JsonValue) -> JsonValue:
         """Some servers write where the user is without since when, or that it is nowhere."""
         if not isinstance(data, dict) or not isinstance(current := data.get("current"), dict):
             return data
@@ -87,10 +87,10 @@ class ExportedLocation(Exported):
         return {**data, "current": {"timestamp": data.get("last_updated"), **current}}
 
 
-OPERATIONS: Mapping[str, type[Action[Track]]] = {"update": UpdateLocation}
+OPERATIONS: Mapping[str, type[Action[LocationTrack]]] = {"update": UpdateLocation}
 
 
-class LocationModality(ShownModality[Track]):
+class LocationModality(ShownModality[LocationTrack]):
     """There is a ``current`` position always; while nobody knows where the user is, its fields are null."""
 
     name: ClassVar[str] = "location"
@@ -98,11 +98,11 @@ class LocationModality(ShownModality[Track]):
 
     def __init__(self, now: datetime) -> None:
         super().__init__()
-        self.tables = Track(self.store)
+        self.tables = LocationTrack(self.store)
         self.clear(now)
 
     @override
-    def newest(self, data: JsonObject) -> JsonObject:
+    def upgrade_data(self, data: JsonObject) -> JsonObject:
         return {**data, "operation": data.get("operation") or "update"}
 
     @override
@@ -111,7 +111,7 @@ class LocationModality(ShownModality[Track]):
 
     @override
     def body(self) -> JsonObject:
-        positions = [plain(position) for position in self.tables.in_order()]
+        positions = [row_as_json(position) for position in self.tables.in_order()]
         return {
             "update_count": self.head.update_count,
             "current": positions[-1] if positions else dict.fromkeys(Position.model_fields),
@@ -121,17 +121,17 @@ class LocationModality(ShownModality[Track]):
     @override
     def compact_body(self) -> JsonObject:
         body = self.body()
-        return {name: body[name] for name in ("update_count", "current")} | {"history_count": self._past()}
+        return {name: body[name] for name in ("update_count", "current")} | {"history_count": self._count_past()}
 
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = read_as(LocationQuery, asked)
+        query = parse_model(LocationQuery, asked)
         found = list(self._find_positions(query))
         if query.sort_by == "named_location":
             found.sort(key=lambda position: (position.named_location or "").casefold())
         if query.sort_order == "desc":
             found.reverse()
-        page = [plain(position) for position in query.page(found)]
+        page = [row_as_json(position) for position in query.slice(found)]
         return {"modality_type": self.name, "locations": [*page], "count": len(page), "total_count": len(found)}
 
     @override
@@ -147,15 +147,15 @@ class LocationModality(ShownModality[Track]):
         for number, position in enumerate(sorted(positions, key=lambda position: position.timestamp)):
             self.tables.add(f"position-{number}", position)
 
-    def _past(self) -> int:
+    def _count_past(self) -> int:
         return max(len(self.tables.positions) - 1, 0)
 
     def _find_positions(self, query: LocationQuery) -> Iterator[Position]:
         """Oldest first."""
-        tests = Tests[Position]()
-        tests.containing(query.named_location, lambda position: position.named_location or "")
+        tests = RowTests[Position]()
+        tests.require_text(query.named_location, lambda position: position.named_location or "")
         keys = self.tables.by_time.find_between(query.since, query.until)
-        current = self.tables.by_time.stretch(0, 1, descending=True)
+        current = self.tables.by_time.page(0, 1, descending=True)
         for key in keys:
             if tests.passes(self.tables.positions[key]) and (query.include_current or key not in current):
                 yield self.tables.positions[key]

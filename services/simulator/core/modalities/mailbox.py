@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from services.simulator.core.modalities.email_records import FOLDERS, EmailFolder, EmailRecord, Owner
-from services.simulator.core.modalities.indexes import Groups, Ordered, OrderedGroups
+from services.simulator.core.modalities.email_records import FOLDERS, EmailFolder, EmailRecord, MailboxOwner
+from services.simulator.core.modalities.indexes import GroupIndex, OrderedGroupIndex, TimeIndex
 from services.simulator.core.records import TableStore
 from services.simulator.core.refusals import ActionFailed
 
@@ -14,20 +14,20 @@ class Mailbox:
     def __init__(self, store: TableStore) -> None:
         self.emails = store.table("emails", EmailRecord)
         self.folders = store.table("folders", EmailFolder)
-        self.owners = store.table("owner", Owner)
-        self.in_folder = Groups(self.emails, lambda mail: (mail.folder,))
-        self.in_thread = Groups(self.emails, lambda mail: (mail.thread_id,))
-        self.labelled = Groups(self.emails, lambda mail: mail.labels)
-        self.marked = Groups(self.emails, marks_of)
-        self.by_arrival = Ordered(self.emails, lambda mail: mail.received_at)
-        self.groups = OrderedGroups(self.emails, groups_of, self.by_arrival)
+        self.owners = store.table("owner", MailboxOwner)
+        self.in_folder = GroupIndex(self.emails, lambda mail: (mail.folder,))
+        self.in_thread = GroupIndex(self.emails, lambda mail: (mail.thread_id,))
+        self.labelled = GroupIndex(self.emails, lambda mail: mail.labels)
+        self.marked = GroupIndex(self.emails, flags_of)
+        self.by_arrival = TimeIndex(self.emails, lambda mail: mail.received_at)
+        self.groups = OrderedGroupIndex(self.emails, groups_of, self.by_arrival)
 
     @property
     def user(self) -> str:
         """The user's own address."""
         return self.owners["owner"].address
 
-    def belongs_to(self, owner: Owner) -> None:
+    def set_owner(self, owner: MailboxOwner) -> None:
         self.owners.put("owner", owner)
 
     def is_user(self, address: str) -> bool:
@@ -55,7 +55,7 @@ class Mailbox:
             raise ActionFailed(f"There is no message {message_id}")
         return self.emails[message_id]
 
-    def all_found(self, message_ids: Iterable[str]) -> list[EmailRecord]:
+    def require_mails(self, message_ids: Iterable[str]) -> list[EmailRecord]:
         """Each once; raises ``ActionFailed`` that names every one that is not there."""
         wanted = list(dict.fromkeys(message_ids))
         if unknown := [key for key in wanted if key not in self.emails]:
@@ -64,7 +64,7 @@ class Mailbox:
 
     def thread(self, thread_id: str) -> list[EmailRecord]:
         """Its mails, oldest first."""
-        keys = sorted(self.in_thread[thread_id], key=self.by_arrival.place)
+        keys = sorted(self.in_thread[thread_id], key=self.by_arrival.sort_key)
         return [self.emails[key] for key in keys]
 
 
@@ -82,7 +82,7 @@ def group_name(folder: str | None, *, unread: bool) -> str:
     return f"unread {place}" if unread else place
 
 
-def marks_of(mail: EmailRecord) -> Iterator[str]:
+def flags_of(mail: EmailRecord) -> Iterator[str]:
     """What few mails are, so that looking for it is cheap."""
     if not mail.is_read:
         yield "unread"

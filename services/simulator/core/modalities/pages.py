@@ -21,7 +21,7 @@ class PageQuery(NullableModel):
     limit: int | None = Field(None, ge=1, le=1_000)
     offset: int = Field(0, ge=0)
 
-    def echo(self) -> JsonObject:
+    def as_json(self) -> JsonObject:
         """The query as it was understood, without what it left out."""
         return self.model_dump(mode="json", exclude_none=True)
 
@@ -31,7 +31,7 @@ class PageQuery(NullableModel):
         asked = (name for name in type(self).model_fields if getattr(self, name) is not None)
         return frozenset(asked) - _PAGE
 
-    def page(self, found: Sequence[T]) -> Sequence[T]:
+    def slice(self, found: Sequence[T]) -> Sequence[T]:
         end = None if self.limit is None else self.offset + self.limit
         return found[self.offset : end]
 

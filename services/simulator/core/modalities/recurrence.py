@@ -40,7 +40,7 @@ class Recurrence(StoredRow):
     count: int | None = Field(None, ge=1, le=MOST_OCCURRENCES)
 
     @model_validator(mode="after")
-    def _says_when(self) -> Self:
+    def _check_complete(self) -> Self:
         """Each field is sound by itself: a rule that says too little means nothing, and is not of a wrong shape."""
         needed = {
             "weekly": ("days_of_week",),
@@ -56,19 +56,19 @@ class Recurrence(StoredRow):
         return self
 
 
-def wall(moment: datetime, zone: ZoneInfo) -> datetime:
+def wall_time(moment: datetime, zone: ZoneInfo) -> datetime:
     """What a clock in that zone shows, without the zone."""
     return moment.astimezone(zone).replace(tzinfo=None)
 
 
-def instant(shown: datetime, zone: ZoneInfo) -> datetime:
+def instant_of_wall_time(shown: datetime, zone: ZoneInfo) -> datetime:
     """When a clock in that zone shows that, in UTC."""
     return shown.replace(tzinfo=zone).astimezone(UTC)
 
 
 def to_instant(moment: datetime, zone: ZoneInfo) -> datetime:
     """The instant in UTC; a time without a zone is what a clock in that zone shows."""
-    return instant(moment, zone) if moment.tzinfo is None else moment
+    return instant_of_wall_time(moment, zone) if moment.tzinfo is None else moment
 
 
 def dates_between(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:
@@ -82,13 +82,13 @@ def dates_between(rule: Recurrence, first: datetime, after: datetime, before: da
             yield shown
 
 
-def takes_place(rule: Recurrence, first: datetime, day: date) -> datetime | None:
+def occurrence_on(rule: Recurrence, first: datetime, day: date) -> datetime | None:
     """The wall time of the occurrence on that day."""
     start, end = datetime.combine(day, time.min), datetime.combine(day, time.max)
     return next(dates_between(rule, first, start, end), None)
 
 
-def before_day(rule: Recurrence, first: datetime, day: date) -> int:
+def count_before(rule: Recurrence, first: datetime, day: date) -> int:
     """How many occurrences there are before that day."""
     end = datetime.combine(day, time.min) - timedelta(microseconds=1)
     return sum(1 for _ in dates_between(rule, first, first, end))

@@ -10,7 +10,7 @@ from services.simulator.core.records import JsonObject, R, Table, TableStore
 T = TypeVar("T")
 
 
-class PerVersion(Generic[T]):
+class VersionedView(Generic[T]):
     """A view of a store, made again only after a change. Whoever gets it must not change it."""
 
     def __init__(self, store: TableStore, make: Callable[[], T]) -> None:
@@ -38,22 +38,22 @@ class RenderedRows(Generic[R]):
         self._objects.pop(key, None)
         self._texts.pop(key, None)
 
-    def one(self, key: str) -> JsonObject:
+    def row(self, key: str) -> JsonObject:
         if key not in self._objects:
             self._objects[key] = self._view(self._table[key])
         return self._objects[key]
 
-    def all(self) -> JsonObject:
+    def rows_by_key(self) -> JsonObject:
         """Rows by key."""
-        return {key: self.one(key) for key in self._table}
+        return {key: self.row(key) for key in self._table}
 
-    def text(self) -> bytes:
+    def as_bytes(self) -> bytes:
         """``all`` as UTF-8 JSON."""
         return b"{%s}" % b",".join(self._text(key) for key in self._table)
 
     def _text(self, key: str) -> bytes:
         if key not in self._texts:
-            self._texts[key] = to_json(key) + b":" + to_json(self.one(key))
+            self._texts[key] = to_json(key) + b":" + to_json(self.row(key))
         return self._texts[key]
 
 
@@ -63,6 +63,6 @@ def join_objects(first: bytes, *others: bytes) -> bytes:
     return b"{%s}" % b",".join(text for text in inner if text)
 
 
-def plain(row: R) -> JsonObject:
+def row_as_json(row: R) -> JsonObject:
     """A record as it is."""
     return row.model_dump(mode="json")

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.simulator.core.modalities.actions import ActingModality, Tables
 from services.simulator.core.modalities.fields import iso
-from services.simulator.core.modalities.rendered import PerVersion
+from services.simulator.core.modalities.rendered import VersionedView
 from services.simulator.core.records import JsonObject
 
 
@@ -18,10 +18,10 @@ class ShownModality(ActingModality[Tables], Generic[Tables]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._body = PerVersion(self.store, self.body)
-        self._rest = PerVersion(self.store, lambda: self.body_json()[1:])  # what stands behind the opening
+        self._body = VersionedView(self.store, self.body)
+        self._rest = VersionedView(self.store, lambda: self.body_json()[1:])  # what stands behind the opening
         self._text: tuple[int, datetime, bytes] | None = None
-        self._compact_body = PerVersion(self.store, self.compact_body)
+        self._compact_body = VersionedView(self.store, self.compact_body)
 
     @abstractmethod
     def body(self) -> JsonObject:

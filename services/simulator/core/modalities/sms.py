@@ -7,12 +7,12 @@ from typing import ClassVar
 from typing_extensions import override
 
 from services.simulator.core.modalities import sms_conversations as conversations, sms_messages as messages
-from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.actions import Action, parse_model
 from services.simulator.core.modalities.fields import iso
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
-from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
-from services.simulator.core.modalities.sms_query import SmsQuery, find
+from services.simulator.core.modalities.sms_query import SmsQuery, find_messages
 from services.simulator.core.modalities.sms_records import SmsConversationRecord, SmsMessageRecord, SmsUser
 from services.simulator.core.modalities.telephone import Telephone
 from services.simulator.core.records import JsonObject
@@ -50,19 +50,19 @@ class SmsModality(ShownModality[Telephone]):
     def __init__(self, now: datetime) -> None:
         super().__init__()
         self.tables = Telephone(self.store)
-        self._messages = RenderedRows(self.tables.messages, plain)
-        self.tables.belongs_to(SmsUser())
+        self._messages = RenderedRows(self.tables.messages, row_as_json)
+        self.tables.set_user(SmsUser())
         self.clear(now)
 
     @override
-    def newest(self, data: JsonObject) -> JsonObject:
-        return flat(data)
+    def upgrade_data(self, data: JsonObject) -> JsonObject:
+        return flatten_action(data)
 
     @override
     def body(self) -> JsonObject:
         return {
             "user_phone_number": self.tables.user,
-            "messages": self._messages.all(),
+            "messages": self._messages.rows_by_key(),
             "conversations": self._conversations(),
             "total_message_count": len(self.tables.messages),
             "unread_count": self._unread_count(),
@@ -83,19 +83,19 @@ class SmsModality(ShownModality[Telephone]):
 
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = read_as(SmsQuery, asked)
-        found = find(self.tables, query)
+        query = parse_model(SmsQuery, asked)
+        found = find_messages(self.tables, query)
         return {
             "modality_type": self.name,
-            "messages": [self._messages.one(key) for key in found.keys],
+            "messages": [self._messages.row(key) for key in found.keys],
             "total_count": found.total,
             "returned_count": len(found.keys),
-            "query": query.echo(),
+            "query": query.as_json(),
         }
 
     @override
     def export(self) -> JsonObject:
-        return {"modality_type": self.name, **plain(self.head), **self.body()}
+        return {"modality_type": self.name, **row_as_json(self.head), **self.body()}
 
     @override
     def load(self, state: JsonObject) -> None:
@@ -104,9 +104,9 @@ class SmsModality(ShownModality[Telephone]):
         require_same_keys("conversations", read.conversations, "thread_id")
         self.store.clear()
         self.set_head(read.head)
-        self.tables.belongs_to(SmsUser(phone_number=read.user_phone_number))
+        self.tables.set_user(SmsUser(phone_number=read.user_phone_number))
         for conversation in read.conversations.values():
-            self.tables.keep(conversation)
+            self.tables.put_conversation(conversation)
         for message in read.messages.values():
             self.tables.add(message)
 
@@ -121,13 +121,13 @@ class SmsModality(ShownModality[Telephone]):
             "message_count": len(keys),
             "unread_count": len(self.tables.unread[kept.thread_id]),
         }
-        return plain(kept) | derived
+        return row_as_json(kept) | derived
 
     def _unread_count(self) -> int:
         return sum(len(self.tables.unread[thread_id]) for thread_id in self.tables.unread.names())
 
 
-def flat(data: JsonObject) -> JsonObject:
+def flatten_action(data: JsonObject) -> JsonObject:
     """The newest: ``operation`` and flat fields.
 
     The first had ``action``, the middle one ``operation``, both with the fields in an object ``*_data``. What is null

@@ -39,67 +39,67 @@ class CreateGroup(Action[Telephone]):
             created_at=moment.now,
             created_by=self.creator_number,
         )
-        tables.keep(group)
+        tables.put_conversation(group)
         return ActionOutcome("Group created", (thread_id,))
 
 
-class _OfGroup(Action[Telephone]):
+class _GroupAction(Action[Telephone]):
     thread_id: Name
 
-    def group(self, tables: Telephone) -> SmsConversationRecord:
-        found = tables.conversation(self.thread_id)
+    def require_group(self, tables: Telephone) -> SmsConversationRecord:
+        found = tables.require_conversation(self.thread_id)
         if found.conversation_type != "group":
             raise ActionFailed(f"Conversation {self.thread_id} is not a group")
         return found
 
-    def keep_group(self, tables: Telephone, changed: SmsConversationRecord, said: str) -> ActionOutcome:
-        tables.keep(changed)
+    def store_group(self, tables: Telephone, changed: SmsConversationRecord, said: str) -> ActionOutcome:
+        tables.put_conversation(changed)
         return ActionOutcome(said, (self.thread_id,))
 
 
-class UpdateGroup(_OfGroup):
+class UpdateGroup(_GroupAction):
     group_name: Name | None = None
     group_photo_url: str | None = None
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         given = self.model_dump(include={"group_name", "group_photo_url"}, exclude_none=True)
-        return self.keep_group(tables, self.group(tables).model_copy(update=given), "Group updated")
+        return self.store_group(tables, self.require_group(tables).model_copy(update=given), "Group updated")
 
 
-class AddParticipant(_OfGroup):
+class AddParticipant(_GroupAction):
     phone_number: Phone
     is_admin: bool = False
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        group = self.group(tables)
-        if self.phone_number in group.present:
+        group = self.require_group(tables)
+        if self.phone_number in group.members:
             raise ActionFailed(f"{self.phone_number} takes part already")
         others = tuple(one for one in group.participants if one.phone_number != self.phone_number)
         new = SmsParticipantRecord(phone_number=self.phone_number, is_admin=self.is_admin, joined_at=moment.now)
-        return self.keep_group(tables, group.model_copy(update={"participants": (*others, new)}), "Participant added")
+        return self.store_group(tables, group.model_copy(update={"participants": (*others, new)}), "Participant added")
 
 
-class RemoveParticipant(_OfGroup):
+class RemoveParticipant(_GroupAction):
     phone_number: Phone
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        return self.keep_group(
-            tables, remove_member(self.group(tables), self.phone_number, moment), "Participant removed"
+        return self.store_group(
+            tables, remove_member(self.require_group(tables), self.phone_number, moment), "Participant removed"
         )
 
 
-class LeaveGroup(_OfGroup):
+class LeaveGroup(_GroupAction):
     """The user, unless it says who."""
 
     phone_number: Phone | None = None
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        left = remove_member(self.group(tables), self.phone_number or tables.user, moment)
-        return self.keep_group(tables, left, "Group left")
+        left = remove_member(self.require_group(tables), self.phone_number or tables.user, moment)
+        return self.store_group(tables, left, "Group left")
 
 
 class UpdateConversation(Action[Telephone]):
@@ -113,7 +113,7 @@ class UpdateConversation(Action[Telephone]):
     draft_message: str | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check_not_empty(self) -> Self:
         if all(getattr(self, name) is None for name in (*_KEPT_AS, "mark_all_read", "draft_message")):
             raise MeaninglessRequest("At least one of pin, mute, archive, mark_all_read or draft_message is needed")
         return self
@@ -125,15 +125,15 @@ class UpdateConversation(Action[Telephone]):
         }
         if self.draft_message is not None:
             given["draft_message"] = self.draft_message or None
-        tables.keep(tables.conversation(self.thread_id).model_copy(update=given))
+        tables.put_conversation(tables.require_conversation(self.thread_id).model_copy(update=given))
         if self.mark_all_read:
-            self._read_all(tables, moment)
+            self._mark_all_read(tables, moment)
         return ActionOutcome("Conversation updated", (self.thread_id,))
 
-    def _read_all(self, tables: Telephone, moment: EventMoment) -> None:
+    def _mark_all_read(self, tables: Telephone, moment: EventMoment) -> None:
         read = {"is_read": True, "read_at": moment.now, "delivery_status": "read"}
         for message_id in sorted(tables.unread[self.thread_id]):
-            tables.change(tables.messages[message_id].model_copy(update=read))
+            tables.replace_message(tables.messages[message_id].model_copy(update=read))
 
 
 _KEPT_AS = {"pin": "is_pinned", "mute": "is_muted", "archive": "is_archived"}
@@ -141,7 +141,7 @@ _KEPT_AS = {"pin": "is_pinned", "mute": "is_muted", "archive": "is_archived"}
 
 def remove_member(group: SmsConversationRecord, number: str, moment: EventMoment) -> SmsConversationRecord:
     """The group after somebody left; raises ``ActionFailed`` if they were not in it."""
-    if number not in group.present:
+    if number not in group.members:
         raise ActionFailed(f"{number} takes no part in that conversation")
     people = tuple(
         one.model_copy(update={"left_at": moment.now}) if one.phone_number == number else one

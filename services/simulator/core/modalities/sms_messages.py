@@ -29,11 +29,11 @@ class _WrittenSms(Action[Telephone]):
     attachments: tuple[SmsAttachment, ...] = ()
     replied_to_message_id: Name | None = None
 
-    def message(self, phone: Telephone, moment: EventMoment, direction: Direction) -> SmsMessageRecord:
+    def build_message(self, phone: Telephone, moment: EventMoment, direction: Direction) -> SmsMessageRecord:
         outgoing = direction == "outgoing"
         return SmsMessageRecord(
             message_id=self.message_id or moment.new_id("message"),
-            thread_id=self._thread(phone, moment),
+            thread_id=self._thread_id(phone, moment),
             from_number=self.from_number,
             to_numbers=self.to_numbers,
             body=self.body,
@@ -47,13 +47,13 @@ class _WrittenSms(Action[Telephone]):
             replied_to_message_id=self.replied_to_message_id,
         )
 
-    def _thread(self, phone: Telephone, moment: EventMoment) -> str:
+    def _thread_id(self, phone: Telephone, moment: EventMoment) -> str:
         numbers = frozenset((self.from_number, *self.to_numbers))
         if self.thread_id is None:
-            return phone.conversation_of(numbers, moment, self.from_number).thread_id
+            return phone.find_or_begin(numbers, moment, self.from_number).thread_id
         if self.thread_id not in phone.conversations:
-            phone.keep(begin_conversation(self.thread_id, numbers, moment, self.from_number))
-        elif not numbers <= phone.conversations[self.thread_id].present:
+            phone.put_conversation(begin_conversation(self.thread_id, numbers, moment, self.from_number))
+        elif not numbers <= phone.conversations[self.thread_id].members:
             raise ActionFailed(f"Not everybody takes part in conversation {self.thread_id}")
         return self.thread_id
 
@@ -65,7 +65,7 @@ class SendSms(_WrittenSms):
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         if self.from_number != tables.user:
             raise ActionFailed(f"{self.from_number} is not the user's number, which is {tables.user}")
-        message = self.message(tables, moment, "outgoing")
+        message = self.build_message(tables, moment, "outgoing")
         tables.add(message)
         return ActionOutcome("SMS sent", (message.message_id,))
 
@@ -80,12 +80,12 @@ class ReceiveMessage(_WrittenSms):
         if self.from_number == tables.user:
             raise ActionFailed("What the user receives does not come from the user")
         sent_at = min(self.sent_at or moment.now, moment.now)
-        message = self.message(tables, moment, "incoming").model_copy(update={"sent_at": sent_at})
+        message = self.build_message(tables, moment, "incoming").model_copy(update={"sent_at": sent_at})
         tables.add(message)
         return ActionOutcome("SMS received", (message.message_id,))
 
 
-class OfMessages(Action[Telephone]):
+class MessagesAction(Action[Telephone]):
     """One message by ``message_id``, or several by ``message_ids``: all of them, or none."""
 
     message_id: Name
@@ -93,7 +93,7 @@ class OfMessages(Action[Telephone]):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_and_many(cls, data: JsonValue) -> JsonValue:
+    def _fill_both_ids(cls, data: JsonValue) -> JsonValue:
         if not isinstance(data, dict):
             return data
         many = data.get("message_ids")
@@ -102,7 +102,7 @@ class OfMessages(Action[Telephone]):
         return data if data.get("message_id") is None else {**data, "message_ids": [data["message_id"]]}
 
 
-class UpdateDeliveryStatus(OfMessages):
+class UpdateDeliveryStatus(MessagesAction):
     """Of what the user received, ``read`` marks it read, and ``delivered`` unread again."""
 
     new_status: Literal["delivered", "read", "failed"] = Field(
@@ -111,8 +111,8 @@ class UpdateDeliveryStatus(OfMessages):
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        for message in tables.all_found(self.message_ids):
-            tables.change(self._update_message(message, moment))
+        for message in tables.require_messages(self.message_ids):
+            tables.replace_message(self._update_message(message, moment))
         return ActionOutcome(f"{len(self.message_ids)} marked as {self.new_status}", self.message_ids)
 
     def _update_message(self, message: SmsMessageRecord, moment: EventMoment) -> SmsMessageRecord:
@@ -127,13 +127,13 @@ class UpdateDeliveryStatus(OfMessages):
         return message.model_copy(update=update)
 
 
-class DeleteSms(OfMessages):
+class DeleteSms(MessagesAction):
     """The message stays, marked as deleted."""
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        for message in tables.all_found(self.message_ids):
-            tables.change(message.model_copy(update={"is_deleted": True}))
+        for message in tables.require_messages(self.message_ids):
+            tables.replace_message(message.model_copy(update={"is_deleted": True}))
         return ActionOutcome(f"{len(self.message_ids)} deleted", self.message_ids)
 
 
@@ -148,7 +148,7 @@ class EditMessage(Action[Telephone]):
         message = tables.require_message(self.message_id)
         if message.message_type != "rcs":
             raise ActionFailed("Only messages of the type rcs can be edited")
-        tables.change(message.model_copy(update={"body": self.new_body, "edited_at": moment.now}))
+        tables.replace_message(message.model_copy(update={"body": self.new_body, "edited_at": moment.now}))
         return ActionOutcome("Message edited", (self.message_id,))
 
 
@@ -160,12 +160,12 @@ class AddReaction(Action[Telephone]):
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         message = tables.require_message(self.message_id)
-        if self.phone_number not in tables.conversation(message.thread_id).present:
+        if self.phone_number not in tables.require_conversation(message.thread_id).members:
             raise ActionFailed(f"{self.phone_number} takes no part in that conversation")
-        if any(_is(old, self.phone_number, self.emoji) for old in message.reactions):
+        if any(_is_reaction_of(old, self.phone_number, self.emoji) for old in message.reactions):
             raise ActionFailed(f"{self.phone_number} has reacted with {self.emoji} already")
         made = Reaction(reaction_id=moment.new_id("reaction"), timestamp=moment.now, **self.model_dump())
-        tables.change(message.model_copy(update={"reactions": (*message.reactions, made)}))
+        tables.replace_message(message.model_copy(update={"reactions": (*message.reactions, made)}))
         return ActionOutcome("Reaction added", (self.message_id, made.reaction_id))
 
 
@@ -180,19 +180,19 @@ class RemoveReaction(Action[Telephone]):
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         message = tables.require_message(self.message_id)
-        left = tuple(old for old in message.reactions if not self._means(old, tables.user))
+        left = tuple(old for old in message.reactions if not self._matches(old, tables.user))
         if len(left) == len(message.reactions):
             raise ActionFailed("There is no such reaction")
-        tables.change(message.model_copy(update={"reactions": left}))
+        tables.replace_message(message.model_copy(update={"reactions": left}))
         return ActionOutcome("Reaction removed", (self.message_id,))
 
-    def _means(self, reaction: Reaction, user: str) -> bool:
+    def _matches(self, reaction: Reaction, user: str) -> bool:
         if self.reaction_id is not None:
             return reaction.reaction_id == self.reaction_id
         return (self.phone_number or user) == reaction.phone_number and self.emoji in (None, reaction.emoji)
 
 
-def _is(reaction: Reaction, phone_number: str, emoji: str) -> bool:
+def _is_reaction_of(reaction: Reaction, phone_number: str, emoji: str) -> bool:
     return (reaction.phone_number, reaction.emoji) == (phone_number, emoji)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, page_of
+from services.simulator.core.modalities.filters import Rank, RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 from services.simulator.core.modalities.sms_records import DeliveryStatus, Direction, MessageType, SmsMessageRecord
 from services.simulator.core.modalities.telephone import Telephone
@@ -30,9 +30,9 @@ class SmsQuery(PageQuery):
     sort_order: Order = "desc"
 
 
-def find(phone: Telephone, asked: SmsQuery) -> FoundPage:
-    keys = matching(phone.messages, keys_by_index(phone, asked), tests_of(asked))
-    return page_of(asked, in_order(phone.messages, keys, phone.by_sending, rank_by(asked.sort_by)), asked.sort_order)
+def find_messages(phone: Telephone, asked: SmsQuery) -> FoundPage:
+    keys = find_keys(phone.messages, keys_by_index(phone, asked), tests_of(asked))
+    return page_of(asked, sort_keys(phone.messages, keys, phone.by_sending, rank_by(asked.sort_by)), asked.sort_order)
 
 
 def keys_by_index(phone: Telephone, asked: SmsQuery) -> Iterator[Collection[str]]:
@@ -46,16 +46,16 @@ def keys_by_index(phone: Telephone, asked: SmsQuery) -> Iterator[Collection[str]
         yield phone.by_sending.find_between(asked.sent_after, asked.sent_before)
 
 
-def tests_of(asked: SmsQuery) -> Tests[SmsMessageRecord]:
+def tests_of(asked: SmsQuery) -> RowTests[SmsMessageRecord]:
     """One for each filter."""
-    tests = Tests[SmsMessageRecord]()
-    tests.same(asked, "thread_id", "from_number", "message_type", "direction", "is_read")
-    tests.same(asked, "delivery_status", "is_deleted", "is_spam")
-    tests.containing(asked.body_contains, lambda message: message.body)
+    tests = RowTests[SmsMessageRecord]()
+    tests.require_equal(asked, "thread_id", "from_number", "message_type", "direction", "is_read")
+    tests.require_equal(asked, "delivery_status", "is_deleted", "is_spam")
+    tests.require_text(asked.body_contains, lambda message: message.body)
     tests.require_between(lambda message: message.sent_at, asked.sent_after, asked.sent_before)
     if asked.to_number is not None:
-        tests.that(True, lambda message: asked.to_number in message.to_numbers)
-    tests.that(asked.has_attachments, lambda message: bool(message.attachments))
+        tests.require(True, lambda message: asked.to_number in message.to_numbers)
+    tests.require(asked.has_attachments, lambda message: bool(message.attachments))
     return tests
 
 

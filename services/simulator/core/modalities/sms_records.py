@@ -77,7 +77,7 @@ class SmsConversationRecord(StoredRow):
     draft_message: str | None = None
 
     @property
-    def present(self) -> frozenset[str]:
+    def members(self) -> frozenset[str]:
         """The numbers of those who have not left."""
         return frozenset(one.phone_number for one in self.participants if one.left_at is None)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from services.simulator.core.modalities.indexes import Groups, Ordered
+from services.simulator.core.modalities.indexes import GroupIndex, TimeIndex
 from services.simulator.core.modalities.sms_records import (
     SmsConversationRecord,
     SmsMessageRecord,
@@ -19,19 +19,19 @@ class Telephone:
         self.messages = store.table("messages", SmsMessageRecord)
         self.conversations = store.table("conversations", SmsConversationRecord)
         self.users = store.table("user", SmsUser)
-        self.in_thread = Groups(self.messages, lambda message: (message.thread_id,))
-        self.sent_from = Groups(self.messages, lambda message: (message.from_number,))
-        self.unread = Groups(self.messages, lambda message: (message.thread_id,) if message.is_unread else ())
-        self.not_read = Groups(self.messages, lambda message: () if message.is_read else ("",))
-        self.by_sending = Ordered(self.messages, lambda message: message.sent_at)
-        self._among = Groups(self.conversations, lambda conversation: (name_of_numbers(conversation.present),))
+        self.in_thread = GroupIndex(self.messages, lambda message: (message.thread_id,))
+        self.sent_from = GroupIndex(self.messages, lambda message: (message.from_number,))
+        self.unread = GroupIndex(self.messages, lambda message: (message.thread_id,) if message.is_unread else ())
+        self.not_read = GroupIndex(self.messages, lambda message: () if message.is_read else ("",))
+        self.by_sending = TimeIndex(self.messages, lambda message: message.sent_at)
+        self._among = GroupIndex(self.conversations, lambda conversation: (name_of_numbers(conversation.members),))
 
     @property
     def user(self) -> str:
         """The user's own number."""
         return self.users["user"].phone_number
 
-    def belongs_to(self, user: SmsUser) -> None:
+    def set_user(self, user: SmsUser) -> None:
         self.users.put("user", user)
 
     def require_message(self, message_id: str) -> SmsMessageRecord:
@@ -42,11 +42,11 @@ class Telephone:
             raise ActionFailed(f"Message {message_id} is deleted")
         return self.messages[message_id]
 
-    def all_found(self, message_ids: Iterable[str]) -> list[SmsMessageRecord]:
+    def require_messages(self, message_ids: Iterable[str]) -> list[SmsMessageRecord]:
         """Each once; raises ``ActionFailed``."""
         return [self.require_message(key) for key in dict.fromkeys(message_ids)]
 
-    def conversation(self, thread_id: str) -> SmsConversationRecord:
+    def require_conversation(self, thread_id: str) -> SmsConversationRecord:
         """Raises ``ActionFailed``."""
         if thread_id not in self.conversations:
             raise ActionFailed(f"There is no conversation {thread_id}")
@@ -58,19 +58,19 @@ class Telephone:
             raise ActionFailed(f"There is a message {message.message_id} already")
         self.messages.put(message.message_id, message)
 
-    def change(self, message: SmsMessageRecord) -> None:
+    def replace_message(self, message: SmsMessageRecord) -> None:
         self.messages.put(message.message_id, message)
 
-    def keep(self, conversation: SmsConversationRecord) -> None:
+    def put_conversation(self, conversation: SmsConversationRecord) -> None:
         self.conversations.put(conversation.thread_id, conversation)
 
-    def conversation_of(self, numbers: frozenset[str], moment: EventMoment, created_by: str) -> SmsConversationRecord:
+    def find_or_begin(self, numbers: frozenset[str], moment: EventMoment, created_by: str) -> SmsConversationRecord:
         """The one that has exactly these participants; it begins now if there is none."""
         candidates = self._among[name_of_numbers(numbers)]
         if candidates:
             return self.conversations[min(candidates, key=self.conversations.position)]
         conversation = begin_conversation(moment.new_id("thread"), numbers, moment, created_by)
-        self.keep(conversation)
+        self.put_conversation(conversation)
         return conversation
 
 

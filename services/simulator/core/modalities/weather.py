@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
 from typing_extensions import override
 
-from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.actions import Action, parse_model
 from services.simulator.core.modalities.fields import Given, Kept, Latitude, Longitude, iso_text
 from services.simulator.core.modalities.loading import Exported, read_state
 from services.simulator.core.modalities.pages import PageQuery
@@ -22,7 +22,7 @@ class TimedReport(StoredRow):
     report: WeatherReport
 
 
-class Spot(StoredRow):
+class WeatherSpot(StoredRow):
     """A place with what was reported of it, newest last."""
 
     spot: str
@@ -31,10 +31,10 @@ class Spot(StoredRow):
     reports: tuple[TimedReport, ...]
 
 
-Spots = Table[Spot]
+Spots = Table[WeatherSpot]
 
 
-def key_of(latitude: float, longitude: float) -> str:
+def spot_key(latitude: float, longitude: float) -> str:
     """Places that are about a kilometre apart are one."""
     return f"{latitude + 0.0:.2f},{longitude + 0.0:.2f}".replace("-0.00", "0.00")
 
@@ -46,14 +46,14 @@ class UpdateWeather(Action[Spots]):
 
     @override
     def act(self, tables: Spots, moment: EventMoment) -> ActionOutcome:
-        key = key_of(self.latitude, self.longitude)
+        key = spot_key(self.latitude, self.longitude)
         before = tables[key].reports if key in tables else ()
         reports = (*before, TimedReport(timestamp=moment.now, report=self.report))
-        tables.put(key, Spot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=reports))
+        tables.put(key, WeatherSpot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=reports))
         return ActionOutcome(f"Weather updated for {key}", (key,))
 
 
-def _sections(value: JsonValue) -> JsonValue:
+def _parse_sections(value: JsonValue) -> JsonValue:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -62,7 +62,7 @@ class WeatherQuery(PageQuery):
 
     lat: Latitude = Field(validation_alias=AliasChoices("lat", "latitude"))
     lon: Longitude = Field(validation_alias=AliasChoices("lon", "longitude"))
-    exclude: Annotated[tuple[str, ...], BeforeValidator(_sections)] | None = None
+    exclude: Annotated[tuple[str, ...], BeforeValidator(_parse_sections)] | None = None
     units: Units = "standard"
     from_time: Given | None = None
     to_time: Given | None = None
@@ -77,9 +77,9 @@ class _ExportedSpot(StoredRow):
     reports: tuple[TimedReport, ...] = ()
     current_report: WeatherReport | None = None
 
-    def make_spot(self, key: str, at: datetime) -> Spot:
+    def make_spot(self, key: str, at: datetime) -> WeatherSpot:
         current = (TimedReport(timestamp=at, report=self.current_report),) if self.current_report else ()
-        return Spot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=self.reports or current)
+        return WeatherSpot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=self.reports or current)
 
 
 class ExportedWeather(Exported):
@@ -95,11 +95,11 @@ class WeatherModality(ShownModality[Spots]):
 
     def __init__(self, now: datetime) -> None:
         super().__init__()
-        self.tables = self.store.table("spots", Spot)
+        self.tables = self.store.table("spots", WeatherSpot)
         self.clear(now)
 
     @override
-    def newest(self, data: JsonObject) -> JsonObject:
+    def upgrade_data(self, data: JsonObject) -> JsonObject:
         return {**data, "operation": data.get("operation") or "update"}
 
     @override
@@ -125,11 +125,11 @@ class WeatherModality(ShownModality[Spots]):
 
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = read_as(WeatherQuery, asked)
+        query = parse_model(WeatherQuery, asked)
         found, error = self._find_reports(query)
         if unknown := set(query.exclude or ()) - set(SECTIONS):
             error = f"unknown sections are not excluded: {', '.join(sorted(unknown))}"
-        page = [report_as_json(one.report, query.units, frozenset(query.exclude or ())) for one in query.page(found)]
+        page = [report_as_json(one.report, query.units, frozenset(query.exclude or ())) for one in query.slice(found)]
         answer: JsonObject = {"modality_type": self.name, "reports": [*page], "count": len(page)}
         return answer | {"total_count": len(found), "error": error}
 
@@ -143,13 +143,13 @@ class WeatherModality(ShownModality[Spots]):
         self.store.clear()
         self.set_head(read.head)
         for spot in read.locations.values():
-            key = key_of(spot.latitude, spot.longitude)
+            key = spot_key(spot.latitude, spot.longitude)
             self.tables.put(key, spot.make_spot(key, read.last_updated))
 
     def _find_reports(self, query: WeatherQuery) -> tuple[tuple[TimedReport, ...], str | None]:
         if query.real:
             return (), "The weather of the real world is not offered here"
-        spot = self.tables.get(key_of(query.lat, query.lon))
+        spot = self.tables.get(spot_key(query.lat, query.lon))
         if spot is None:
             return (), "Nothing is reported of that place"
         if query.from_time is None and query.to_time is None:
@@ -161,7 +161,7 @@ def _is_within(moment: datetime, query: WeatherQuery) -> bool:
     return (query.from_time is None or moment >= query.from_time) and (query.to_time is None or moment <= query.to_time)
 
 
-def _spot_as_json(spot: Spot) -> JsonObject:
+def _spot_as_json(spot: WeatherSpot) -> JsonObject:
     latest = spot.reports[-1] if spot.reports else None
     derived: JsonObject = {
         "current_report": report_as_json(latest.report, "standard", frozenset()) if latest else None,

@@ -54,10 +54,10 @@ def _convert_value(value: JsonValue, units: Units) -> JsonValue:
         return [_convert_value(item, units) for item in value]
     if not isinstance(value, dict):
         return value
-    return {name: _figure(name, item, units) for name, item in value.items()}
+    return {name: _convert_field(name, item, units) for name, item in value.items()}
 
 
-def _figure(name: str, value: JsonValue, units: Units) -> JsonValue:
+def _convert_field(name: str, value: JsonValue, units: Units) -> JsonValue:
     change = _CHANGES[units].get("temperature" if name in _TEMPERATURES else "speed" if name in _SPEEDS else "")
     if change is None:
         return value

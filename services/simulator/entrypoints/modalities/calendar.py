@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 from services.simulator.core.modalities import calendar_calendars as calendars
 from services.simulator.core.modalities.calendar import CalendarModality
 from services.simulator.core.modalities.calendar_changes import ChangeCalendarEvent, RemoveCalendarEvent
-from services.simulator.core.modalities.calendar_events import AddCalendarEvent, Respond
+from services.simulator.core.modalities.calendar_events import AddCalendarEvent, RespondToEvent
 from services.simulator.core.modalities.calendar_query import CalendarQuery
 from services.simulator.core.modalities.fields import Given
 from services.simulator.core.modality import Modality
@@ -78,7 +78,7 @@ async def delete(
 
 @router.post("/respond")
 async def respond(
-    place: Annotated[RequestContext, require_permission("calendar:respond")], body: Respond
+    place: Annotated[RequestContext, require_permission("calendar:respond")], body: RespondToEvent
 ) -> ActionResponse:
     """As the user. Only who may let others write may let them answer."""
     require_own_address(place, body.attendee_email)

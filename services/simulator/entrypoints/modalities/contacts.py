@@ -51,14 +51,14 @@ async def delete(
 
 @router.post("/block")
 async def block(
-    place: Annotated[RequestContext, require_permission("contacts:block")], body: actions.Block
+    place: Annotated[RequestContext, require_permission("contacts:block")], body: actions.BlockContact
 ) -> ActionResponse:
     return carry_out(place, _NAME, "block", body)
 
 
 @router.post("/unblock")
 async def unblock(
-    place: Annotated[RequestContext, require_permission("contacts:unblock")], body: actions.Unblock
+    place: Annotated[RequestContext, require_permission("contacts:unblock")], body: actions.UnblockContact
 ) -> ActionResponse:
     return carry_out(place, _NAME, "unblock", body)
 
@@ -93,6 +93,6 @@ async def remove_from_group(
 
 @router.post("/merge")
 async def merge(
-    place: Annotated[RequestContext, require_permission("contacts:merge")], body: actions.Merge
+    place: Annotated[RequestContext, require_permission("contacts:merge")], body: actions.MergeContacts
 ) -> ActionResponse:
     return carry_out(place, _NAME, "merge", body)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from services.simulator.core.modalities import email_marks as marks
 from services.simulator.core.modalities.email_answers import Forward, ReplyAll, ReplyEmail
-from services.simulator.core.modalities.email_compose import Receive, SaveDraft, Send, SendDraft
+from services.simulator.core.modalities.email_compose import ReceiveMail, SaveDraft, SendDraft, SendMail
 from services.simulator.core.modalities.email_query import EmailQuery
 from services.simulator.entrypoints.actions import ActionResponse
 from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
@@ -32,13 +32,13 @@ async def query(place: Annotated[RequestContext, require_permission("email:query
 
 @router.post("/receive")
 async def receive(
-    place: Annotated[RequestContext, require_permission("email:receive")], body: Receive
+    place: Annotated[RequestContext, require_permission("email:receive")], body: ReceiveMail
 ) -> ActionResponse:
     return carry_out(place, _NAME, "receive", body)
 
 
 @router.post("/send")
-async def send(place: Annotated[RequestContext, require_permission("email:send")], body: Send) -> ActionResponse:
+async def send(place: Annotated[RequestContext, require_permission("email:send")], body: SendMail) -> ActionResponse:
     return carry_out(place, _NAME, "send", body)
 
 

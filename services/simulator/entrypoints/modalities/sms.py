@@ -24,7 +24,7 @@ router = APIRouter(prefix="/sms", tags=["sms"])
 _NAME = "sms"
 
 
-class Several(BaseModel):
+class SmsIds(BaseModel):
     """Which messages."""
 
     message_ids: Annotated[list[Name], Field(min_length=1)]
@@ -55,17 +55,17 @@ async def receive(
 
 
 @router.post("/read")
-async def read(place: Annotated[RequestContext, require_permission("sms:read")], body: Several) -> ActionResponse:
-    return carry_out(place, _NAME, "update_delivery_status", _as(body, "read"))
+async def read(place: Annotated[RequestContext, require_permission("sms:read")], body: SmsIds) -> ActionResponse:
+    return carry_out(place, _NAME, "update_delivery_status", _status_update(body, "read"))
 
 
 @router.post("/unread")
-async def unread(place: Annotated[RequestContext, require_permission("sms:unread")], body: Several) -> ActionResponse:
-    return carry_out(place, _NAME, "update_delivery_status", _as(body, "delivered"))
+async def unread(place: Annotated[RequestContext, require_permission("sms:unread")], body: SmsIds) -> ActionResponse:
+    return carry_out(place, _NAME, "update_delivery_status", _status_update(body, "delivered"))
 
 
 @router.post("/delete")
-async def delete(place: Annotated[RequestContext, require_permission("sms:delete")], body: Several) -> ActionResponse:
+async def delete(place: Annotated[RequestContext, require_permission("sms:delete")], body: SmsIds) -> ActionResponse:
     return carry_out(place, _NAME, "delete_message", DeleteSms.model_validate(body.model_dump()))
 
 
@@ -83,5 +83,5 @@ async def conversation(
     return carry_out(place, _NAME, "update_conversation", body)
 
 
-def _as(body: Several, status: str) -> UpdateDeliveryStatus:
+def _status_update(body: SmsIds, status: str) -> UpdateDeliveryStatus:
     return UpdateDeliveryStatus.model_validate({**body.model_dump(), "new_status": status})

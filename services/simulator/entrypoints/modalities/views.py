@@ -22,7 +22,7 @@ def show_state(place: RequestContext, modality: str, *, compact: bool) -> Respon
 
 
 def answer_query(place: RequestContext, modality: str, asked: PageQuery) -> Response:
-    found = place.world.modality(modality).query(asked.echo(), place.world.now)
+    found = place.world.modality(modality).query(asked.as_json(), place.world.now)
     return Response(to_json(found), media_type=_JSON)
 
 
