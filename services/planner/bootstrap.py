@@ -2,19 +2,19 @@
 
 from fastapi import FastAPI
 
-from services.planner.core.faults import parse
+from services.planner.core.faults import parse_faults
 from services.planner.core.roles import reply
-from services.planner.entrypoints.http import Served, application
+from services.planner.entrypoints.http import PlannerServer, application
 from services.planner.settings import PlannerSettings
 
 
 def build(settings: PlannerSettings) -> FastAPI:
     """The application: the planner keeps no state that matters."""
-    served = Served(
+    served = PlannerServer(
         reply=reply,
         model=settings.model,
         latency_ms=settings.planner_latency_ms,
-        faults=parse(settings.planner_faults),
+        faults=parse_faults(settings.planner_faults),
         allow_faults=settings.planner_allow_faults,
         max_body=settings.max_body_bytes,
     )

@@ -2,7 +2,7 @@
 
 from pydantic import Field, field_validator
 
-from services.planner.core.faults import parse
+from services.planner.core.faults import parse_faults
 from shared.infra.service_settings import ServiceSettings
 
 
@@ -30,6 +30,6 @@ class PlannerSettings(ServiceSettings):
 
     @field_validator("planner_faults")
     @classmethod
-    def _are_known(cls, text: str) -> str:
-        parse(text)
+    def _check_faults(cls, text: str) -> str:
+        parse_faults(text)
         return text

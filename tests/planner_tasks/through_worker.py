@@ -15,7 +15,7 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
-from services.planner.core.request import parse
+from services.planner.core.request import parse_request
 from shared.contracts.approval import Approval
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.words import Dialect, Role, Strategy, TaskState
@@ -123,7 +123,7 @@ class Office:
         course.record = course.turns.record
         if course.record.state is TaskState.INPUT_REQUIRED and course.turns.approvals:
             course.questions.append(Question(_rules(course.record), course.turns.approvals[-1]))
-        asked = [parse(body) for body, _ in self.model.bodies[before:]]
+        asked = [parse_request(body) for body, _ in self.model.bodies[before:]]
         helpers = sum(bool(one.state or one.schema is not None) for one in asked)
         known = course.usage
         spend = course.record.metadata.get("spend")

@@ -9,7 +9,7 @@ from services.planner.core.back_references import with_antecedent
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
-from services.planner.core.explained import are_akin, unexplained_words
+from services.planner.core.explained import are_related, unexplained_words
 from services.planner.core.figures import PlannedFigure, amount_field
 from services.planner.core.groups import find_standing_out, pick_groups, stated_groups
 from services.planner.core.mentions import find
@@ -18,8 +18,8 @@ from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
 from services.planner.core.request import Request, objects
-from services.planner.core.selection import matching
-from services.planner.core.situation import Situation, names, observe
+from services.planner.core.selection import matching_records
+from services.planner.core.situation import Situation, observe_situation, says
 from services.planner.core.unread import find_unread
 from services.planner.core.words import (
     concept,
@@ -50,7 +50,7 @@ class ToldAnswer(NamedTuple):
     moves: tuple[ProposedMove, ...] = ()
 
 
-def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> str:
+def compose_answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> str:
     """A bare JSON list where one is asked for, else prose: what was done, what was not and why, then what was asked.
 
     ``as_a_list``: who asks reads nothing else, whatever the task's own words say. Where these ask for no list of
@@ -61,11 +61,11 @@ def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -
             return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(unread)}.'
         found = parse_list_answer(situation)
         return dumps(found) if found or _was_read(situation) else _UNREAD
-    said = [*map(_write, told.moves), *_tell_undone(situation, told)]
+    said = [*map(_tell_move, told.moves), *_tell_undone(situation, told)]
     asked = situation.reading.questions
     tell = _answer_briefly if as_a_list else _answer_question
-    said += [tell(question, situation) or _tell_open(question, situation) for question in asked]
-    said += _values(situation) if not asked or not said else []
+    said += [tell(question, situation) or _say_not_found(question, situation) for question in asked]
+    said += _describe_values(situation) if not asked or not said else []
     if not said:
         said = _describe_subjects(situation)
     return dumps([*said]) if said and as_a_list else " ".join(said) or _NOTHING
@@ -79,14 +79,14 @@ def _is_list_of_things(situation: Situation, told: ToldAnswer, as_a_list: bool) 
         return False
     if wants_list(situation.text):
         return True
-    return as_a_list and not told.steps and not any(_asks_one(one, situation) for one in situation.reading.questions)
+    return as_a_list and not told.steps and not any(_asks_value(one, situation) for one in situation.reading.questions)
 
 
-def _asks_one(question: str, situation: Situation) -> bool:
+def _asks_value(question: str, situation: Situation) -> bool:
     """Whether a question is after one figure or one field of a record."""
     if _NAMES_SEVERAL.match(question):
         return False
-    return bool(_HOW_MANY.match(question) or _question(question, situation))
+    return bool(_HOW_MANY.match(question) or _find_answer(question, situation))
 
 
 def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> tuple[str, ...]:
@@ -100,10 +100,10 @@ def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool =
         return () if is_known else asked or (situation.text,)
     if asked:
         return tuple(question for question in asked if not _answer_question(question, situation))
-    return (situation.text,) if answer(situation, told) == _NOTHING else ()
+    return (situation.text,) if compose_answer(situation, told) == _NOTHING else ()
 
 
-def _tell_open(question: str, situation: Situation) -> str:
+def _say_not_found(question: str, situation: Situation) -> str:
     unread = _unread_of_question(question, situation)
     why = f": not understood: {', '.join(unread)}" if unread else ""
     return f'Could not be found out: "{question}"{why}.'
@@ -134,17 +134,17 @@ def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
 
 
 def _answer_question(question: str, situation: Situation) -> str:
-    return _question(question, situation) or several(question, situation) or _tell_absent(question, situation)
+    return _find_answer(question, situation) or answer_names(question, situation) or _tell_absent(question, situation)
 
 
 def _answer_briefly(question: str, situation: Situation) -> str:
     """As ``_answer_question``, and a figure without its name."""
     said, stated = _answer_question(question, situation), stated_figures(question, situation)
-    return _money(stated[0].value) if stated and said == _tell_figure(stated[0]) else said
+    return _format_money(stated[0].value) if stated and said == _tell_figure(stated[0]) else said
 
 
 def _tell_figure(figure: PlannedFigure) -> str:
-    return f"{figure.name.replace('_', ' ').capitalize()}: {_money(figure.value)}."
+    return f"{figure.name.replace('_', ' ').capitalize()}: {_format_money(figure.value)}."
 
 
 def _tell_absent(question: str, situation: Situation) -> str:
@@ -182,13 +182,13 @@ def parse_list_answer(situation: Situation) -> list[Json]:
     asked = _ORDER.sub(" ", " ".join(match[0] for match in _FORM.finditer(situation.text)) or text)
     criteria = _criteria_of_list(situation)
     one = find_standing_out(criteria, situation)
-    records = one.records if one else matching(criteria, situation)
+    records = one.records if one else matching_records(criteria, situation)
     fields = [_listed_field(record, asked) for record in records]
     usual = next(iter(Counter(filter(None, fields)).most_common(1)), ("", 0))[0]  # a bare row names it no less
     of_each = zip(records, fields, strict=True)
     chosen = [(record, field or usual) for record, field in of_each if (field or usual) in record.fields]
     values: list[Json] = list(
-        dict.fromkeys(record.fields[field] for record, field in _in_order(chosen, situation.text))
+        dict.fromkeys(record.fields[field] for record, field in _sort_as_asked(chosen, situation.text))
     )
     return values
 
@@ -207,15 +207,15 @@ def _listed_field(record: FactRecord, asked: str) -> str | None:
     return others[0] if others else None
 
 
-def _in_order(chosen: list[tuple[FactRecord, str]], text: str) -> list[tuple[FactRecord, str]]:
+def _sort_as_asked(chosen: list[tuple[FactRecord, str]], text: str) -> list[tuple[FactRecord, str]]:
     match = re.search(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by (?:the )?(\w+)(.*)", text, re.I)
     down = re.search(r"descending|(?:highest|largest|newest|latest)(?: \w+)? first|most \w+ first", text, re.I)
     if match is None:
         key = _largest(text, chosen)
-        ordered = sorted(chosen, key=lambda item: _natural(item[0].fields[key] if key else item[0].fields[item[1]]))
+        ordered = sorted(chosen, key=lambda item: _sort_key(item[0].fields[key] if key else item[0].fields[item[1]]))
         return ordered[::-1] if down else ordered
     field = next((n for record, _ in chosen for n in record.fields if field_stems(n) & text_stems(match[1])), None)
-    ordered = sorted(chosen, key=lambda item: _natural(item[0].fields.get(field or item[1], "")))
+    ordered = sorted(chosen, key=lambda item: _sort_key(item[0].fields.get(field or item[1], "")))
     return ordered[::-1] if down else ordered
 
 
@@ -225,14 +225,14 @@ def _largest(text: str, chosen: list[tuple[FactRecord, str]]) -> str | None:
     return None
 
 
-def _natural(value: Json) -> tuple[int, Decimal, str]:
+def _sort_key(value: Json) -> tuple[int, Decimal, str]:
     amount = number(value)
     return (0, amount, "") if amount is not None else (1, Decimal(0), str(value))
 
 
-def _write(move: ProposedMove) -> str:
+def _tell_move(move: ProposedMove) -> str:
     given = ", ".join(f"{name} {_as_text(value)}" for name, value in move.arguments.items())
-    what = f"{_plain(move.bound.tool.name)} ({given})"
+    what = f"{_in_words(move.bound.tool.name)} ({given})"
     note = f"; {move.outcome.note}" if move.outcome.note else ""
     match move.outcome.state:
         case WriteState.DONE:
@@ -245,7 +245,7 @@ def _write(move: ProposedMove) -> str:
             return f'Not done: "{move.step.intent.clause}": {what} was not called, as what it rests on was not done.'
 
 
-def _plain(name: str) -> str:
+def _in_words(name: str) -> str:
     return " ".join(parts(name))
 
 
@@ -253,8 +253,8 @@ def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
-def _question(question: str, situation: Situation) -> str:
-    if decided := yes_or_no(question, situation):
+def _find_answer(question: str, situation: Situation) -> str:
+    if decided := answer_yes_or_no(question, situation):
         return decided
     if told := _tell_listed(question, situation):
         return told
@@ -279,7 +279,7 @@ def _question(question: str, situation: Situation) -> str:
         return _describe_record(record) if _is_asked_about(record, question, situation) else ""
     known = own_id(record)
     name = str(known[1]) if known else " ".join(sorted(record.noun))
-    return f"The {_plain(field)} of {name} is {record.fields[field]}."
+    return f"The {_in_words(field)} of {name} is {record.fields[field]}."
 
 
 def _tell_listed(question: str, situation: Situation) -> str:
@@ -289,7 +289,7 @@ def _tell_listed(question: str, situation: Situation) -> str:
         return ""
     if groups := stated_groups(question, situation):
         kept = pick_groups(question, groups)
-        return f"{', '.join(f'{one.label}: {_money(one.figure.value)}' for one in kept)}."
+        return f"{', '.join(f'{one.label}: {_format_money(one.figure.value)}' for one in kept)}."
     one = find_standing_out(meant, situation)
     told = [_name_with_field(record, one.field) for record in one.records] if one else []
     return f"{', '.join(told)}." if told else ""
@@ -298,7 +298,7 @@ def _tell_listed(question: str, situation: Situation) -> str:
 def _name_with_field(record: FactRecord, field: str) -> str:
     known = own_id(record)
     name = str(known[1]) if known else " ".join(sorted(record.noun))
-    return f"{name} ({_plain(field)} {record.fields[field]})"
+    return f"{name} ({_in_words(field)} {record.fields[field]})"
 
 
 def _list_linked_records(record: FactRecord, situation: Situation) -> list[FactRecord]:
@@ -309,7 +309,7 @@ def _list_linked_records(record: FactRecord, situation: Situation) -> list[FactR
 
 def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> bool:
     """Whether a question speaks of a record: by its noun, by one of its values, or by nothing else that is known."""
-    named = any(names(question, value) for value in record.fields.values() if isinstance(value, str))
+    named = any(says(question, value) for value in record.fields.values() if isinstance(value, str))
     return named or bool(record.noun & text_stems(question)) or len(situation.reading.questions) == 1
 
 
@@ -319,7 +319,7 @@ def _may_be_told(record: FactRecord, asked: str, situation: Situation) -> bool:
         return True
     of_person = [value for name, value in record.fields.items() if is_identifier(name) or "name" in parts(name)]
     text = situation.text if _PRONOUN.search(asked) else asked
-    return any(names(text, word) for value in of_person for word in (str(value), *str(value).split()))
+    return any(says(text, word) for value in of_person for word in (str(value), *str(value).split()))
 
 
 def _name_referred(record: FactRecord, question: str, situation: Situation) -> str:
@@ -327,10 +327,10 @@ def _name_referred(record: FactRecord, question: str, situation: Situation) -> s
     said = text_stems(question)
     for name, value in record.fields.items():
         wanted = concept(name, frozenset())
-        if is_identifier(name) and any(are_akin(word, one) for word in wanted for one in said):
+        if is_identifier(name) and any(are_related(word, one) for word in wanted for one in said):
             others = [other for other in situation.records if (own := own_id(other)) and own[1] == value]
             named = next((f" ({other.fields['name']})" for other in others if "name" in other.fields), "")
-            return f"{_plain(name).removesuffix(' id').capitalize()}: {value}{named}."
+            return f"{_in_words(name).removesuffix(' id').capitalize()}: {value}{named}."
     return ""
 
 
@@ -345,14 +345,14 @@ def _asked_field(record: FactRecord, question: str) -> str | None:
 
 
 def _describe_record(record: FactRecord) -> str:
-    return ", ".join(f"{_plain(name)} {value}" for name, value in record.fields.items()) + "."
+    return ", ".join(f"{_in_words(name)} {value}" for name, value in record.fields.items()) + "."
 
 
-def _values(situation: Situation) -> list[str]:
+def _describe_values(situation: Situation) -> list[str]:
     """The values in words; how many pieces something was cut into is no news."""
     told = [(str(value.get("name")), number(value.get("value"))) for value in situation.values]
     named = [(name, amount) for name, amount in told if not name.startswith("pieces_") and amount is not None]
-    return [f"{_figure_name(name, situation)}: {_money(amount)}." for name, amount in named]
+    return [f"{_figure_name(name, situation)}: {_format_money(amount)}." for name, amount in named]
 
 
 def _figure_name(name: str, situation: Situation) -> str:
@@ -364,7 +364,7 @@ def _figure_name(name: str, situation: Situation) -> str:
     return name.replace("_", " ")
 
 
-def _money(value: Decimal) -> str:
+def _format_money(value: Decimal) -> str:
     """Without the zeros behind the cents that a quotient carries."""
     cents = value.quantize(Decimal("0.01"))
     exponent = value.as_tuple().exponent
@@ -387,7 +387,7 @@ _COMPARES = re.compile(
 _ASKS = re.compile(r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would)\b", re.I)
 
 
-def yes_or_no(question: str, situation: Situation) -> str:
+def answer_yes_or_no(question: str, situation: Situation) -> str:
     """``Yes: 120.00 is within 200.00.``; empty if this is no such question, or nothing known decides it."""
     if not _ASKS.match(question):
         return ""
@@ -411,14 +411,14 @@ _NAMES_SEVERAL = re.compile(r"\W*(?:which|who|whom|list|name|show)\b", re.I)
 _WHICH = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
 
 
-def several(question: str, situation: Situation) -> str:
+def answer_names(question: str, situation: Situation) -> str:
     """One line that names the things a question is after; empty where it asks for no list that was read."""
     meant = with_antecedent(question, situation)
     if not _WHICH.search(question) or not _was_listed(meant, situation):
         return ""
     if find_unread(meant, situation):
         return ""
-    found = [said for record in matching(meant, situation) if (said := _record_name(record))]
+    found = [said for record in matching_records(meant, situation) if (said := _record_name(record))]
     if not found:
         return "None of those that were read fits."
     rest = ", and others" if len(found) > _SHOWN else ""
@@ -438,18 +438,18 @@ def _record_name(record: FactRecord) -> str:
     return f"{known[1]} ({' '.join(parts(field))} {record.fields[field]})" if field else str(known[1])
 
 
-def artifact(request: Request) -> str:
+def compose_artifact(request: Request) -> str:
     """What became of each write by its status, then what was asked, from ``facts`` and ``values`` alone; as a list if
     one is wanted.
     """
     as_a_list = is_list_wanted(request)
     said = [_tell_write(write) for write in objects(request.section("writes"))]
-    situation = observe(request)
+    situation = observe_situation(request)
     reading = situation.reading
     if not said:
-        return answer(situation, ToldAnswer(), as_a_list=as_a_list)
+        return compose_answer(situation, ToldAnswer(), as_a_list=as_a_list)
     if reading.questions:
-        said.append(answer(situation, ToldAnswer()))
+        said.append(compose_answer(situation, ToldAnswer()))
     return dumps([*said]) if as_a_list else " ".join(said)
 
 

@@ -4,13 +4,13 @@ import re
 from decimal import Decimal
 from itertools import product
 
-from services.planner.core.binding import BoundWay, kind_of
+from services.planner.core.binding import CallPlan, kind_of
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.pages import is_paging
 from services.planner.core.phrases import drop_spans, find_exclusions, find_spoken, find_target, is_affirmed, says_which
 from services.planner.core.records import MINOR
-from services.planner.core.references import candidates, is_reference
+from services.planner.core.references import find_identifiers, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME, proper_names
 from services.planner.core.situation import (
@@ -20,8 +20,8 @@ from services.planner.core.situation import (
     ArgumentCandidate,
     Situation,
     best,
-    names,
     places_of,
+    says,
 )
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import JsonObject
@@ -45,20 +45,20 @@ _TO_NAME = re.compile(
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
 
 
-def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> ArgumentCandidate | None:
+def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> ArgumentCandidate | None:
     """The value of one field that is no identifier, or None if the task does not give it."""
     schema = tool.properties[name]
     required = name in tool.required
-    choices = _choices(schema)
+    choices = _enum_choices(schema)
     is_set = bool(intent.verb) and kind_of(schema) == "string"
     if is_set and (said := _find_set_value(tool, name, choices, intent, situation)):
         return said
     if choices:
-        return _choose(choices, name, intent, situation)
+        return _find_choice(choices, name, intent, situation)
     if (kind := kind_of(schema)) in ("number", "integer"):
-        return _number(name, kind, intent, situation) or _find_only_number(tool, name, intent)
+        return _find_number(name, kind, intent, situation) or _find_only_number(tool, name, intent)
     if kind == "boolean":
-        return _flag(name, intent)
+        return _find_flag(name, intent)
     if kind != "string":
         return None
     shaped = (
@@ -67,7 +67,7 @@ def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> A
         or _drop_foreign(find_stated(name, intent), name, situation)
     )
     described = str(schema.get("description", ""))
-    return shaped or _text(name, described, intent, situation, required)
+    return shaped or _prose(name, described, intent, situation, required)
 
 
 def _find_set_value(
@@ -95,16 +95,16 @@ def _drop_foreign(found: ArgumentCandidate | None, name: str, situation: Situati
     return found if not holders or name in holders else None
 
 
-def _choices(schema: JsonObject) -> list[str]:
+def _enum_choices(schema: JsonObject) -> list[str]:
     listed = schema.get("enum")
     return [str(word) for word in listed if word is not None] if isinstance(listed, list) else []
 
 
-def _choose(choices: list[str], name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
+def _find_choice(choices: list[str], name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
     if intent.verb:
-        choices = [one for one in choices if not _says_which(one, intent)]
-    named = [choice for choice in choices if names(intent.clause, choice)]
+        choices = [one for one in choices if not _only_selects(one, intent)]
+    named = [choice for choice in choices if says(intent.clause, choice)]
     if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
         return ArgumentCandidate(named[0], "task", "", CERTAIN)
     if not intent.verb:
@@ -124,7 +124,7 @@ def _choose(choices: list[str], name: str, intent: Intent, situation: Situation)
     return None
 
 
-def _says_which(choice: str, intent: Intent) -> bool:
+def _only_selects(choice: str, intent: Intent) -> bool:
     """Whether a choice stands in a clause, and only where that says which things are meant or left out."""
     if not find_spoken(choice, intent.clause):
         return False
@@ -132,7 +132,7 @@ def _says_which(choice: str, intent: Intent) -> bool:
     return all(says_which(kept, span, (), intent.means_every) for span in find_spoken(choice, kept))
 
 
-def _number(name: str, kind: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
+def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     said = find_stated(name, intent)
     mention = next(iter(find(str(said.value))), None) if said else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
@@ -174,7 +174,7 @@ def _figure_near(name: str, text: str) -> Mention | None:
     return None
 
 
-def _flag(name: str, intent: Intent) -> ArgumentCandidate | None:
+def _find_flag(name: str, intent: Intent) -> ArgumentCandidate | None:
     own = field_stems(name)
     return ArgumentCandidate(True, "task", "", LIKELY) if own and own <= text_stems(intent.clause) else None
 
@@ -226,7 +226,7 @@ def _first_value(text: str) -> str:
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
 
 
-def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> ArgumentCandidate | None:
+def _prose(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> ArgumentCandidate | None:
     own = field_stems(name)
     if own & _WHY or described.lower().startswith("why "):
         found = _find_remark(intent.clause) or _find_ground(intent, situation) or _find_occasion(intent.clause)
@@ -234,8 +234,8 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
     if own & _PROSE:
         if not (required or own & text_stems(intent.clause)):
             return None
-        news = _news(intent, situation) if required else ""
-        return _as_candidate(_find_quotation(intent.clause) or _that(intent.clause) or news)
+        news = _describe_done(intent, situation) if required else ""
+        return _as_candidate(_find_quotation(intent.clause) or _message(intent.clause) or news)
     if own & _OUTCOME and required and intent.verb:
         return _as_candidate(_literal_text(intent.clause) or _find_remark(intent.clause) or intent.reason)
     if own & _ABOUT or _WHAT_FOR.search(described):
@@ -243,11 +243,11 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
     if required and intent.verb and described.lower().startswith("what ") and (told := _literal_text(intent.clause)):
         return _as_candidate(told)
     if intent.verb and own & text_stems(intent.clause):
-        return _find_proper_name(own, situation) or _of_records(name, intent, situation)
+        return _find_proper_name(own, situation) or _find_in_named_records(name, intent, situation)
     return (
-        _from_field(name, situation)
+        _find_same_field(name, situation)
         or _find_proper_name(own, situation)
-        or (_search_words(situation, intent) if own & _ASKED else None)
+        or (_find_search_words(situation, intent) if own & _ASKED else None)
     )
 
 
@@ -255,7 +255,7 @@ def _as_candidate(text: str) -> ArgumentCandidate | None:
     return ArgumentCandidate(text, "task", "", CERTAIN) if text else None
 
 
-def _news(intent: Intent, situation: Situation) -> str:
+def _describe_done(intent: Intent, situation: Situation) -> str:
     """What a notice without words of its own tells: what this task does besides."""
     done = [one.clause for one in situation.reading.actions if not one.is_notice and not one.condition]
     return f"Done: {'; '.join(done)}." if intent.is_notice and done else intent.clause
@@ -291,7 +291,7 @@ def _find_occasion(clause: str) -> str:
 
 def _literal_text(clause: str) -> str:
     """What a clause says in so many words: in quotation marks, after ``that``, or after a colon."""
-    return _find_quotation(clause) or _that(clause) or (clause.partition(": ")[2].strip() if ": " in clause else "")
+    return _find_quotation(clause) or _message(clause) or (clause.partition(": ")[2].strip() if ": " in clause else "")
 
 
 def _find_quotation(text: str) -> str:
@@ -305,7 +305,7 @@ _SPEECH = re.compile(
 _OF_ADDRESSEE = re.compile(r"^(?:her|his|their)\s+(?=[a-z])", re.I)
 
 
-def _that(clause: str) -> str:
+def _message(clause: str) -> str:
     """What somebody is to be told, as a sentence to them: of ``tell her that her loan is agreed``."""
     match = _SPEECH.search(clause)
     said = _OF_ADDRESSEE.sub("your ", match["said"].strip()) if match else ""
@@ -328,14 +328,14 @@ def _find_example(schema: JsonObject, situation: Situation) -> str:
         r"(?:such as|e\.g\.|one of|for example)[:,]?\s+([^.;)]+)", str(schema.get("description", "")), re.I
     )
     words = re.split(r",\s*|\s+or\s+", match[1]) if match else []
-    fits = [word.strip() for word in words if word.strip() and names(situation.text, word.strip())]
+    fits = [word.strip() for word in words if word.strip() and says(situation.text, word.strip())]
     return fits[0] if len(fits) == 1 else ""
 
 
-def _from_field(name: str, situation: Situation) -> ArgumentCandidate | None:
+def _find_same_field(name: str, situation: Situation) -> ArgumentCandidate | None:
     """The same field of a record that the task speaks of; a value that stands in the task first."""
     holders = [record for record in situation.records for field in record.fields if field == name]
-    named = [record for record in holders if names(situation.text, str(record.fields[name]))]
+    named = [record for record in holders if says(situation.text, str(record.fields[name]))]
     chosen = best(named or holders, situation)
     values = {str(record.fields[name]) for record in chosen}
     return (
@@ -343,9 +343,9 @@ def _from_field(name: str, situation: Situation) -> ArgumentCandidate | None:
     )
 
 
-def _of_records(name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
+def _find_in_named_records(name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The one value of this field of some record that the clause names."""
-    holders = [record for record in situation.records if names(intent.clause, str(record.fields.get(name, "")))]
+    holders = [record for record in situation.records if says(intent.clause, str(record.fields.get(name, "")))]
     values = {str(record.fields[name]) for record in holders}
     return (
         ArgumentCandidate(holders[0].fields[name], "result", holders[0].ref(name), LIKELY) if len(values) == 1 else None
@@ -363,7 +363,7 @@ def _find_proper_name(own: frozenset[str], situation: Situation) -> ArgumentCand
     return None
 
 
-def _search_words(situation: Situation, intent: Intent) -> ArgumentCandidate | None:
+def _find_search_words(situation: Situation, intent: Intent) -> ArgumentCandidate | None:
     found = _find_quotation(intent.clause) or next(iter(proper_names(situation.text)), "")
     return ArgumentCandidate(found, "task", "", LIKELY) if found else None
 
@@ -371,10 +371,10 @@ def _search_words(situation: Situation, intent: Intent) -> ArgumentCandidate | N
 _MANY = 6
 
 
-def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[BoundWay]:
+def bind_arguments(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[CallPlan]:
     """Every way to call a tool: one for each combination of identifiers, the surest first."""
     fields = [name for name in tool.properties if not is_paging(tool, name)]
-    found = {name: _values(tool, name, situation, intent, least) for name in fields}
+    found = {name: _candidates(tool, name, situation, intent, least) for name in fields}
     missing = tuple(name for name in tool.required if not found.get(name))
     fixed = {name: values[:1] for name, values in found.items() if values and not is_reference(tool, name)}
     references = {
@@ -384,12 +384,12 @@ def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSS
     }
     names = [name for name in fields if name in fixed or name in references]
     ways = product(*((references.get(name) or fixed[name])[:_MANY] for name in names))
-    return [BoundWay(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
+    return [CallPlan(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
 
 
-def _values(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[ArgumentCandidate]:
+def _candidates(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[ArgumentCandidate]:
     if is_reference(tool, name) and kind_of(tool.properties[name]) in ("string", "integer"):
-        found = candidates(tool, name, situation, intent.clause)
+        found = find_identifiers(tool, name, situation, intent.clause)
         return [candidate for candidate in found if candidate.sure >= least]
-    one = scalar(tool, name, situation, intent)
+    one = find_value(tool, name, situation, intent)
     return [one] if one and one.sure >= least else []

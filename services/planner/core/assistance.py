@@ -49,31 +49,31 @@ def due_wishes(
     ``asked``: when the user asked for it; what is waited for comes after that.
     """
     known = read_correspondence(situation)._replace(begun=asked)
-    return tuple(_due(wish, known, writers, now) for wish in wishes)
+    return tuple(_plan_wish(wish, known, writers, now) for wish in wishes)
 
 
-def _due(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+def _plan_wish(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
     if wish.condition:
         return DueWish(wish, why=f'whether "{wish.condition}" holds is not for rules to say')
     match wish.kind:
         case WishKind.TELL:
-            return _tell(wish, known, writers, now)
+            return _plan_telling(wish, known, writers, now)
         case WishKind.FORWARD:
-            return _forward(wish, known, writers)
+            return _plan_forwarding(wish, known, writers)
         case WishKind.MOVE:
-            return _move(wish, known, writers, now)
+            return _plan_move(wish, known, writers, now)
         case WishKind.CREATE:
-            return _create(wish, known, writers, now)
+            return _plan_appointment(wish, known, writers, now)
         case WishKind.CANCEL:
-            return _cancel(wish, known, writers)
+            return _plan_cancelling(wish, known, writers)
         case WishKind.RESPOND:
-            return _respond(wish, known, writers)
+            return _plan_responses(wish, known, writers)
 
 
-def _tell(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
-    question, latest = _question(wish, known)
+def _plan_telling(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+    question, latest = _their_messages(wish, known)
     by_mail = question.by_mail if question and wish.by_mail is None else wish.by_mail is not False
-    address, why = _address(wish, known, question or latest, by_mail=by_mail)
+    address, why = _find_address(wish, known, question or latest, by_mail=by_mail)
     if not address:
         return DueWish(wish, why=why)
     fact = find_fact(wish, known, now)
@@ -82,19 +82,19 @@ def _tell(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]
     if _is_told(address, fact, question or latest, known):
         return DueWish(wish, is_done=True)
     greeted = (wish.who if "@" not in wish.who else "") or wish.asker
-    body = _letter(greeted, fact.sentence, known) if by_mail else _upper(fact.sentence)
-    call = _reply(question, body, writers, by_mail=by_mail)
-    call = call or _send(address, _upper(_subject(wish)), body, writers, by_mail=by_mail)
-    call = call or _reply(latest, body, writers, by_mail=by_mail)
+    body = _write_letter(greeted, fact.sentence, known) if by_mail else _capitalize(fact.sentence)
+    call = _reply_call(question, body, writers, by_mail=by_mail)
+    call = call or _send_call(address, _capitalize(_subject(wish)), body, writers, by_mail=by_mail)
+    call = call or _reply_call(latest, body, writers, by_mail=by_mail)
     return DueWish(wish, (call,)) if call else DueWish(wish, why=f"no tool sends {'mail' if by_mail else 'texts'}")
 
 
-def _question(wish: PersonalWish, known: Correspondence) -> tuple[ReadMessage | None, ReadMessage | None]:
+def _their_messages(wish: PersonalWish, known: Correspondence) -> tuple[ReadMessage | None, ReadMessage | None]:
     """Their latest message about the topic, and their latest of all; None where several people may be meant."""
     name = wish.who or wish.asker
     theirs = [one for one in known.incoming if name and _is_by(one, name) and wish.by_mail in (None, one.by_mail)]
     about = [one for one in theirs if wish.topic_stems & one.stems]
-    return _find_latest_of_one(about) if _answers(wish) else None, _find_latest_of_one(theirs)
+    return _find_latest_of_one(about) if _is_answer(wish) else None, _find_latest_of_one(theirs)
 
 
 def _find_latest_of_one(messages: Sequence[ReadMessage]) -> ReadMessage | None:
@@ -107,13 +107,13 @@ def _is_by(message: ReadMessage, name: str) -> bool:
     return message.sender == name.casefold() if "@" in name else is_from(message, name)
 
 
-def _answers(wish: PersonalWish) -> bool:
+def _is_answer(wish: PersonalWish) -> bool:
     """Whether what is said answers what somebody wrote: they have asked, or the verb says so."""
     is_reply = re.match(r"(?:answer|reply|respond|tell|let|inform)\b", wish.clause, re.I) is not None
     return is_reply or (bool(wish.asker) and not wish.who)
 
 
-def _address(
+def _find_address(
     wish: PersonalWish, known: Correspondence, question: ReadMessage | None, *, by_mail: bool
 ) -> tuple[str, str]:
     """Where a message goes to, or why nowhere: an address that is named, that of the question, or the one known one."""
@@ -145,7 +145,7 @@ def _is_told(address: str, fact: FoundFact, question: ReadMessage | None, known:
     return False
 
 
-def _letter(name: str, sentence: str, known: Correspondence) -> str:
+def _write_letter(name: str, sentence: str, known: Correspondence) -> str:
     """A greeting, the sentence, and the user's first name where the own address shows it."""
     hello = f"Hello {name.split()[0]}," if name else "Hello,"
     own = next((one for one in sorted(known.own_addresses) if "@" in one), "")
@@ -158,11 +158,11 @@ def _subject(wish: PersonalWish) -> str:
     return " ".join(topic.split()[:8]) or "A note"
 
 
-def _upper(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _reply(question: ReadMessage | None, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
+def _reply_call(question: ReadMessage | None, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
     """By a tool that takes the message's own identifier and words, and is for that kind of message."""
     if question is None or question.by_mail is not by_mail:
         return None
@@ -181,7 +181,7 @@ def _is_words(name: str) -> bool:
     return bool(_WORDS & set(parts(name)))
 
 
-def _send(address: str, subject: str, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
+def _send_call(address: str, subject: str, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
     """By a tool that takes recipients and words, and is for addresses of that kind."""
     for tool in writers:
         to = [name for name in tool.required if parts(name)[0] in ("to", "recipient", "recipients")]
@@ -201,8 +201,8 @@ def _takes_mail(tool: ToolSpec, field: str) -> bool:
     return bool(said & text_stems("email mail address")) and not said & text_stems("sms telephone phone")
 
 
-def _forward(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
-    address, why = _address(wish, known, None, by_mail=True)
+def _plan_forwarding(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+    address, why = _find_address(wish, known, None, by_mail=True)
     if not address:
         return DueWish(wish, why=why)
     meant = [one for one in known.incoming if one.by_mail and (not wish.source or is_from(one, wish.source))]
@@ -215,13 +215,13 @@ def _forward(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSp
     if any(one.own and address in one.to and mail.body.strip() in one.body for one in known.messages):
         return DueWish(wish, is_done=True)
     body = f"Forwarded from {mail.sender}:\n\n{mail.body}"
-    call = _forward_itself(mail, address, writers) or _send(
+    call = _forward_call(mail, address, writers) or _send_call(
         address, f"Fwd: {mail.subject}", body, writers, by_mail=True
     )
     return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool forwards mail")
 
 
-def _forward_itself(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]) -> Call | None:
+def _forward_call(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]) -> Call | None:
     for tool in writers:
         to = [name for name in tool.required if parts(name)[0] == "to"]
         if parts(tool.name)[0] == "forward" and len(to) == 1 and {*tool.required} == {mail.row.key, to[0]}:
@@ -230,7 +230,7 @@ def _forward_itself(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]
     return None
 
 
-def _entry(wish: PersonalWish, known: Correspondence) -> tuple[ReadAppointment | None, str]:
+def _find_appointment(wish: PersonalWish, known: Correspondence) -> tuple[ReadAppointment | None, str]:
     """The one appointment that the words of a wish are most about, people's names among them."""
     wanted = text_stems(wish.topic)
     scored = [(len(wanted & one.stems), one) for one in known.appointments]
@@ -241,9 +241,9 @@ def _entry(wish: PersonalWish, known: Correspondence) -> tuple[ReadAppointment |
     return None, f"{len(found)} appointments may be {wish.topic.strip()}"
 
 
-def _move(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+def _plan_move(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
     said = _TO_TIME.split(wish.clause.removeprefix(wish.topic), maxsplit=1)[-1]
-    entry, why = _entry(wish, known)
+    entry, why = _find_appointment(wish, known)
     when = find_time(said, now)
     if entry is None:
         return DueWish(wish, why=why)
@@ -253,7 +253,7 @@ def _move(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]
     tool = _tool_of(entry.row, writers, ("start", "end"))
     if tool is None:
         return DueWish(wish, why="no tool changes when an appointment is")
-    end = start + (_length(wish.quote) or entry.end - entry.start)
+    end = start + (_parse_length(wish.quote) or entry.end - entry.start)
     given: JsonObject = {entry.row.key: entry.row.name, "start": start.isoformat(), "end": end.isoformat()}
     return DueWish(wish, ((tool.name, given),))
 
@@ -266,7 +266,7 @@ def _tool_of(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -
     return None
 
 
-def _length(text: str) -> timedelta | None:
+def _parse_length(text: str) -> timedelta | None:
     match = _LENGTH.search(text)
     if match is None:
         return None
@@ -274,24 +274,24 @@ def _length(text: str) -> timedelta | None:
     return timedelta(hours=count) if match["unit"].lower() == "hour" else timedelta(minutes=count)
 
 
-def _create(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+def _plan_appointment(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
     when = find_time(wish.clause, now)
     tool = next((one for one in writers if {"title", "start", "end"} <= {*one.required}), None)
     if tool is None or not when.day or not when.hour:
         return DueWish(wish, why="day and hour are not both said" if tool else "no tool enters appointments")
-    title = _title(wish)
+    title = _appointment_title(wish)
     people = re.findall(r"\bwith\s+(.+?)(?=$|\s+(?:on|at|for|from|in|tomorrow|today)\b|[.;,])", wish.topic)
     if any(re.search(r"\b(?:her|him|them)\b", one) for one in people):
         return DueWish(wish, why=f'whom "{people[0]}" means does not follow from its words')
     start = datetime.combine(when.day, when.hour, now.tzinfo)
-    end = start + (_length(wish.quote) or _span(wish.clause, when.hour, now) or _ALL_OF_DAY)
+    end = start + (_parse_length(wish.quote) or _parse_span(wish.clause, when.hour, now) or _ALL_OF_DAY)
     if any(one.start == start and text_stems(title) <= one.stems for one in known.appointments):
         return DueWish(wish, is_done=True)
     given: JsonObject = {"title": title, "start": start.isoformat(), "end": end.isoformat()}
     return DueWish(wish, ((tool.name, given),))
 
 
-def _span(clause: str, begins: object, now: datetime) -> timedelta | None:
+def _parse_span(clause: str, begins: object, now: datetime) -> timedelta | None:
     """From the first hour to the second: ``from 11:00 to 11:30``."""
     match = re.search(r"(?P<a>\d{1,2}[:.]\d\d)\s*(?:to|until|till|-|–)\s*(?P<b>\d{1,2}[:.]\d\d)", clause)
     if match is None:
@@ -302,15 +302,15 @@ def _span(clause: str, begins: object, now: datetime) -> timedelta | None:
     return datetime.combine(now.date(), last) - datetime.combine(now.date(), first)
 
 
-def _title(wish: PersonalWish) -> str:
+def _appointment_title(wish: PersonalWish) -> str:
     """What is booked, up to when it is: ``lunch with Ann Lee``."""
     quoted = re.search(r"[\"“'‘](?P<title>[^\"”'’]+)[\"”'’]", wish.topic)
     bare = re.split(r"\s+(?:on|at|for|from|in|into|tomorrow|today|next|this)\b", wish.topic.strip(), maxsplit=1)[0]
-    return _upper(quoted["title"] if quoted else re.sub(r"^(?:an?|the|my)\s+", "", bare).strip(" ,;"))
+    return _capitalize(quoted["title"] if quoted else re.sub(r"^(?:an?|the|my)\s+", "", bare).strip(" ,;"))
 
 
-def _cancel(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
-    entry, why = _entry(wish, known)
+def _plan_cancelling(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+    entry, why = _find_appointment(wish, known)
     if entry is None:
         return DueWish(wish, is_done="0 appointments" in why, why=why)
     verbs = ("delete", "cancel", "remove")
@@ -319,9 +319,9 @@ def _cancel(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpe
     return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool takes an appointment out of the calendar")
 
 
-def _respond(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+def _plan_responses(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
     """Each open invitation by the clause that speaks of it: what collides, what leaves others alone, or all."""
-    invited = [one for one in known.appointments if one.answer and _is_of(one, wish.source)]
+    invited = [one for one in known.appointments if one.answer and _is_by_person(one, wish.source)]
     open_ones = [one for one in invited if one.is_open]
     if not open_ones:
         return DueWish(wish, is_done=bool(invited), why="" if invited else "no invitation is open")
@@ -329,12 +329,12 @@ def _respond(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSp
     calls: list[Call] = []
     for entry in open_ones:
         said = _answer_to(entry, wish, own)
-        tool = _answering(entry.row, said, writers) if said else None
+        tool = _find_answering_tool(entry.row, said, writers) if said else None
         calls += [(tool[0].name, {entry.row.key: entry.row.name, tool[1]: said})] if tool else []
     return DueWish(wish, tuple(calls), "" if calls else "what to answer does not follow from its words")
 
 
-def _is_of(entry: ReadAppointment, name: str) -> bool:
+def _is_by_person(entry: ReadAppointment, name: str) -> bool:
     return not name or text_stems(name) <= text_stems(re.sub(r"[^A-Za-z]+", " ", entry.organizer))
 
 
@@ -355,7 +355,7 @@ def _answer_to(entry: ReadAppointment, wish: PersonalWish, own: Iterable[ReadApp
     return ""
 
 
-def _answering(row: ReadRow, said: str, writers: Iterable[ToolSpec]) -> tuple[ToolSpec, str] | None:
+def _find_answering_tool(row: ReadRow, said: str, writers: Iterable[ToolSpec]) -> tuple[ToolSpec, str] | None:
     """The tool that answers an invitation, and its field for the answer: one that has this answer among its values."""
     for tool in writers:
         for name in tool.required:

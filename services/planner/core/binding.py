@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 REF = "$ref"
 
 
-class BoundWay(NamedTuple):
+class CallPlan(NamedTuple):
     """A tool's arguments with their origins. ``missing``: required fields that nothing gives."""
 
     tool: ToolSpec
@@ -23,7 +23,7 @@ class BoundWay(NamedTuple):
         return {name: as_json(found.value, kind_of(self.tool.properties[name])) for name, found in self.chosen}
 
     @property
-    def sure(self) -> int:
+    def sureness(self) -> int:
         return min((found.sure for _, found in self.chosen), default=CERTAIN)
 
     @property
@@ -51,7 +51,7 @@ def as_json(value: Json, kind: str) -> Json:
     return value
 
 
-class Unplanned(NamedTuple):
+class WhyUnplanned(NamedTuple):
     """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
 
     why: str = ""
@@ -62,6 +62,6 @@ class WriteStep(NamedTuple):
     """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: what goes no way."""
 
     intent: Intent
-    calls: tuple[BoundWay, ...] = ()
-    reason: Unplanned = Unplanned()
+    calls: tuple[CallPlan, ...] = ()
+    reason: WhyUnplanned = WhyUnplanned()
     left_out: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ _ALIKE = (frozenset({"update", "move", "schedule"}), frozenset({"create", "sched
 def find_uncovered_parts(request: Request) -> JsonObject:
     """The structured output COVERAGE: a part that names a thing which no call touches is a problem."""
     calls = objects(request.section("calls"))
-    problems = [_problem(part, calls) for part in objects(request.section("parts")) if _is_missed(part, calls)]
+    problems = [_coverage_problem(part, calls) for part in objects(request.section("parts")) if _is_missed(part, calls)]
     listed: list[Json] = [*problems]
     return {"agrees": not problems, "problems": listed}
 
@@ -25,10 +25,10 @@ def _is_missed(part: JsonObject, calls: list[JsonObject]) -> bool:
     own = [call for call in calls if call.get("part") == part.get("part")]
     if part.get("kind") != _DO or not own:
         return False
-    return all(_is_strange(call, str(part.get("quote"))) for call in own)
+    return all(_is_unrelated(call, str(part.get("quote"))) for call in own)
 
 
-def _is_strange(call: JsonObject, quote: str) -> bool:
+def _is_unrelated(call: JsonObject, quote: str) -> bool:
     arguments = dumps(call.get("arguments"))
     named = [mention.value for mention in find(quote) if mention.kind is MentionKind.ID]
     if any(value in arguments for value in named):
@@ -42,12 +42,12 @@ def _is_strange(call: JsonObject, quote: str) -> bool:
     return bool(families) and not text_stems(" ".join(words)) & text_stems(quote)
 
 
-def _problem(part: JsonObject, calls: list[JsonObject]) -> JsonObject:
+def _coverage_problem(part: JsonObject, calls: list[JsonObject]) -> JsonObject:
     names = ", ".join(sorted({str(call.get("tool")) for call in calls if call.get("part") == part.get("part")}))
     return {"part": part.get("part"), "why": f"{names} does something else than these words ask"}
 
 
-def stand_in(request: Request) -> JsonObject:
+def find_substitute_read(request: Request) -> JsonObject:
     """The structured output STAND_IN: a read with the same nouns in its name that takes the same arguments."""
     missing = as_object(request.section("missing"))
     given = as_object(missing.get("arguments"))

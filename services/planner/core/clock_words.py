@@ -25,37 +25,37 @@ _FROM_HERE_ON = re.compile(
 _WORKING_DAY = 8  # an hour below that, without am or pm, is one of the afternoon
 
 
-def interval(text: str) -> timedelta | None:
+def find_interval(text: str) -> timedelta | None:
     """``every hour or so``, ``every 30 minutes``, ``every half hour``; None where nothing is said."""
     found = _EVERY.search(text)
     if found is None:
         return None
     if found["hourly"]:
         return timedelta(hours=1)
-    count = _count(found["n"]) if found["n"] else 1
+    count = _parse_count(found["n"]) if found["n"] else 1
     unit = timedelta(hours=1) if found["unit"].lower() == "hour" else timedelta(minutes=1)
     return unit / 2 if found["half"] else unit * count
 
 
-def last_moment(text: str, now: datetime) -> datetime | None:
+def find_end_time(text: str, now: datetime) -> datetime | None:
     """The latest time of the present day until which something is to be done; None where none is named.
 
     Until when the user is somewhere says nothing of that: ``I am in a meeting until noon``.
     """
     wishes = [part for part in _SENTENCE.split(text) if not _OF_USER.match(part.strip())]
-    named = [at for part in wishes for found in _UNTIL.finditer(part) if (at := _clock(found)) is not None]
+    named = [at for part in wishes for found in _UNTIL.finditer(part) if (at := _parse_clock(found)) is not None]
     return datetime.combine(now.date(), max(named), now.tzinfo) if named else None
 
 
-def goes_on(text: str) -> bool:
+def speaks_of_later(text: str) -> bool:
     """Whether a text speaks of anything that comes later."""
     return _FROM_HERE_ON.search(text) is not None
 
 
-def _clock(found: re.Match[str]) -> time | None:
+def _parse_clock(found: re.Match[str]) -> time | None:
     if found["noon"]:
         return time(12)
-    hour, minute = _count(found["h"]), int(found["m"] or 0)
+    hour, minute = _parse_count(found["h"]), int(found["m"] or 0)
     half_day = (found["half_day"] or "").lower()[:1]
     if half_day == "p" and hour < 12:
         hour += 12
@@ -65,5 +65,5 @@ def _clock(found: re.Match[str]) -> time | None:
     return time(hour, minute) if hour < 24 and minute < 60 else None
 
 
-def _count(word: str) -> int:
+def _parse_count(word: str) -> int:
     return int(word) if word.isdigit() else _NUMBERS.index(word.lower()) + 1

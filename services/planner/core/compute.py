@@ -8,10 +8,10 @@ from itertools import pairwise
 from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.portions import difference, piece, stated_percent, whole
+from services.planner.core.portions import difference, in_full, in_percent, in_pieces
 from services.planner.core.records import FactRecord, own_id
-from services.planner.core.selection import before_comparison, proper_names, select
-from services.planner.core.situation import ChosenRecords, Situation, best, names, places_of, rank
+from services.planner.core.selection import before_comparison, proper_names, select_records
+from services.planner.core.situation import ChosenRecords, Situation, best, places_of, rank, says
 from services.planner.core.words import (
     STOP,
     field_stems,
@@ -67,10 +67,10 @@ def stated_figures(text: str, situation: Situation) -> list[PlannedFigure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
     found = [
         figure
-        for compute in (_aggregate, _share, _change_figure, _compare_figures)
+        for compute in (_find_aggregate, _find_share, _change_figure, _compare_figures)
         if (figure := compute(text, situation))
     ]
-    return found or _portion(text, situation)
+    return found or _find_portion(text, situation)
 
 
 def find_operation(text: str) -> str:
@@ -78,21 +78,21 @@ def find_operation(text: str) -> str:
     return next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), "")
 
 
-def _portion(text: str, situation: Situation) -> list[PlannedFigure]:
+def _find_portion(text: str, situation: Situation) -> list[PlannedFigure]:
     """What is asked for in words alone; the figure itself first, then those that it rests on."""
     subject = subject_of(text, situation)
-    linked = [record for record in situation.records if subject and _points(subject, record)]
+    linked = [record for record in situation.records if subject and _refers_to(subject, record)]
     apart = [record for record in linked if not record.in_list] or linked
-    return whole(text, subject) or piece(text, subject) or stated_percent(text, subject, apart)
+    return in_full(text, subject) or in_pieces(text, subject) or in_percent(text, subject, apart)
 
 
-def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
+def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if any(mention.kind is MentionKind.PERCENT for mention in find(text)):
         return None
     operation = find_operation(text)
     before = antecedent_of(text, situation) if operation else ""
     meant = with_antecedent(text, situation) if before else text
-    selection = select(meant, situation) if operation else ChosenRecords((), text)
+    selection = select_records(meant, situation) if operation else ChosenRecords((), text)
     if selection.unread or not find_operation(f"{before} {selection.rest}" if before else selection.rest):
         return None  # "exceeds the maximum": what compares is no operation
     records = selection.records
@@ -102,9 +102,11 @@ def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
         return PlannedFigure(
-            _name(before or text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True))
+            _name(before or text, "count"),
+            "count",
+            tuple(_as_one(r, f) for r, f in zip(records, fields, strict=True)),
         )
-    if _HOW_MUCH.search(text) and _is_told(text, situation):
+    if _HOW_MUCH.search(text) and _is_stated_by_record(text, situation):
         return None
     if not records or not any(record.noun & text_stems(meant) for record in records):
         return None
@@ -121,14 +123,14 @@ def _counts_a_column(text: str, records: Sequence[FactRecord]) -> bool:
     return any(field_stems(name) <= said for name in columns) and not any(record.noun & said for record in records)
 
 
-def _is_told(text: str, situation: Situation) -> bool:
+def _is_stated_by_record(text: str, situation: Situation) -> bool:
     """Whether the very record that a text names says under that name how much it is."""
-    known = [record for record in subjects(situation) if (own := own_id(record)) and names(text, str(own[1]))]
+    known = [record for record in subjects(situation) if (own := own_id(record)) and says(text, str(own[1]))]
     said = frozenset(word for word in text_stems(text) if word not in SUMS)
     return any(field_stems(name) & said for record in known for name in numeric_fields(record))
 
 
-def _place(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
+def _as_one(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
     return FigureOperand("result", record.fact.ref, record.path_of(field)), Decimal(1)
 
 
@@ -141,10 +143,10 @@ def _name(text: str, operation: str) -> str:
     return "_".join([operation, *words[:4]])
 
 
-def _share(text: str, situation: Situation) -> PlannedFigure | None:
+def _find_share(text: str, situation: Situation) -> PlannedFigure | None:
     """``10% of the ...``."""
     percent = next((m for m in find(text) if m.kind is MentionKind.PERCENT), None)
-    subject = _holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
+    subject = _find_holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
     field = amount_field(subject, text[percent.end :]) if subject and percent else None
     if subject is None or field is None or percent is None or not _is_meant(field, text[percent.end :]):
         return None
@@ -157,7 +159,7 @@ def _is_meant(field: str, said: str) -> bool:
     return bool(field_stems(field) & (text_stems(said) | SUMS))
 
 
-def _holder(text: str, situation: Situation) -> FactRecord | None:
+def _find_holder(text: str, situation: Situation) -> FactRecord | None:
     """The record of the task that has the figure a text names in all its words."""
     said = text_stems(text)
     having = [
@@ -206,7 +208,7 @@ def _words_before_nouns(text: str) -> list[tuple[str, str]]:
 
 def _words_of(record: FactRecord, situation: Situation) -> str:
     """What a record says of itself, and what the records say to which it refers."""
-    linked = [other for other in situation.records if _points(record, other)]
+    linked = [other for other in situation.records if _refers_to(record, other)]
     return " ".join(
         f"{' '.join(parts(name))} {value}" for one in (record, *linked) for name, value in one.fields.items()
     ).lower()
@@ -249,11 +251,11 @@ def _find_budgets(text: str, situation: Situation, is_meant: Callable[[FactRecor
     if len(named) == 1:
         return named
     spoken = subjects(situation)
-    linked = [record for record in fitting if any(_points(other, record) for other in spoken)]
+    linked = [record for record in fitting if any(_refers_to(other, record) for other in spoken)]
     return linked or (fitting if len(fitting) == 1 else [])
 
 
-def _points(record: FactRecord, target: FactRecord) -> bool:
+def _refers_to(record: FactRecord, target: FactRecord) -> bool:
     """Whether one record refers to another: they share a value that names or identifies the latter."""
     naming = {
         str(value) for name, value in target.fields.items() if is_identifier(name) or field_stems(name) & target.noun
@@ -278,9 +280,9 @@ def subject_of(text: str, situation: Situation) -> FactRecord | None:
     if exact:
         return exact[0]
     found = subjects(situation)
-    own = [record for record in found if (known := own_id(record)) and names(text, str(known[1]))]
+    own = [record for record in found if (known := own_id(record)) and says(text, str(known[1]))]
     named = own or [
-        record for record in found if any(names(text, str(v)) for v in record.fields.values() if isinstance(v, str))
+        record for record in found if any(says(text, str(v)) for v in record.fields.values() if isinstance(v, str))
     ]
     nouned = [record for record in found if record.noun & text_stems(text)]
     return next(iter([*named, *nouned, *found]), None)

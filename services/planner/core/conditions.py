@@ -9,7 +9,7 @@ from services.planner.core.figures import PlannedFigure, amount_field, in_major_
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.records import FactRecord, own_id
-from services.planner.core.situation import Situation, names
+from services.planner.core.situation import Situation, says
 from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
 
 _OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|at least|beyond)\b"
@@ -33,7 +33,7 @@ class JudgedCondition(NamedTuple):
     why: str
 
 
-def judge(intent: Intent, situation: Situation) -> JudgedCondition:
+def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
     """Whether an action may go ahead by its own condition; where it names several things, for all of them alike."""
     if not intent.condition:
         return JudgedCondition(True, "")
@@ -45,15 +45,15 @@ def judge(intent: Intent, situation: Situation) -> JudgedCondition:
             for rest in others.values()
             if rest
         ]
-        judged = [_judge(one, situation) for one in alone]
+        judged = [_judge_parts(one, situation) for one in alone]
         if len({one.holds for one in judged}) > 1:
             return JudgedCondition(None, f"it is not the same for all of {', '.join(others)}")
-    return _judge(intent, situation)
+    return _judge_parts(intent, situation)
 
 
-def _judge(intent: Intent, situation: Situation) -> JudgedCondition:
+def _judge_parts(intent: Intent, situation: Situation) -> JudgedCondition:
     parts = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|{_OVER}|{_UNDER})", intent.condition)
-    judged = [_condition(part, intent, situation) for part in parts]
+    judged = [_judge_part(part, intent, situation) for part in parts]
     why = "; ".join(one.why for one in judged)
     if any(one.holds is None for one in judged):
         return JudgedCondition(None, why)
@@ -62,24 +62,24 @@ def _judge(intent: Intent, situation: Situation) -> JudgedCondition:
 
 def judge_statement(text: str, situation: Situation) -> JudgedCondition:
     """Whether a statement that is no action's condition holds."""
-    return _condition(text, Intent("", "", condition=text), situation)
+    return _judge_part(text, Intent("", "", condition=text), situation)
 
 
-def _condition(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
+def _judge_part(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
     for pattern, over in ((_OVER, True), (_UNDER, False), (_COVERS, None)):
         if match := re.search(pattern, text, re.I):
             left, right = text[: match.start()], text[match.end() :]
             if not right.strip():  # "the limit is exceeded"
                 left, right = "", left
             if over is None:
-                return _compare(right, left, False, text, intent, situation)
-            return _compare(left, right, over, text, intent, situation)
-    return _state(text, situation)
+                return _judge_order(right, left, False, text, intent, situation)
+            return _judge_order(left, right, over, text, intent, situation)
+    return _judge_state(text, situation)
 
 
-def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situation: Situation) -> JudgedCondition:
+def _judge_order(left: str, right: str, over: bool, text: str, intent: Intent, situation: Situation) -> JudgedCondition:
     amount = _find_figure(left, right, intent, situation)
-    limit = _limit(right, situation)
+    limit = _find_limit_value(right, situation)
     if amount is None or limit is None:
         missing = "the amount" if amount is None else f'a figure for "{right.strip() or text}"'
         return JudgedCondition(None, f"{missing} could not be found")
@@ -104,7 +104,7 @@ def _find_figure(left: str, right: str, intent: Intent, situation: Situation) ->
         return figure.value if figure else None
     if stated and about.strip(" .") and not left.strip():
         return None  # "less than 500 is due": no words before the comparison say whose figure it is
-    return _amount(left, intent, situation)
+    return _find_amount(left, intent, situation)
 
 
 def _find_limit(text: str) -> Mention | None:
@@ -115,7 +115,7 @@ def _format_amount(amount: Decimal) -> str:
     return format(amount, ",.2f")
 
 
-def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
+def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     """What is compared: a figure of the record the task is about, else the task's own amount."""
     words = text_stems(text)
     if computed := stated_figures(text, situation):
@@ -147,7 +147,7 @@ def _speaks_of_itself(words: frozenset[str], intent: Intent, situation: Situatio
     told: list[frozenset[str]] = [_OF_SUMS, text_stems(intent.clause)]
     for record in subjects(situation):
         told.append(record.noun)
-        if (own := own_id(record)) and names(situation.text, str(own[1])):
+        if (own := own_id(record)) and says(situation.text, str(own[1])):
             told += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
     return words <= frozenset().union(*told)
 
@@ -156,7 +156,7 @@ def _is_sum(field: str) -> bool:
     return bool(field_stems(field) & text_stems("amount total price cost value"))
 
 
-def _limit(text: str, situation: Situation) -> Decimal | None:
+def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
     """What it is compared with: a stated figure, a computed one, or a field of a record."""
     if (stated := _find_limit(text)) is not None:
         return stated.number
@@ -176,14 +176,14 @@ def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
     return top[1] if top and top[0] else None
 
 
-def _state(text: str, situation: Situation) -> JudgedCondition:
+def _judge_state(text: str, situation: Situation) -> JudgedCondition:
     """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
     match = _PREDICATE.match(text.strip())
     records = [record for record in subjects(situation) if match is None or _speaks_of(record, match["subject"])]
     said = {stem(word) for word in text_words(match["state"] if match else text) if word not in STOP}
     negated = bool(re.search(_NOT, text, re.I))
     for record in records:
-        if found := _value(record, match["state"] if match else text, said):
+        if found := _find_stated_word(record, match["state"] if match else text, said):
             return JudgedCondition(not negated, f"it is {found}")
     if match and (other := _other_state(records, match["state"])):
         return JudgedCondition(negated, f"it is {other}")
@@ -201,10 +201,10 @@ def _speaks_of(record: FactRecord, subject: str) -> bool:
     return all(stem(word) in own or word.lower() in identifiers for word in words)
 
 
-def _value(record: FactRecord, text: str, said: set[str]) -> str:
+def _find_stated_word(record: FactRecord, text: str, said: set[str]) -> str:
     """A short word of the record that the condition uses."""
     for value in record.fields.values():
-        if isinstance(value, str) and (names(text, value) or (value.isalpha() and stem(value) in said)):
+        if isinstance(value, str) and (says(text, value) or (value.isalpha() and stem(value) in said)):
             return value
     return ""
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.planner.core.explained import are_akin
+from services.planner.core.explained import are_related
 from services.planner.core.figures import amount_field, in_major_units, numeric_fields
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.phrases import (
@@ -176,7 +176,7 @@ def _compared_with_figure(
     if limit is None:
         return None
     of = text[: match.start()]
-    return _criterion(text, _operation(match), limit, of, TextSpan(match.start(), limit.end, ""), listed)
+    return _build_comparison(text, _parse_operation(match), limit, of, TextSpan(match.start(), limit.end, ""), listed)
 
 
 def _figures_or_more(
@@ -188,12 +188,12 @@ def _figures_or_more(
         if match and not any(span.start <= figure.start < span.end for span in taken):
             operation = "least" if match["least"] else "most"
             span = TextSpan(figure.start, figure.end + match.end(), "")
-            one = _criterion(text, operation, figure, text[: figure.start], span, listed)
+            one = _build_comparison(text, operation, figure, text[: figure.start], span, listed)
             found += [one] if one else []
     return found
 
 
-def _criterion(
+def _build_comparison(
     text: str, operation: str, limit: Mention, of: str, span: TextSpan, listed: Sequence[FactRecord]
 ) -> RowCriterion | None:
     column, figure = _column_of(limit, of, text, listed), _as_figure(limit)
@@ -205,7 +205,7 @@ def _criterion(
     )
 
 
-def _operation(match: re.Match[str]) -> str:
+def _parse_operation(match: re.Match[str]) -> str:
     named = next(name for name in ("least", "most", "over", "under") if match[name])
     return _OPPOSITE[named] if match["not"] else named
 
@@ -249,7 +249,7 @@ def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
     """The column of days that a text names, or the only one."""
     columns = day_columns(listed)
     said = text_stems(text)
-    named = [name for name in columns if any(are_akin(one, word) for one in field_stems(name) for word in said)]
+    named = [name for name in columns if any(are_related(one, word) for one in field_stems(name) for word in said)]
     chosen = named or columns
     return chosen[0] if len(chosen) == 1 else None
 
@@ -265,7 +265,7 @@ def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactR
     named = [name for name in named if len(field_stems(name) & said) == most]
     if len(named) != 1 or len(left) != 1:
         return None
-    test, other, own = _TESTS[_operation(match)], named[0], left[0]
+    test, other, own = _TESTS[_parse_operation(match)], named[0], left[0]
 
     def holds(record: FactRecord) -> bool:
         if own not in record.fields or other not in record.fields:
@@ -279,7 +279,7 @@ def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactR
 def _names_column(name: str, said: frozenset[str]) -> bool:
     """Whether words name a column, and nothing else that would have to be known."""
     own = field_stems(name)
-    meant = {word for word in said if any(are_akin(word, one) for one in own)}
+    meant = {word for word in said if any(are_related(word, one) for one in own)}
     return bool(meant) and said - meant <= _MARKS
 
 
@@ -293,7 +293,7 @@ def _read_values(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
             if spans:
                 spoken.setdefault(name, []).extend(spans)
     kept = {*longest_spans([span for spans in spoken.values() for span in spans])}
-    found = [_of_values(name, [span for span in spans if span in kept], text) for name, spans in spoken.items()]
+    found = [_value_criterion(name, [span for span in spans if span in kept], text) for name, spans in spoken.items()]
     return [one for one in found if one.spans]
 
 
@@ -324,7 +324,7 @@ def _find_value(value: str, text: str, participles: dict[str, TextSpan]) -> list
     return [akin._replace(value=value)] if akin else []
 
 
-def _of_values(name: str, spans: Sequence[TextSpan], text: str) -> RowCriterion:
+def _value_criterion(name: str, spans: Sequence[TextSpan], text: str) -> RowCriterion:
     is_denying = bool(find_negations(text))
     denials = {span: find_negation(text, span.start) if is_denying else None for span in spans}
     denied = {span.value for span, word in denials.items() if word}
@@ -343,7 +343,7 @@ def _read_days(text: str, listed: Sequence[FactRecord], days: Sequence[Mention])
     found: list[RowCriterion] = []
     for day in days:
         if text[day.start : day.end].strip():
-            one = _criterion(text, "is", day, text[: day.start], TextSpan(day.start, day.end, day.value), listed)
+            one = _build_comparison(text, "is", day, text[: day.start], TextSpan(day.start, day.end, day.value), listed)
             found += [one] if one else []
     return found
 
@@ -355,11 +355,11 @@ def _read_flags(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     for name in names:
         spoken = " ".join(part for part in parts(name) if part not in ("is", "has"))
         for span in find_spoken(spoken, text):
-            found.append(_of_flag(name, span, find_negation(text, span.start)))
+            found.append(_flag_criterion(name, span, find_negation(text, span.start)))
     return found
 
 
-def _of_flag(name: str, span: TextSpan, denial: TextSpan | None) -> RowCriterion:
+def _flag_criterion(name: str, span: TextSpan, denial: TextSpan | None) -> RowCriterion:
     return RowCriterion(
         lambda record: record.fields.get(name) is (denial is None), (span, *([denial] if denial else [])), name
     )
@@ -383,12 +383,12 @@ def _read_figures(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]
             has = re.search(r"\b(?:with|has|have|having)\s+(?:exactly\s+)?$", text[: figure.start], re.I)
             after = re.match(_AFTER_FIGURE % re.sub(r"s$", "", words), text[figure.end :], re.I) if has else None
             if before or after:
-                found.append(_equal(name, figure, figure.end + (after.end() if after else 0)))
+                found.append(_figure_criterion(name, figure, figure.end + (after.end() if after else 0)))
                 break
     return found
 
 
-def _equal(name: str, figure: Mention, end: int) -> RowCriterion:
+def _figure_criterion(name: str, figure: Mention, end: int) -> RowCriterion:
     return RowCriterion(
         lambda record: name in record.fields and in_major_units(record, name) == figure.number,
         (TextSpan(figure.start, end, figure.value),),

@@ -9,25 +9,25 @@ from shared.domain.exact_json import Json, JsonObject
 _MOST = 10  # lines of one section
 
 
-def document(request: Request, situation: Situation) -> JsonObject:
+def fill_document(request: Request, situation: Situation) -> JsonObject:
     """The structured output DOCUMENT: one text for each section that is asked for."""
-    sections: list[Json] = [_section(asked, situation) for asked in objects(request.section("document"))]
+    sections: list[Json] = [_fill_section(asked, situation) for asked in objects(request.section("document"))]
     return {"sections": sections}
 
 
-def _section(asked: JsonObject, situation: Situation) -> JsonObject:
+def _fill_section(asked: JsonObject, situation: Situation) -> JsonObject:
     name = str(asked.get("name"))
     wanted = text_stems(name.rpartition(".")[2].replace("_", " "))
-    lines = [*_values(wanted, situation), *_fields(wanted, situation)]
+    lines = [*_describe_values(wanted, situation), *_describe_fields(wanted, situation)]
     return {"name": name, "text": "\n".join(f"- {line}" for line in dict.fromkeys(lines[:_MOST]))}
 
 
-def _values(wanted: frozenset[str], situation: Situation) -> list[str]:
+def _describe_values(wanted: frozenset[str], situation: Situation) -> list[str]:
     named = [(str(value.get("name")), value.get("value")) for value in situation.values]
     return [f"{' '.join(parts(name))}: {value}" for name, value in named if wanted <= field_stems(name)]
 
 
-def _fields(wanted: frozenset[str], situation: Situation) -> list[str]:
+def _describe_fields(wanted: frozenset[str], situation: Situation) -> list[str]:
     """What fields of that name say: ``root_cause`` is told by a field ``root_cause``, not by ``cause``."""
     return [
         f"{own[1] if (own := own_id(record)) else ' '.join(sorted(record.noun))}: {value}"

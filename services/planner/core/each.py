@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.planner.core.binding import BoundWay
+from services.planner.core.binding import CallPlan
 from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.pages import read_in_part
+from services.planner.core.pages import lists_read_in_part
 from services.planner.core.phrases import drop_spans, find_target
 from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import matching, names_in, select, unknown_names
-from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, names
+from services.planner.core.selection import matching_records, names_in, select_records, unknown_names
+from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, says
 from services.planner.core.unread import find_unread_of_calls
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
@@ -23,7 +23,7 @@ _IN_ORDER = re.compile(r"\b(?:in (?:the )?order of|ordered by|sorted by) (?:its 
 _GOAL = re.compile(r"\b(?:to|into|as) (?:the )?(?P<goal>[a-z]+)\b", re.I)
 
 
-def for_each(way: BoundWay, intent: Intent, situation: Situation) -> list[BoundWay]:
+def calls_for_each(way: CallPlan, intent: Intent, situation: Situation) -> list[CallPlan]:
     """One call for each listed record that the clause fits; the clause's own way says all the rest."""
     found = []
     for record in _order_records(_choose_things(way, intent, situation).records, intent.clause):
@@ -33,11 +33,11 @@ def for_each(way: BoundWay, intent: Intent, situation: Situation) -> list[BoundW
         if known and slots and str(known[1]) not in intent.spared:
             one = ArgumentCandidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
             chosen = dict(way.chosen) | {slots[0]: one}
-            found.append(BoundWay(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
+            found.append(CallPlan(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
     return found
 
 
-def _choose_things(way: BoundWay, intent: Intent, situation: Situation) -> ChosenRecords:
+def _choose_things(way: CallPlan, intent: Intent, situation: Situation) -> ChosenRecords:
     """What the clause means, without where the call leads to: the state after it says nothing of that."""
     text = _IN_ORDER.sub(" ", drop_evidence(_clause_with_subject(intent, situation)))
     for name, found in way.chosen:
@@ -45,14 +45,14 @@ def _choose_things(way: BoundWay, intent: Intent, situation: Situation) -> Chose
             target = find_target(text, [str(found.value)], nouns(way.tool.name), intent.means_every)
             text = drop_spans(text, [target.span] if target else [])
     goals = nouns(way.tool.name)
-    return select(_GOAL.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation)
+    return select_records(_GOAL.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation)
 
 
-def not_all_known(way: BoundWay, intent: Intent, situation: Situation) -> str:
+def why_not_all_known(way: CallPlan, intent: Intent, situation: Situation) -> str:
     """Why it cannot be said which things ``every`` means; empty if it can."""
     unknown = [name for name in names_in(_clause_with_subject(intent, situation)) if name in unknown_names(situation)]
     given = {str(found.value) for _, found in way.chosen}
-    cut = [tool for tool in read_in_part(situation.facts) if nouns(tool) & nouns(way.tool.name)]
+    cut = [tool for tool in lists_read_in_part(situation.facts) if nouns(tool) & nouns(way.tool.name)]
     if unknown := [name for name in unknown if name not in given]:
         return f"nothing that was read says who or what {unknown[0]} is"
     if cut:
@@ -85,7 +85,7 @@ def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecor
 _MANY = 8
 
 
-def of_each_named(way: BoundWay, situation: Situation) -> list[BoundWay]:
+def calls_for_each_value(way: CallPlan, situation: Situation) -> list[CallPlan]:
     """The call for each value that its one open text has in the records that the task names by their identifiers.
 
     The call as it is where they agree, where nothing of the kind is open, or where it would be too many.
@@ -95,10 +95,10 @@ def of_each_named(way: BoundWay, situation: Situation) -> list[BoundWay]:
     if not 1 < len(values) <= _MANY:
         return [way]
     left = tuple(name for name in way.missing if name not in names_open)
-    return [BoundWay(way.tool, tuple({**dict(way.chosen), names_open[0]: one}.items()), left) for one in values]
+    return [CallPlan(way.tool, tuple({**dict(way.chosen), names_open[0]: one}.items()), left) for one in values]
 
 
-def _is_open(way: BoundWay, name: str) -> bool:
+def _is_open(way: CallPlan, name: str) -> bool:
     """Whether a text is missing, or was taken from a record although it identifies nothing."""
     found = way.candidate(name)
     return not is_reference(way.tool, name) and (found is None or found.source == "result")
@@ -108,7 +108,7 @@ def _list_values(name: str, situation: Situation) -> list[ArgumentCandidate]:
     found: dict[str, ArgumentCandidate] = {}
     for record in situation.records:
         known, value = own_id(record), record.fields.get(name)
-        if known and isinstance(value, str) and value and names(situation.text, str(known[1])):
+        if known and isinstance(value, str) and value and says(situation.text, str(known[1])):
             found.setdefault(value, ArgumentCandidate(value, "result", record.ref(name), LIKELY))
     return [*found.values()]
 
@@ -119,28 +119,28 @@ _AGES = stems(("age", "aging", "overdue", "past"))
 class RoutedThings(NamedTuple):
     """What each thing's way comes to, and why a thing goes none."""
 
-    calls: tuple[BoundWay, ...] = ()
+    calls: tuple[CallPlan, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> RoutedThings:
     """A call for each listed thing that the clause means and whose age is known; nothing where there are no ways."""
-    calls: list[BoundWay] = []
+    calls: list[CallPlan] = []
     left_out: list[str] = []
-    for record in matching(intent.clause, situation) if situation.routes else ():
-        known, age = own_id(record), _age(record)
+    for record in matching_records(intent.clause, situation) if situation.routes else ():
+        known, age = own_id(record), _find_age(record)
         if known is None or age is None:
             continue
         way = _find_way(age, situation)
         tool = _choose_tool(way, record, writers)
-        if tool is None or (done := _stands(record, tool)):
+        if tool is None or (done := _state_of(record, tool)):
             left_out.append(f"{known[1]}: {f'it stands at {done} already' if tool else 'no tool takes its way'}")
             continue
         calls.append(_bind_record(tool, record, known[0]))
     return RoutedThings(tuple(calls), tuple(left_out))
 
 
-def _age(record: FactRecord) -> Decimal | None:
+def _find_age(record: FactRecord) -> Decimal | None:
     """The one figure of a record that counts how old or how overdue it is."""
     fields = [name for name in record.fields if field_stems(name) & _AGES and not is_identifier(name)]
     ages = [age for name in fields if (age := number(record.fields[name])) is not None]
@@ -169,12 +169,12 @@ def _find_slot(tool: ToolSpec, record: FactRecord) -> str:
     return slots[0] if len(slots) == 1 == len(tool.required) else ""
 
 
-def _stands(record: FactRecord, tool: ToolSpec) -> str:
+def _state_of(record: FactRecord, tool: ToolSpec) -> str:
     """The state of a record that the tool would lead to."""
     own = nouns(tool.name)
     return next((value for value in record.fields.values() if isinstance(value, str) and stem(value) in own), "")
 
 
-def _bind_record(tool: ToolSpec, record: FactRecord, field: str) -> BoundWay:
+def _bind_record(tool: ToolSpec, record: FactRecord, field: str) -> CallPlan:
     found = ArgumentCandidate(record.fields[field], "result", record.ref(field), CERTAIN)
-    return BoundWay(tool, ((_find_slot(tool, record), found),))
+    return CallPlan(tool, ((_find_slot(tool, record), found),))

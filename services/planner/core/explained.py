@@ -41,9 +41,9 @@ def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset
             known |= text_stems(value) if isinstance(value, str) else frozenset()
         for name, given in record.fact.arguments.items():
             known |= field_stems(name) | text_stems(str(given))
-    return frozenset(word for word in asked if not any(are_akin(word, one) for one in known))
+    return frozenset(word for word in asked if not any(are_related(word, one) for one in known))
 
 
-def are_akin(word: str, other: str) -> bool:
+def are_related(word: str, other: str) -> bool:
     shorter, longer = sorted((word, other), key=len)
     return word == other or (len(shorter) >= _LEAST and longer.startswith(shorter) and not re.search(r"\d", longer))

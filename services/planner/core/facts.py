@@ -21,7 +21,7 @@ _HABIT = r"(?!(?:is|was|has)\b)[a-z]+s"
 _LINK = r"(?:is|are)(?: now| still| always)?"
 
 
-def facts(request: Request) -> JsonObject:
+def extract_facts(request: Request) -> JsonObject:
     """At most four facts, in the order of the text, each of them what a sentence there says."""
     named = [name for name in _strings(request.section("entities")) if any(map(str.isalpha, name))]
     text = f"{request.sections.get('task', '')}\n{request.sections.get('answer', '')}"
@@ -29,7 +29,7 @@ def facts(request: Request) -> JsonObject:
     for sentence in _SENTENCE.findall(text):
         for subject in named:
             for attribute, value in _statements_of(subject, sentence):
-                found[subject.lower(), attribute] = _fact(subject, attribute, value, sentence)
+                found[subject.lower(), attribute] = _build_fact(subject, attribute, value, sentence)
     return {"facts": list(found.values())[:_MOST]}
 
 
@@ -44,7 +44,7 @@ def _statements_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
             yield match["attribute"].removeprefix("the "), match["value"]
 
 
-def _fact(subject: str, attribute: str, value: str, sentence: str) -> JsonObject:
+def _build_fact(subject: str, attribute: str, value: str, sentence: str) -> JsonObject:
     return {
         "subject": subject,
         "attribute": attribute,

@@ -33,7 +33,7 @@ class UnknownFault(ValueError):
     """A fault of that name does not exist; the message names those that do."""
 
 
-def parse(text: str) -> dict[str, str]:
+def parse_faults(text: str) -> dict[str, str]:
     """``"repeated_write, write_before_read=some_tool"`` as names with their detail; ``UnknownFault`` otherwise."""
     pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
     faults = {name.strip(): detail.strip() for name, _, detail in pairs}
@@ -48,7 +48,7 @@ def skips_second_look(request: Request, faults: Faults) -> bool:
     return "few_reads" in faults and faults["few_reads"].lower() in request.task.lower()
 
 
-def spoil(reply: PlannerReply, request: Request, faults: Faults) -> PlannerReply:
+def apply_faults(reply: PlannerReply, request: Request, faults: Faults) -> PlannerReply:
     """The reply with the faults that concern it. ``truncated`` is the transport's to apply."""
     if request.state == "COVERAGE" and "doubting_coverage" in faults:
         return _doubt_first_part(request)
@@ -58,10 +58,10 @@ def spoil(reply: PlannerReply, request: Request, faults: Faults) -> PlannerReply
     writers = {tool.name for tool in toolset.writers}
     if any(name in writers for name, _ in reply.calls):
         return PlannerReply(calls=_spoil_calls(reply.calls, request, faults, toolset))
-    return PlannerReply(calls=_read(reply.calls, request, faults, toolset)) if not request.turns else reply
+    return PlannerReply(calls=_spoil_reads(reply.calls, request, faults, toolset)) if not request.turns else reply
 
 
-def _read(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
+def _spoil_reads(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
     """The first reads, and what an erring model would call beside or in place of them."""
     local = tuple(call for call in calls if call[0] in LOCAL)
     reads = tuple(call for call in calls if call[0] not in LOCAL)
@@ -72,7 +72,7 @@ def _read(calls: Sequence[Call], request: Request, faults: Faults, toolset: Tool
     if "invented_tool" in faults:
         return (*local, (faults["invented_tool"] or "invented_look_up", given))
     if "stale_column" in faults and reads:
-        return (*local, (reads[0][0], _stale(given)), *reads[1:])
+        return (*local, (reads[0][0], _rename_arguments(given)), *reads[1:])
     return (*local, *reads[:1]) if skips_second_look(request, faults) else tuple(calls)
 
 
@@ -81,15 +81,15 @@ def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolse
     if "invented_tool" in faults:
         found = [("invented_write", given) for _, given in found]
     if "wrong_arithmetic" in faults:
-        found = [(name, {field: _make_off(value, request) for field, value in given.items()}) for name, given in found]
+        found = [(name, {field: _add_one(value, request) for field, value in given.items()}) for name, given in found]
     if "wrong_record" in faults:
         found = [(name, {field: _next_record(value) for field, value in given.items()}) for name, given in found]
     if "stale_column" in faults:
-        found = [(name, _stale(given)) for name, given in found]
+        found = [(name, _rename_arguments(given)) for name, given in found]
     if "repeated_write" in faults and not _was_refused(request, toolset):
         found = [*found, *found]
     if "unasked_write" in faults:
-        found = [*found, _make_unasked(found, faults["unasked_write"], toolset)]
+        found = [*found, _unasked_write(found, faults["unasked_write"], toolset)]
     return tuple(found)
 
 
@@ -103,22 +103,22 @@ def _add_call_note(given: JsonObject, toolset: Toolset) -> JsonObject:
     return {**given, CALL_NOTE: {"part": 1}} if toolset.guarded else given
 
 
-def _make_unasked(calls: Sequence[Call], named: str, toolset: Toolset) -> Call:
+def _unasked_write(calls: Sequence[Call], named: str, toolset: Toolset) -> Call:
     """A write that nobody asked for, with the arguments of one that somebody did."""
     asked = {name for name, _ in calls}
     other = next((tool.name for tool in toolset.writers if tool.name not in asked), "update_record")
     return named or other, calls[0][1]
 
 
-def _make_off(value: Json, request: Request) -> Json:
+def _add_one(value: Json, request: Request) -> Json:
     """A figure that does not stand in the task, one too high."""
     amount = number(value)
     if amount is None or format(amount, "f") in request.task.replace(",", ""):
         return value
-    return format(amount + 1, "f") if isinstance(value, str) else _exact(amount + 1)
+    return format(amount + 1, "f") if isinstance(value, str) else _int_if_whole(amount + 1)
 
 
-def _exact(amount: Decimal) -> int | Decimal:
+def _int_if_whole(amount: Decimal) -> int | Decimal:
     return int(amount) if amount == amount.to_integral_value() and amount.as_tuple().exponent == 0 else amount
 
 
@@ -129,7 +129,7 @@ def _next_record(value: Json) -> Json:
     return _DIGITS.sub(lambda match: str(int(match[0]) + 1).zfill(len(match[0])), value)
 
 
-def _stale(given: JsonObject) -> JsonObject:
+def _rename_arguments(given: JsonObject) -> JsonObject:
     return {(name if name == CALL_NOTE else f"{name}_old"): value for name, value in given.items()}
 
 

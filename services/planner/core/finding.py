@@ -8,7 +8,7 @@ from services.planner.core.mentions import MentionKind, find
 from services.planner.core.references import is_reference
 from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Request, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.toolmatch import suiting
+from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import ID_WORDS, NOTICES, family, parts
 from shared.domain.exact_json import JsonObject
 
@@ -19,7 +19,7 @@ _TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 Call = tuple[str, JsonObject]
 
 
-def searches(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call, ...]:
+def find_tools_calls(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call, ...]:
     """What is to be searched for now: tools for each clause, then those that show what the tools found write to.
 
     Where a line for each is there, those that may do what the task asks are asked for by name, with the first reply.
@@ -30,12 +30,12 @@ def searches(request: Request, situation: Situation, writers: Sequence[ToolSpec]
         meant = () if request.calls else _name_meant(situation, writers)
         return ((FIND_TOOLS, {"words": " ".join(meant)}),) if meant else ()
     asked = [str(call.arguments.get("words")) for call in request.calls if call.tool == FIND_TOOLS]
-    wanted = [words for words in _words_wanted(situation, writers) if words not in asked]
+    wanted = [words for words in _search_words(situation, writers) if words not in asked]
     return tuple((FIND_TOOLS, {"words": words}) for words in wanted[: min(_AT_ONCE, _IN_ALL - len(asked))])
 
 
 def _name_meant(situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[str]:
-    tiers = [tier for intent in situation.reading.actions for tier in suiting(intent, situation, writers)[:1]]
+    tiers = [tier for intent in situation.reading.actions for tier in tools_for(intent, situation, writers)[:1]]
     return list(dict.fromkeys(tool.name for tier in tiers for tool in tier[:_AT_ONCE]))[:_NAMED]
 
 
@@ -51,12 +51,12 @@ def _wrap(call: Call) -> Call:
     return USE_TOOL, {"tool": name, "arguments": arguments, **note}
 
 
-def _words_wanted(situation: Situation, writers: Sequence[ToolSpec]) -> Iterator[str]:
+def _search_words(situation: Situation, writers: Sequence[ToolSpec]) -> Iterator[str]:
     reading = situation.reading
-    clauses = (*map(_clause, (*reading.actions, *reading.unnamed)), *reading.questions)
+    clauses = (*map(_action_words, (*reading.actions, *reading.unnamed)), *reading.questions)
     yield from dict.fromkeys(filter(None, map(_without_names, clauses)))
     things = {
-        words for one in reading.actions for tool in _find_meant(one, situation, writers) for words in _things(tool)
+        words for one in reading.actions for tool in _find_meant(one, situation, writers) for words in _noun_words(tool)
     }
     if things:
         yield " ".join(("get", *sorted(things)))
@@ -66,10 +66,10 @@ def _find_meant(intent: Intent, situation: Situation, writers: Sequence[ToolSpec
     """The tools that may do it; whoever is told may be anybody whom some tool can tell."""
     if intent.is_notice:
         return [tool for tool in writers if family(next(iter(parts(tool.name)), "")) in NOTICES]
-    return [tool for tier in suiting(intent, situation, writers)[:1] for tool in tier[:2]]
+    return [tool for tier in tools_for(intent, situation, writers)[:1] for tool in tier[:2]]
 
 
-def _clause(intent: Intent) -> str:
+def _action_words(intent: Intent) -> str:
     """What an action is called; of a notice who is told, and not of what."""
     if not intent.is_notice:
         return intent.clause
@@ -85,7 +85,7 @@ def _without_names(clause: str) -> str:
     return " ".join(clause.split())[:160]
 
 
-def _things(tool: ToolSpec) -> Iterator[str]:
+def _noun_words(tool: ToolSpec) -> Iterator[str]:
     """What the identifiers among a tool's arguments are of."""
     for name in tool.required:
         if is_reference(tool, name):

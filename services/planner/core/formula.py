@@ -27,7 +27,7 @@ class AppliedSign(NamedTuple):
 Terms: TypeAlias = AppliedSign | Decimal | str  # a name is a text
 
 
-def formula(text: str, names: Sequence[str]) -> Terms:
+def parse_formula(text: str, names: Sequence[str]) -> Terms:
     """What stands after the last colon or equals sign of a text; raises ``NoFormula`` if it is more than arithmetic."""
     found = _FORMULA.search(text)
     if found is None:

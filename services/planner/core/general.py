@@ -7,23 +7,23 @@ NEEDS_A_MODEL = "This needs a model; a rule-based planner answered."
 _UNJUDGED = frozenset({"score", "details"})
 
 
-def fill(request: Request) -> str:
+def fill_schema(request: Request) -> str:
     """Text that fits the schema, if there is one."""
     if request.schema is None:
         return NEEDS_A_MODEL
-    return dumps(_value("", request.schema, request))
+    return dumps(_fill_field("", request.schema, request))
 
 
-def _value(name: str, schema: JsonObject, request: Request) -> Json:
+def _fill_field(name: str, schema: JsonObject, request: Request) -> Json:
     if options := objects(schema.get("anyOf")):
         nullable = any(option.get("type") == "null" for option in options)
-        return None if nullable else _value(name, options[0], request)
+        return None if nullable else _fill_field(name, options[0], request)
     listed = schema.get("enum")
     if isinstance(listed, list) and listed:
-        return _choice(listed, request)
+        return _pick_choice(listed, request)
     match _type(schema):
         case "object":
-            return _object(schema, request)
+            return _fill_object(schema, request)
         case "array":
             return []
         case "integer" | "number":
@@ -43,10 +43,10 @@ def _type(schema: JsonObject) -> str:
     )
 
 
-def _object(schema: JsonObject, request: Request) -> JsonObject:
+def _fill_object(schema: JsonObject, request: Request) -> JsonObject:
     fields = schema.get("properties")
     known = fields if isinstance(fields, dict) else {}
-    filled = {name: _value(name, inner, request) for name, inner in known.items() if isinstance(inner, dict)}
+    filled = {name: _fill_field(name, inner, request) for name, inner in known.items() if isinstance(inner, dict)}
     return _fill_unjudged(filled, known) if set(known) >= _UNJUDGED else filled
 
 
@@ -61,7 +61,7 @@ def _fill_unjudged(filled: JsonObject, known: JsonObject) -> JsonObject:
     return {**filled, "score": 0, "details": noted}
 
 
-def _choice(listed: list[Json], request: Request) -> Json:
+def _pick_choice(listed: list[Json], request: Request) -> Json:
     """The one choice that the request's text uses, else the one that claims least."""
     said = [
         word for word in listed if isinstance(word, str) and word.lower() in f"{request.task} {request.said}".lower()

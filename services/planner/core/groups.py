@@ -8,10 +8,10 @@ from typing import NamedTuple
 from services.planner.core.back_references import with_antecedent
 from services.planner.core.compute import figures, find_operation
 from services.planner.core.criteria import day_columns, day_number
-from services.planner.core.explained import are_akin
+from services.planner.core.explained import are_related
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
 from services.planner.core.records import FactRecord
-from services.planner.core.selection import select
+from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation
 from services.planner.core.words import ID_WORDS, field_stems, parts, stem, stems, text_stems
 
@@ -54,7 +54,7 @@ def stated_groups(text: str, situation: Situation) -> list[GroupFigure]:
 
 def _group_figures(text: str, operation: str, situation: Situation) -> list[GroupFigure]:
     """One figure for each value of the column that groups."""
-    selection = select(text, situation)
+    selection = select_records(text, situation)
     column = _group_column(text, selection.records)
     if not column or not operation:
         return []
@@ -115,7 +115,7 @@ class StandingOut(NamedTuple):
 
 def find_standing_out(text: str, situation: Situation) -> StandingOut | None:
     """``which ... has the highest ...``: those with the extreme figure or day; None where the text asks for none."""
-    selection = select(text, situation)
+    selection = select_records(text, situation)
     match, records = _STANDS_OUT.search(selection.rest), selection.records
     if match is None or not _WHICH.search(text) or not records:
         return None
@@ -131,7 +131,7 @@ def _deciding_field(match: re.Match[str], text: str, records: Sequence[FactRecor
     behind = text[match.end() :]
     days = day_columns(records)
     if match["latest"] or match["earliest"]:
-        named = [name for name in days if any(are_akin(a, b) for a in field_stems(name) for b in text_stems(text))]
+        named = [name for name in days if any(are_related(a, b) for a in field_stems(name) for b in text_stems(text))]
         return next(iter(named or days), "") if len(named or days) == 1 else ""
     field = amount_field(records[0], behind)
     return field or ""

@@ -13,7 +13,7 @@ _SAY = re.compile(r"^say the (?P<what>.+)$")
 _MINOR = frozenset({"cents", "cent", "minor", "pence"})
 
 
-def improve(request: Request, situation: Situation) -> str:
+def improve_answer(request: Request, situation: Situation) -> str:
     """The draft and one sentence for each thing that is missing and known; nothing of the draft is changed."""
     draft, wanted = request.sections.get("answer", "").strip(), request.section("missing")
     asked = [match["what"] for item in (wanted if isinstance(wanted, list) else []) if (match := _SAY.match(str(item)))]
@@ -21,7 +21,7 @@ def improve(request: Request, situation: Situation) -> str:
     return " ".join(part for part in (draft, *dict.fromkeys(said)) if part)
 
 
-def with_outputs(request: Request, situation: Situation, text: str) -> str:
+def add_missing_outputs(request: Request, situation: Situation, text: str) -> str:
     """A drafted answer in prose about something done, and one sentence for each output of the process that it lacks and
     the facts have.
     """

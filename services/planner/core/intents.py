@@ -215,17 +215,17 @@ def understand(text: str, things: frozenset[str] = frozenset(), verbs: frozenset
         elif intents and _CONTINUES.match(sentence):
             intents[-1] = intents[-1]._replace(clause=f"{intents[-1].clause}, {sentence.rstrip(' .!;')}")
         else:
-            read = _sentence(sentence, intents)
+            read = _parse_sentence(sentence, intents)
             if intents and not read and (reasons := _mask_reasons(sentence)[1]):
                 intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
             whole = [part for intent in read for part in _divide_by_tools(intent, verbs)]
-            intents += [part for intent in whole for part in _divide(intent, things)]
+            intents += [part for intent in whole for part in _divide_unknown(intent, things)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
     if questions or len(actions) > 1:
         actions = [intent for intent in actions if not _is_statement(intent)]
-    specific = _specific(actions)
+    specific = _drop_generic(actions)
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
     return TaskReading(text, specific, forbidden, tuple(questions), unnamed)
 
@@ -244,7 +244,7 @@ def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
     return [intent]
 
 
-def _divide(intent: Intent, things: frozenset[str]) -> list[Intent]:
+def _divide_unknown(intent: Intent, things: frozenset[str]) -> list[Intent]:
     """A clause, and what follows its ``and`` by a verb that is not known: ``approve A-1 and frobnicate A-2``."""
     match = _PERHAPS_ANOTHER.match(intent.clause) if things and not intent.is_notice else None
     if (
@@ -265,7 +265,7 @@ def _divide(intent: Intent, things: frozenset[str]) -> list[Intent]:
     first = intent._replace(clause=match["first"], spared=find_spared(match["first"]))
     verb = words[0] if is_unknown else intent.verb
     rest = intent._replace(verb=verb, clause=match["rest"], is_unknown=is_unknown, spared=find_spared(match["rest"]))
-    return [first, *_divide(rest, things)]
+    return [first, *_divide_unknown(rest, things)]
 
 
 def _is_statement(intent: Intent) -> bool:
@@ -283,25 +283,25 @@ def _asks(sentence: str) -> bool:
     return not request and (sentence.endswith("?") or bool(_ASKING.match(sentence)))
 
 
-def _specific(actions: list[Intent]) -> tuple[Intent, ...]:
+def _drop_generic(actions: list[Intent]) -> tuple[Intent, ...]:
     """``Process the claim. Approve it if ...``: the particular verb says what the general one means."""
     named = [intent for intent in actions if is_verb(intent.verb) and not intent.is_generic]
     return tuple(named or actions)
 
 
-def _sentence(sentence: str, before: list[Intent]) -> list[Intent]:
+def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
     masked, reasons = _mask_reasons(sentence)
     main, *otherwise = _ELSE.split(masked, maxsplit=1)
     if not main.strip(" .;!") and not otherwise:
         return []
     if not main.strip(" .;!") and before:
         last = before[-1]
-        found = [intent._replace(condition=last.condition, holds=not last.holds) for intent in _clauses(otherwise[0])]
+        found = [intent._replace(condition=last.condition, holds=not last.holds) for intent in _intents(otherwise[0])]
         return _with_reasons(found, reasons)
-    condition, holds, body = _condition(main.strip())
-    found = [intent._replace(condition=condition, holds=holds) for intent in _clauses(body)]
+    condition, holds, body = _split_off_condition(main.strip())
+    found = [intent._replace(condition=condition, holds=holds) for intent in _intents(body)]
     for rest in otherwise:
-        found += [intent._replace(condition=condition, holds=not holds) for intent in _clauses(rest)]
+        found += [intent._replace(condition=condition, holds=not holds) for intent in _intents(rest)]
     return _with_reasons(found, reasons)
 
 
@@ -341,16 +341,16 @@ def _with_reasons(found: list[Intent], reasons: list[str]) -> list[Intent]:
     return told
 
 
-def _condition(sentence: str) -> tuple[str, bool, str]:
+def _split_off_condition(sentence: str) -> tuple[str, bool, str]:
     """The condition, whether it has to hold, and the sentence without it; a mark in the condition stays behind."""
     if match := _LEADING.match(sentence):
         condition, marks = _unmark(match[2])
-        return condition, _positive(match[1]), f"{match[3]}{marks}"
+        return condition, _must_hold(match[1]), f"{match[3]}{marks}"
     if match := _TRAILING.match(sentence):
         place = next(iter(re.finditer(_FURTHER, match[3], re.I)), None)
         tail, further = (match[3][: place.start()], match[3][place.start() :]) if place else (match[3], "")
         condition, marks = _unmark(tail)
-        return condition.rstrip(" .!;"), _positive(match[2]), f"{match[1]}{marks}{further}"
+        return condition.rstrip(" .!;"), _must_hold(match[2]), f"{match[1]}{marks}{further}"
     return "", True, sentence
 
 
@@ -358,29 +358,29 @@ def _unmark(text: str) -> tuple[str, str]:
     return re.sub(_MARK, "", text), "".join(re.findall(_MARK, text))
 
 
-def _positive(word: str) -> bool:
+def _must_hold(word: str) -> bool:
     return not word.lower().startswith(("unless", "except"))
 
 
-def _clauses(body: str) -> list[Intent]:
+def _intents(body: str) -> list[Intent]:
     if (match := _HEADED.match(body)) and family(text_words(match["head"])[0]) not in NOTICES:
-        later = [one._replace(context=match["head"]) for one in _split(match["rest"])]
-        return [*(one._replace(is_heading=True) for one in _split(match["head"])), *later]
-    return _split(body)
+        later = [one._replace(context=match["head"]) for one in _split_clauses(match["rest"])]
+        return [*(one._replace(is_heading=True) for one in _split_clauses(match["head"])), *later]
+    return _split_clauses(body)
 
 
-def _split(text: str) -> list[Intent]:
+def _split_clauses(text: str) -> list[Intent]:
     bounds = [0, *(place for match in _JOIN.finditer(text) for place in match.span()), len(text)]
     pieces: list[tuple[int, int]] = []
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         is_apart = pieces and not (_only_excludes(text[start:end]) or _only_excludes(text[slice(*pieces[-1])]))
         begin = start if is_apart or not pieces else pieces.pop()[0]  # what is left out belongs to the clause beside it
         pieces.append((begin, end))
-    return [_intent(text[start:end].strip()) for start, end in pieces if text[start:end].strip(" .,")]
+    return [_parse_clause(text[start:end].strip()) for start, end in pieces if text[start:end].strip(" .,")]
 
 
-def _intent(clause: str) -> Intent:
-    found = _of_clause(clause.rstrip(" .!;"))
+def _parse_clause(clause: str) -> Intent:
+    found = _parse_verb(clause.rstrip(" .!;"))
     return found._replace(spared=found.spared or find_spared(found.clause))
 
 
@@ -405,7 +405,7 @@ def _only_excludes(text: str) -> bool:
     return bool(spans) and not drop_spans(text, spans).strip(" ,.;!")
 
 
-def _of_clause(clause: str) -> Intent:
+def _parse_verb(clause: str) -> Intent:
     if _only_excludes(clause):
         return Intent("", clause, negated=True)
     for verb, pattern in _PHRASALS:

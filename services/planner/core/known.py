@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from services.planner.core.binding import BoundWay, kind_of
+from services.planner.core.binding import CallPlan, kind_of
 from services.planner.core.intents import Intent
 from services.planner.core.records import MINOR, number
 from services.planner.core.references import is_reference
@@ -12,7 +12,7 @@ from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 
-def fill_known(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
+def fill_known(way: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
     """A call whose missing figures are known by name."""
     chosen = dict(way.chosen)
     for name in way.missing:
@@ -25,20 +25,20 @@ def fill_known(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
 def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The value whose name stands in the clause with all its words, the longest name first."""
     said = text_stems(intent.clause)
-    fitting = [value for value in situation.values if (own := field_stems(_name(value))) and own <= said]
-    fitting.sort(key=lambda value: -len(field_stems(_name(value))))
+    fitting = [value for value in situation.values if (own := field_stems(_value_name(value))) and own <= said]
+    fitting.sort(key=lambda value: -len(field_stems(_value_name(value))))
     if not fitting:
         return None
     return ArgumentCandidate(
-        as_field_type(str(fitting[0].get("value")), tool, name), "value", _name(fitting[0]), CERTAIN
+        as_field_type(str(fitting[0].get("value")), tool, name), "value", _value_name(fitting[0]), CERTAIN
     )
 
 
-def _name(value: JsonObject) -> str:
+def _value_name(value: JsonObject) -> str:
     return str(value.get("name"))
 
 
-def _find_announced(way: BoundWay, name: str, situation: Situation) -> ArgumentCandidate | None:
+def _find_announced(way: CallPlan, name: str, situation: Situation) -> ArgumentCandidate | None:
     """``new_x`` for ``x``, of a record that speaks of the very things that the call names."""
     things = {str(found.value) for field, found in way.chosen if is_reference(way.tool, field)}
     for record in situation.records:

@@ -2,13 +2,13 @@
 
 import re
 
-from services.planner.core.binding import REF, BoundWay
+from services.planner.core.binding import REF, CallPlan
 from services.planner.core.intents import Intent
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME
-from services.planner.core.situation import CERTAIN, ArgumentCandidate, MadeEntity, Situation, names, records_about
+from services.planner.core.situation import CERTAIN, ArgumentCandidate, MadeEntity, Situation, records_about, says
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_words
 from shared.domain.exact_json import JsonObject
 
@@ -24,7 +24,7 @@ def nouns_made_by(tool: ToolSpec) -> frozenset[str]:
     return own if creates and not is_about_one else frozenset()
 
 
-def making(bound: BoundWay, situation: Situation) -> tuple[MadeEntity, ...]:
+def made_entities(bound: CallPlan, situation: Situation) -> tuple[MadeEntity, ...]:
     noun = nouns_made_by(bound.tool)
     return (MadeEntity(noun, bound.key, id_field(noun, situation)),) if noun else ()
 
@@ -35,7 +35,7 @@ def id_field(noun: frozenset[str], situation: Situation) -> str:
     return next((found[0] for found in known if found), "id")
 
 
-def as_new(way: BoundWay, situation: Situation) -> BoundWay:
+def fill_new(way: CallPlan, situation: Situation) -> CallPlan:
     """What a new thing gets: nothing of another one of its kind that the task does not say; its name as it says it."""
     noun = nouns_made_by(way.tool)
     if not noun:
@@ -43,7 +43,7 @@ def as_new(way: BoundWay, situation: Situation) -> BoundWay:
     others = {record.ref(field): record for record in records_about(situation, noun) for field in record.fields}
     chosen = {name: found for name, found in way.chosen if not _is_copied(way.tool, name, found, others, situation)}
     for name in way.tool.required:
-        if name not in chosen and field_stems(name) - noun <= _NAMED and (said := _name_of(noun, situation.text)):
+        if name not in chosen and field_stems(name) - noun <= _NAMED and (said := _find_name(noun, situation.text)):
             chosen[name] = ArgumentCandidate(said, "task", "", CERTAIN)
     missing = tuple(name for name in way.tool.required if name not in chosen)
     return way._replace(chosen=tuple(chosen.items()), missing=missing)
@@ -53,10 +53,10 @@ def _is_copied(
     tool: ToolSpec, name: str, found: ArgumentCandidate, others: dict[str, FactRecord], situation: Situation
 ) -> bool:
     from_other = found.source == "result" and found.ref in others and not is_reference(tool, name)
-    return from_other and not names(situation.text, str(found.value))
+    return from_other and not says(situation.text, str(found.value))
 
 
-def _name_of(noun: frozenset[str], text: str) -> str:
+def _find_name(noun: frozenset[str], text: str) -> str:
     """``the new THING Alpha Beta``, ``a THING called Alpha``."""
     for match in NAME.finditer(text):
         words = [word for word in match[0].split() if word.lower() not in STOP]
@@ -66,7 +66,7 @@ def _name_of(noun: frozenset[str], text: str) -> str:
     return ""
 
 
-def link_to_made(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
+def link_to_made(way: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
     """The call about the thing that an earlier call makes, unless its clause names one that is there."""
     chosen = dict(way.chosen)
     for name in way.tool.properties:
@@ -77,7 +77,7 @@ def link_to_made(way: BoundWay, intent: Intent, situation: Situation) -> BoundWa
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one not in chosen))
 
 
-def _find_meant(way: BoundWay, name: str, situation: Situation) -> MadeEntity | None:
+def _find_meant(way: CallPlan, name: str, situation: Situation) -> MadeEntity | None:
     asked = name in way.tool.required or name in dict(way.chosen)
     return next((one for one in situation.made if asked and one.noun == wanted_noun(way.tool, name)), None)
 
@@ -89,4 +89,4 @@ def _is_named(found: ArgumentCandidate | None, intent: Intent, situation: Situat
         return found.sure == CERTAIN
     holders = [record for record in situation.records for field in record.fields if record.ref(field) == found.ref]
     texts = [value for record in holders for value in record.fields.values() if isinstance(value, str)]
-    return any(names(intent.clause, value) for value in texts)
+    return any(says(intent.clause, value) for value in texts)

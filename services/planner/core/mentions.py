@@ -77,7 +77,7 @@ def find(text: str) -> tuple[Mention, ...]:
         for match in pattern.finditer(text):
             if not any(taken[match.start() : match.end()]):
                 taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
-                found.append(_mention(kind, match))
+                found.append(_build_mention(kind, match))
     return tuple(sorted(found, key=lambda mention: mention.start)[:_AT_MOST])
 
 
@@ -85,21 +85,21 @@ def identifiers_in(text: str) -> tuple[str, ...]:
     return tuple(mention.value for mention in find(text) if mention.kind is MentionKind.ID)
 
 
-def _mention(kind: MentionKind, match: re.Match[str]) -> Mention:
+def _build_mention(kind: MentionKind, match: re.Match[str]) -> Mention:
     named = match.groupdict()
     value = named.get("v") or named.get("w") or ""
     if kind is MentionKind.DATE and "m" in named:
         month = next(i for i, name in enumerate(_MONTHS, 1) if name[:3] == named["m"].lower()[:3])
         value = f"{named['y']}-{month:02d}-{int(named['d']):02d}"
     if kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER):
-        value = _figure(value, named.get("k"))
+        value = _canonical_figure(value, named.get("k"))
     if kind is MentionKind.PHONE:
         value = value.strip()
     symbol = named.get("s") or ""
     return Mention(kind, value.strip(), match.start(), match.end(), _SYMBOLS.get(symbol, symbol))
 
 
-def _figure(digits: str, suffix: str | None) -> str:
+def _canonical_figure(digits: str, suffix: str | None) -> str:
     number = Decimal(digits.replace(",", ""))
     if suffix:
         number *= 1000 if suffix in "kK" else 1_000_000

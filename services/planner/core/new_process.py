@@ -18,7 +18,7 @@ _INSTRUCTIONS = {
 _OUTPUTS = ("what was changed", "what could not be done")
 
 
-def new_process(request: Request) -> JsonObject:
+def draft_process(request: Request) -> JsonObject:
     """The structured output PROCESS; it says nothing of the one task that it was made from."""
     families = {found for word in text_words(request.task) if (found := family(word))}
     risk = "high" if families & _IRREVERSIBLE else "medium" if families & _WEIGHTY else "low"

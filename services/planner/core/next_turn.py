@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from services.planner.core.clock_words import goes_on, interval, last_moment
+from services.planner.core.clock_words import find_end_time, find_interval, speaks_of_later
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
 from services.planner.core.outcomes import WriteState, outcome_of_call
@@ -19,14 +19,14 @@ _OVER = "Next: finished"
 
 def next_line(request: Request, toolset: Toolset, answer: str) -> str:
     """The line by which an answer says it."""
-    now, step = now_of(request), interval(request.task) or _USUAL
-    until = last_moment(request.task, now) if now else None
+    now, step = now_of(request), find_interval(request.task) or _USUAL
+    until = find_end_time(request.task, now) if now else None
     if now and until:
-        return _OVER if now >= until else _goes_on(min(step, until - now))
+        return _OVER if now >= until else _continues_line(min(step, until - now))
     if _is_over(request, answer):
         return _OVER
-    if interval(request.task) or goes_on(request.task) or _is_open(request, toolset):
-        return _goes_on(step)
+    if find_interval(request.task) or speaks_of_later(request.task) or _is_open(request, toolset):
+        return _continues_line(step)
     return _OVER
 
 
@@ -46,14 +46,14 @@ def _is_open(request: Request, toolset: Toolset) -> bool:
     )
 
 
-def _goes_on(step: timedelta) -> str:
+def _continues_line(step: timedelta) -> str:
     return f"Next: {format_duration(step)}"
 
 
 _LIMITS = re.compile(r"\b(?:nobody|nothing|no one|else|alone)\b|^\w+ (?:comes?|arrives?|is|are|can|will)\b", re.I)
 
 
-def as_done(quote: str) -> str:
+def done_line(quote: str) -> str:
     """The line that says of a wish, in the user's words, that nothing is left of it."""
     return f"Done: “{quote}”"
 
@@ -61,7 +61,7 @@ def as_done(quote: str) -> str:
 def open_wishes(request: Request, wishes: Sequence[PersonalWish], answer: str = "") -> tuple[PersonalWish, ...]:
     """Those of which no turn has said that they are done, nor this one's ``answer``."""
     told = " ".join([*_agent_texts(request), answer])
-    return tuple(wish for wish in wishes if as_done(wish.quote) not in told)
+    return tuple(wish for wish in wishes if done_line(wish.quote) not in told)
 
 
 def _agent_texts(request: Request) -> list[str]:

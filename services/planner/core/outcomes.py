@@ -38,16 +38,16 @@ def outcome_of(tool: ToolSpec, arguments: JsonObject, request: Request) -> Write
     tried = [call for call in request.calls if call.has_asked(tool.name, arguments)]
     if not tried:
         return WriteOutcome()
-    last, tries = _last(tried), len({call.turn for call in tried})
+    last, tries = _choose_last(tried), len({call.turn for call in tried})
     if not last.failed:
         return outcome_of_call(last, request)
-    if _AGAIN.search(_sentence(last)):
-        return WriteOutcome() if tries <= _TRIES else WriteOutcome(WriteState.FAILED, "not made", _sentence(last))
-    slimmer = _without_optional(tool, arguments, _sentence(last))
+    if _AGAIN.search(_result_text(last)):
+        return WriteOutcome() if tries <= _TRIES else WriteOutcome(WriteState.FAILED, "not made", _result_text(last))
+    slimmer = _without_optional(tool, arguments, _result_text(last))
     if slimmer != arguments:
         found = outcome_of(tool, slimmer, request)
         return found._replace(again=found.again or slimmer)
-    return WriteOutcome(WriteState.FAILED, "failed", _sentence(last), tries=tries)
+    return WriteOutcome(WriteState.FAILED, "failed", _result_text(last), tries=tries)
 
 
 def asks_for_order(outcome: WriteOutcome, tools: Collection[str]) -> frozenset[str]:
@@ -58,16 +58,16 @@ def asks_for_order(outcome: WriteOutcome, tools: Collection[str]) -> frozenset[s
     return frozenset(words & {*tools})
 
 
-def _last(tried: Sequence[Called]) -> Called:
+def _choose_last(tried: Sequence[Called]) -> Called:
     """Of equal calls of the last reply the one that was taken, else one that may be made again."""
     equal = [call for call in tried if call.turn == tried[-1].turn]
-    return min(equal[::-1], key=lambda call: (call.failed, not _AGAIN.search(_sentence(call))))
+    return min(equal[::-1], key=lambda call: (call.failed, not _AGAIN.search(_result_text(call))))
 
 
 def outcome_of_call(call: Called, request: Request) -> WriteOutcome:
     said = as_object(call.result)
     if "held" in said:
-        known = [one for one in _outcomes(request) if one.get("proposal") == said["held"]]
+        known = [one for one in _told_outcomes(request) if one.get("proposal") == said["held"]]
         return _read_outcome(known[-1]) if known else WriteOutcome(WriteState.HELD, "held")
     return _read_outcome(said) if request.guarded and "status" in said else WriteOutcome(WriteState.DONE, "", "", said)
 
@@ -83,7 +83,7 @@ def _read_outcome(said: JsonObject) -> WriteOutcome:
     )
 
 
-def _outcomes(request: Request) -> list[JsonObject]:
+def _told_outcomes(request: Request) -> list[JsonObject]:
     found: list[JsonObject] = []
     for match in _OUTCOMES.finditer(request.said):
         try:
@@ -93,7 +93,7 @@ def _outcomes(request: Request) -> list[JsonObject]:
     return found
 
 
-def _sentence(call: Called) -> str:
+def _result_text(call: Called) -> str:
     return call.result if isinstance(call.result, str) else dumps(call.result)
 
 

@@ -14,7 +14,7 @@ _OPAQUE = frozenset({"cursor", "token"})
 _TOTALS = frozenset("total count items results rows records entries number of all".split())
 
 
-class Slice(NamedTuple):
+class ListSlice(NamedTuple):
     """One answer of a list tool: its rows, and what stands around them."""
 
     fact: ToolFact
@@ -30,16 +30,16 @@ class Slice(NamedTuple):
         return None
 
     @property
-    def following(self) -> Json:
+    def next_cursor(self) -> Json:
         """The opaque mark of what follows."""
         named = (value for name, value in self.around.items() if {"next"} < {*parts(name)} <= {"next", *_PLACES})
         return next((value for value in named if value not in (None, "", False)), None)
 
     @property
-    def behind(self) -> int:
+    def rows_before_end(self) -> int:
         """How many rows come before the end of this part."""
-        size = _whole(self.find_value(*_SIZES)) or self.rows
-        page, offset = _whole(self.find_value("page")), _whole(self.find_value("offset", "skip"))
+        size = _as_int(self.find_value(*_SIZES)) or self.rows
+        page, offset = _as_int(self.find_value("page")), _as_int(self.find_value("offset", "skip"))
         return (max(page, 1) - 1) * size + offset + self.rows
 
     @property
@@ -47,42 +47,42 @@ class Slice(NamedTuple):
         said = {name: value for name, value in self.around.items() if {"has", "more"} & {*parts(name)}}
         totals = [v for n, v in self.around.items() if "total" in parts(n) and {*parts(n)} <= _TOTALS]
         pages = [v for n, v in self.around.items() if {"total", "pages"} == {*parts(n)}]
-        goes_on = any(value is True for value in said.values()) or self.following is not None
-        goes_on = goes_on or any(_whole(value) > self.behind for value in totals)
-        return self.rows > 0 and (goes_on or any(_whole(value) > _whole(self.find_value("page")) for value in pages))
+        goes_on = any(value is True for value in said.values()) or self.next_cursor is not None
+        goes_on = goes_on or any(_as_int(value) > self.rows_before_end for value in totals)
+        return self.rows > 0 and (goes_on or any(_as_int(value) > _as_int(self.find_value("page")) for value in pages))
 
 
 def is_paging(tool: ToolSpec, name: str) -> bool:
     """Whether an argument only says which part of a list is wanted."""
     own = {*parts(name)}
     reads = family(next(iter(parts(tool.name)), "")) == "read"
-    return reads and name not in tool.required and bool(own & _PLACES or (own & _SIZES and _in_parts(tool)))
+    return reads and name not in tool.required and bool(own & _PLACES or (own & _SIZES and _is_paged(tool)))
 
 
 def next_parts(facts: Iterable[ToolFact], tools: Iterable[ToolSpec]) -> Iterator[tuple[ToolSpec, JsonObject]]:
     """The calls that ask for what follows the lists read so far."""
     named = {tool.name: tool for tool in tools}
     for fact in facts:
-        part, tool = as_slice(fact), named.get(fact.tool)
+        part, tool = as_list_slice(fact), named.get(fact.tool)
         if part is not None and tool is not None and part.has_more and (further := _next_page(part, tool)):
             yield tool, {**fact.arguments, **further}
 
 
-def read_in_part(facts: tuple[ToolFact, ...]) -> tuple[str, ...]:
+def lists_read_in_part(facts: tuple[ToolFact, ...]) -> tuple[str, ...]:
     """The tools of lists of which the end was not read."""
     ended: dict[str, bool] = {}
     for fact in facts:
-        if part := as_slice(fact):
-            key = f"{fact.tool} {dumps(_criteria(fact.arguments))}"
+        if part := as_list_slice(fact):
+            key = f"{fact.tool} {dumps(_drop_paging(fact.arguments))}"
             ended[key] = ended.get(key, False) or not part.has_more
     return tuple(key.split()[0] for key, end in ended.items() if not end)
 
 
-def as_slice(fact: ToolFact) -> Slice | None:
+def as_list_slice(fact: ToolFact) -> ListSlice | None:
     """A result as part of a list; None if it holds no list of things."""
     around: JsonObject = {}
     rows = _rows(fact.result, around)
-    return Slice(fact, len(rows), around) if rows is not None else None
+    return ListSlice(fact, len(rows), around) if rows is not None else None
 
 
 def _rows(value: Json, around: JsonObject) -> list[JsonObject] | None:
@@ -101,26 +101,26 @@ def _rows(value: Json, around: JsonObject) -> list[JsonObject] | None:
     return found
 
 
-def _in_parts(tool: ToolSpec) -> bool:
+def _is_paged(tool: ToolSpec) -> bool:
     return any(_PLACES & {*parts(name)} for name in tool.properties)
 
 
-def _next_page(part: Slice, tool: ToolSpec) -> JsonObject:
+def _next_page(part: ListSlice, tool: ToolSpec) -> JsonObject:
     """The argument that leads on, in the tool's own way."""
     for name in tool.properties:
         own = {*parts(name)}
-        if own & _OPAQUE and part.following is not None:
-            return {name: part.following}
+        if own & _OPAQUE and part.next_cursor is not None:
+            return {name: part.next_cursor}
         if own & {"offset", "skip"}:
-            return {name: _whole(part.find_value("offset", "skip")) + part.rows}
+            return {name: _as_int(part.find_value("offset", "skip")) + part.rows}
         if "page" in own and not own & _SIZES:
-            return {name: max(_whole(part.find_value("page")), 1) + 1}
+            return {name: max(_as_int(part.find_value("page")), 1) + 1}
     return {}
 
 
-def _criteria(arguments: JsonObject) -> JsonObject:
+def _drop_paging(arguments: JsonObject) -> JsonObject:
     return {name: value for name, value in arguments.items() if not {*parts(name)} & (_PLACES | _SIZES)}
 
 
-def _whole(value: Json) -> int:
+def _as_int(value: Json) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

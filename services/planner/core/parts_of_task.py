@@ -9,7 +9,7 @@ from services.planner.core.intents import Intent
 from services.planner.core.process import call_understand, process_name
 from services.planner.core.request import Request, ToolSpec, objects
 from services.planner.core.situation import Situation
-from services.planner.core.toolmatch import suiting
+from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
@@ -76,7 +76,7 @@ def number_of_clause(
     told = objects(call_understand(request).get("parts"))
     own = [(part.quote, part.kind) for part in parts_of(situation, writers)]
     known = [(str(one.get("quote")), str(one.get("kind"))) for one in told] or own
-    numbers = [_whole(one.get("part"), place) for place, one in enumerate(told, 1)] or [*range(1, len(own) + 1)]
+    numbers = [_int_or(one.get("part"), place) for place, one in enumerate(told, 1)] or [*range(1, len(own) + 1)]
     alike_in_kind = [(number, words) for number, (words, one) in zip(numbers, known, strict=True) if one == kind]
     exact = [number for number, words in alike_in_kind if words == quote(clause, situation)]
     if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
@@ -104,10 +104,10 @@ def questions_of(request: Request) -> list[int]:
 
 def _numbers_of_kind(request: Request, kind: str) -> list[int]:
     told = objects(call_understand(request).get("parts"))
-    return [_whole(one.get("part"), place) for place, one in enumerate(told, 1) if one.get("kind") == kind]
+    return [_int_or(one.get("part"), place) for place, one in enumerate(told, 1) if one.get("kind") == kind]
 
 
-def _whole(value: Json, otherwise: int) -> int:
+def _int_or(value: Json, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
@@ -124,7 +124,9 @@ def find_asked(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent
     known = [
         intent
         for intent in reading.unnamed
-        if any(parts(tool.name)[:1] == (intent.verb,) for tier in suiting(intent, situation, writers) for tool in tier)
+        if any(
+            parts(tool.name)[:1] == (intent.verb,) for tier in tools_for(intent, situation, writers) for tool in tier
+        )
     ]
     if not known:
         return [*reading.actions]

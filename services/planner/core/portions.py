@@ -19,25 +19,25 @@ _LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance",
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "charge"))
 
 
-def whole(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
+def in_full(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     """``in full``: what is left of a record's amount if it says so, else its amount."""
-    found = _amount(subject, text) if subject and _WHOLE.search(text) and not _states_figure(text) else None
-    return [PlannedFigure(f"full_{_plain(found[1])}", "sum", (operand(*found),))] if found else []
+    found = _find_amount(subject, text) if subject and _WHOLE.search(text) and not _states_figure(text) else None
+    return [PlannedFigure(f"full_{_field_words(found[1])}", "sum", (operand(*found),))] if found else []
 
 
-def piece(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
+def in_pieces(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     """``half of ...``: the figure divided by as many as there are pieces; these are counted, so that all is traced."""
     pieces = next((count for count, pattern in _PIECES if pattern.search(text)), 0)
-    found = _amount(subject, text) if subject and pieces and not _states_figure(text) else None
+    found = _find_amount(subject, text) if subject and pieces and not _states_figure(text) else None
     if not found:
         return []
     base = operand(*found)
     count = PlannedFigure(f"pieces_{pieces}", "count", ((base[0], Decimal(1)),) * pieces)
     divisor = (FigureOperand("value", ref=count.name), Decimal(pieces))
-    return [PlannedFigure(f"part_of_{_plain(found[1])}", "quotient", (base, divisor)), count]
+    return [PlannedFigure(f"part_of_{_field_words(found[1])}", "quotient", (base, divisor)), count]
 
 
-def stated_percent(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
+def in_percent(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
     """A word of the text of which a record states the percentage: that percentage of the record's one amount."""
     if subject is None or _states_figure(text):
         return []
@@ -51,13 +51,13 @@ def stated_percent(text: str, subject: FactRecord | None, linked: list[FactRecor
 
 
 def _share_of(record: FactRecord, field: str, words: set[str], linked: list[FactRecord]) -> list[PlannedFigure]:
-    own = [(record, name) for name in _amounts(record)]
-    own = own or [(holder, name) for holder in linked if holder is not record for name in _amounts(holder)]
+    own = [(record, name) for name in _money_fields(record)]
+    own = own or [(holder, name) for holder in linked if holder is not record for name in _money_fields(holder)]
     found = operand(*own[0]), operand(record, field)
     return [PlannedFigure("_".join(sorted(words)), "percentage", found)] if len(own) == 1 else []
 
 
-def _amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
+def _find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
     left = [name for name in numeric_fields(record) if _is_left(name)]
     field = left[0] if len(left) == 1 else amount_field(record, text)
     return (record, field) if field else None
@@ -68,7 +68,7 @@ def _is_left(name: str) -> bool:
     return bool(field_stems(name) & _LEFT) or name.endswith("able")
 
 
-def _amounts(record: FactRecord) -> list[str]:
+def _money_fields(record: FactRecord) -> list[str]:
     """The fields that hold money: named as a sum, or written with cents."""
     fields = [name for name in numeric_fields(record) if not any(map(_means_percent, parts(name)))]
     return [name for name in fields if field_stems(name) & _SUMS or _has_cents(record.fields[name])]
@@ -88,7 +88,7 @@ def _states_figure(text: str) -> bool:
     return any(mention.kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER) for mention in find(text))
 
 
-def _plain(field: str) -> str:
+def _field_words(field: str) -> str:
     return "_".join(parts(field))
 
 
@@ -104,16 +104,16 @@ def difference(text: str, subject: FactRecord | None, situation: Situation) -> P
     if match is None:
         return None
     sides = match["first"], match["second"]
-    found = _of_two(sides, situation) or (_of_one(sides, subject) if subject else ())
+    found = _operands_of_two(sides, situation) or (_operands_of_one(sides, subject) if subject else ())
     return PlannedFigure("difference", "difference", found) if found else None
 
 
-def _of_one(sides: tuple[str, str], subject: FactRecord) -> tuple[tuple[FigureOperand, Decimal], ...]:
+def _operands_of_one(sides: tuple[str, str], subject: FactRecord) -> tuple[tuple[FigureOperand, Decimal], ...]:
     fields = [field for side in sides if (field := amount_field(subject, side))]
     return tuple(operand(subject, field) for field in fields) if len({*fields}) == len(sides) else ()
 
 
-def _of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[FigureOperand, Decimal], ...]:
+def _operands_of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[FigureOperand, Decimal], ...]:
     """Each side names one of two records of different kinds, of which one refers to the other."""
     pairs = [
         (one, other)
@@ -123,12 +123,12 @@ def _of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[FigureO
     ]
     if len({(own_id(one), own_id(other)) for one, other in pairs}) != 1:
         return ()
-    chosen = [(record, amount_field(record, side)) for record, side in zip(_nearest(pairs), sides, strict=True)]
+    chosen = [(record, amount_field(record, side)) for record, side in zip(_prefer_single(pairs), sides, strict=True)]
     found = tuple(operand(record, field) for record, field in chosen if field)
     return found if len(found) == len(sides) else ()
 
 
-def _nearest(pairs: list[tuple[FactRecord, FactRecord]]) -> tuple[FactRecord, FactRecord]:
+def _prefer_single(pairs: list[tuple[FactRecord, FactRecord]]) -> tuple[FactRecord, FactRecord]:
     """The records as they were looked up, where they were listed as well."""
     return min(pairs, key=lambda pair: (pair[0].in_list, pair[1].in_list))
 

@@ -80,7 +80,7 @@ def process_name(task: str) -> str:
         return named["name"].lower()
     if any(map(_moves_to_plan, _SENTENCE_END.split(task))):
         return "subscription_migration"
-    counts, close = _counts([stem(word) for word in _WORD.findall(task)]), _counts(_words_before_ids(task))
+    counts, close = _count_words([stem(word) for word in _WORD.findall(task)]), _count_words(_words_before_ids(task))
     best = max(counts, key=lambda kind: (counts[kind], close[kind]))
     return best if counts[best] else GENERAL
 
@@ -98,16 +98,16 @@ def _words_before_ids(task: str) -> list[str]:
     return [stem(word) for match in _BEFORE_ID.finditer(task) for word in _WORD.findall(match[1])]
 
 
-def _counts(said: Sequence[str]) -> dict[str, int]:
+def _count_words(said: Sequence[str]) -> dict[str, int]:
     """How many different words of each kind are used; one that only stands inside a longer one does not count."""
-    found = {kind: [_spans(said, word) for word in words] for kind, words in _WORDS.items()}
+    found = {kind: [_find_spans(said, word) for word in words] for kind, words in _WORDS.items()}
     every = [span for words in found.values() for spans in words for span in spans]
     return {
         kind: sum(any(_stands_alone(span, every) for span in spans) for spans in words) for kind, words in found.items()
     }
 
 
-def _spans(said: Sequence[str], word: str) -> list[_Span]:
+def _find_spans(said: Sequence[str], word: str) -> list[_Span]:
     wanted = [stem(part) for part in _WORD.findall(word)]
     starts = (at for at in range(len(said) - len(wanted) + 1) if [*said[at : at + len(wanted)]] == wanted)
     return [_Span(at, at + len(wanted)) for at in starts]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.planner.core.binding import REF, BoundWay, WriteStep
+from services.planner.core.binding import REF, CallPlan, WriteStep
 from services.planner.core.outcomes import WriteOutcome, WriteState, asks_for_order, outcome_of
 from services.planner.core.request import CALL_NOTE, Request
 from shared.domain.exact_json import Json, JsonObject
@@ -15,26 +15,26 @@ class ProposedMove(NamedTuple):
     """One call of the plan: as it goes out next, and what came of it. ``lacks``: the call whose result it needs."""
 
     step: WriteStep
-    bound: BoundWay
+    bound: CallPlan
     arguments: JsonObject
     links: dict[str, str]
     outcome: WriteOutcome
     lacks: str = ""
 
 
-def moves_of(steps: Sequence[WriteStep], request: Request) -> list[ProposedMove]:
+def plan_moves(steps: Sequence[WriteStep], request: Request) -> list[ProposedMove]:
     """Every call of the plan in order, its references filled in where the call that they mean has answered."""
     answers: dict[str, WriteOutcome] = {}
     found: list[ProposedMove] = []
     for step in steps:
         for bound in step.calls:
-            move = _move(step, bound, answers, request)
+            move = _build_move(step, bound, answers, request)
             answers[bound.key] = move.outcome
             found.append(move)
-    return _in_order(found)
+    return _order_moves(found)
 
 
-def _in_order(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
+def _order_moves(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
     """The moves as they may be made: one refused as too early is open again, behind those that it waits for."""
     going = {move.bound.tool.name for move in moves if move.outcome.state != WriteState.FAILED}
     waits = {move.bound.key: asks_for_order(move.outcome, going - {move.bound.tool.name}) for move in moves}
@@ -50,7 +50,7 @@ def _in_order(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
     return ordered
 
 
-def _move(step: WriteStep, bound: BoundWay, answers: dict[str, WriteOutcome], request: Request) -> ProposedMove:
+def _build_move(step: WriteStep, bound: CallPlan, answers: dict[str, WriteOutcome], request: Request) -> ProposedMove:
     given: JsonObject = {}
     links: dict[str, str] = {}
     lacks = ""
@@ -95,12 +95,12 @@ def as_calls(
     calls: list[tuple[str, JsonObject]] = []
     for move, number in zip(moves, numbers, strict=True):
         note: JsonObject = {"part": number}
-        linked: dict[str, Json] = {name: _link_place(link, places) for name, link in move.links.items()}
+        linked: dict[str, Json] = {name: _numbered_link(link, places) for name, link in move.links.items()}
         note |= {"from": linked} if linked else {}
         calls.append((move.bound.tool.name, {**move.arguments, **({CALL_NOTE: note} if guarded else {})}))
     return tuple(calls)
 
 
-def _link_place(link: str, places: dict[str, int]) -> str:
+def _numbered_link(link: str, places: dict[str, int]) -> str:
     key, _, field = link.rpartition(".")
     return f"{places.get(key, 1)}.{field}"

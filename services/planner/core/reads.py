@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from services.planner.core.arguments import bind
-from services.planner.core.binding import BoundWay
-from services.planner.core.each import of_each_named
+from services.planner.core.arguments import bind_arguments
+from services.planner.core.binding import CallPlan
+from services.planner.core.each import calls_for_each_value
 from services.planner.core.intents import Intent, find_spared
 from services.planner.core.pages import is_paging, next_parts
 from services.planner.core.process import process_of
-from services.planner.core.references import candidates, is_reference, wanted_noun
+from services.planner.core.references import find_identifiers, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
 from services.planner.core.selection import unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, records_about
-from services.planner.core.toolmatch import suiting
+from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import concept, is_identifier, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject, dumps
 
@@ -21,42 +21,42 @@ _AT_ONCE, _IN_ALL, _WITH_PARTS = 8, 16, 18
 
 def next_reads(
     request: Request, situation: Situation, tools: tuple[ToolSpec, ...], writers: Sequence[ToolSpec] = ()
-) -> list[BoundWay]:
+) -> list[CallPlan]:
     """The calls worth making now; empty when nothing new can be read. No call is repeated."""
     names = {tool.name for tool in tools}
     tried = [call for call in request.calls if call.tool in names]
     made = {call.key for call in tried}
     made |= {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
-    fresh: dict[str, BoundWay] = {}
-    following = [_part(tool, given) for tool, given in next_parts(situation.facts, tools)]
+    fresh: dict[str, CallPlan] = {}
+    following = [_next_part_call(tool, given) for tool, given in next_parts(situation.facts, tools)]
     following = [part for part in following if part.key not in made]
     identified = _nouns_identified(tools, situation)
     least = _least_besides(tools, situation)
-    relevant = _relevant(request, situation, writers)
+    relevant = _relevant_words(request, situation, writers)
     relevant = relevant | identified if relevant is not None else None
     for tool in tools:
         spoken = _words_spoken(tool, least, situation)
         if not _may_help(tool, spoken, relevant):
             continue
-        for bound in _worthwhile(tool, situation, identified, spoken):
+        for bound in _worthwhile_calls(tool, situation, identified, spoken):
             if bound.key not in made:
                 fresh.setdefault(bound.key, bound)
     if not fresh and not following:
         besides = instructed_reads(process_of(request).instruction, tools, situation)
         fresh = {bound.key: bound for bound in besides if bound.key not in made}
-        fresh = fresh or {bound.key: bound for bound in _searches(tools, situation, made)}
+        fresh = fresh or {bound.key: bound for bound in _search_calls(tools, situation, made)}
     others = list(fresh.values())[: max(0, _IN_ALL - len(tried) - len(following))]
     return [*following, *others][: min(_AT_ONCE, max(0, _WITH_PARTS - len(tried)))]
 
 
-def _part(tool: ToolSpec, given: JsonObject) -> BoundWay:
+def _next_part_call(tool: ToolSpec, given: JsonObject) -> CallPlan:
     """The same list from another place on."""
-    return BoundWay(
+    return CallPlan(
         tool, tuple((name, ArgumentCandidate(value, "result", "", CERTAIN)) for name, value in given.items())
     )
 
 
-def _whole(situation: Situation) -> Intent:
+def _task_intent(situation: Situation) -> Intent:
     return Intent("", situation.text)
 
 
@@ -69,23 +69,23 @@ def _nouns_identified(tools: tuple[ToolSpec, ...], situation: Situation) -> froz
             for tool in tools
             for name in tool.required
             if is_reference(tool, name)
-            for found in candidates(tool, name, situation, situation.text)
+            for found in find_identifiers(tool, name, situation, situation.text)
             if found.source == "task" and found.sure == CERTAIN and str(found.value) not in spared_ids
         )
     )
 
 
-def _worthwhile(
+def _worthwhile_calls(
     tool: ToolSpec, situation: Situation, identified: frozenset[str], spoken: frozenset[str]
-) -> list[BoundWay]:
+) -> list[CallPlan]:
     if not tool.required and not (spoken and _wants_list(tool, situation, identified)):
         return []
-    bound = bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY)
-    ways = [way for one in bound for way in of_each_named(one, situation) if not way.missing]
+    bound = bind_arguments(tool, situation, _task_intent(situation), POSSIBLE if spoken else LIKELY)
+    ways = [way for one in bound for way in calls_for_each_value(one, situation) if not way.missing]
     if sum(is_reference(tool, name) for name in tool.required) > 1:
-        ways = [way for way in ways if way.sure == max(one.sure for one in ways)]
+        ways = [way for way in ways if way.sureness == max(one.sureness for one in ways)]
     if not tool.required:
-        return _lists(ways)
+        return _choose_lists(ways)
     if situation.reading.reads_only and not spoken:
         ways = [
             way for way in ways if all(found.source == "task" for _, found in way.chosen) or _is_asked(way, situation)
@@ -93,12 +93,12 @@ def _worthwhile(
     return [way for way in ways if spoken or _looks_up(way)]
 
 
-def _is_asked(way: BoundWay, situation: Situation) -> bool:
+def _is_asked(way: CallPlan, situation: Situation) -> bool:
     """Whether the field that an argument comes from is one that the task asks about."""
     return all(text_stems(found.ref.replace("_", " ")) & situation.stems for _, found in way.chosen)
 
 
-def _looks_up(way: BoundWay) -> bool:
+def _looks_up(way: CallPlan) -> bool:
     """Whether the call looks up the very thing that an argument identifies."""
     own = nouns(way.tool.name)
     return all(
@@ -128,21 +128,21 @@ def _words_spoken(tool: ToolSpec, least: dict[str, int], situation: Situation) -
     return frozenset(word for word in own & situation.stems if extra <= least[word])
 
 
-def _relevant(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> frozenset[str] | None:
+def _relevant_words(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> frozenset[str] | None:
     """The words of the task, of what the process says, and of the tools by which the task's actions may be done.
 
     None where it asks for an action that no tool does: then anything may help to say more of it.
     """
     meant = [
-        tool for intent in situation.reading.actions for tier in suiting(intent, situation, writers) for tool in tier
+        tool for intent in situation.reading.actions for tier in tools_for(intent, situation, writers) for tool in tier
     ]
     if situation.reading.actions and not meant:
         return None
-    described = (f"{' '.join(parts(tool.name))} {tool.description} {_fields(tool)}" for tool in meant)
+    described = (f"{' '.join(parts(tool.name))} {tool.description} {_field_words(tool)}" for tool in meant)
     return situation.stems.union(text_stems(process_of(request).instruction), *map(text_stems, described))
 
 
-def _fields(tool: ToolSpec) -> str:
+def _field_words(tool: ToolSpec) -> str:
     return " ".join(part for name in tool.properties for part in parts(name))
 
 
@@ -169,13 +169,13 @@ def _known_nouns(situation: Situation) -> frozenset[str]:
     return frozenset().union(*(record.noun for record in situation.records))
 
 
-def _lists(ways: list[BoundWay]) -> list[BoundWay]:
+def _choose_lists(ways: list[CallPlan]) -> list[CallPlan]:
     """One list, or one for each thing that the task names for certain."""
-    certain = [way for way in ways if way.chosen and way.sure == CERTAIN]
+    certain = [way for way in ways if way.chosen and way.sureness == CERTAIN]
     return certain or [_keep_certain(way) for way in ways[:1]]
 
 
-def _keep_certain(way: BoundWay) -> BoundWay:
+def _keep_certain(way: CallPlan) -> CallPlan:
     """A list is narrowed only by what the task says for certain."""
     return way._replace(chosen=tuple((name, found) for name, found in way.chosen if found.sure == CERTAIN))
 
@@ -189,7 +189,7 @@ def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]
     return len(named) != 1
 
 
-def _searches(tools: tuple[ToolSpec, ...], situation: Situation, made: set[str]) -> list[BoundWay]:
+def _search_calls(tools: tuple[ToolSpec, ...], situation: Situation, made: set[str]) -> list[CallPlan]:
     """Names of the task that nothing shows yet: search tools, and lists of what the known records refer to."""
     unknown = unknown_names(situation, tools)
     if not unknown:
@@ -199,11 +199,11 @@ def _searches(tools: tuple[ToolSpec, ...], situation: Situation, made: set[str])
         for name in unknown
         for tool in tools
         if tool.required
-        for way in bind(tool, situation, Intent("", f'"{name}"'), LIKELY)
+        for way in bind_arguments(tool, situation, Intent("", f'"{name}"'), LIKELY)
     ]
     found = [way for way in ways if not way.missing and not any(is_reference(way.tool, name) for name, _ in way.chosen)]
     referred = _nouns_referred(situation)
-    lists = [BoundWay(tool, ()) for tool in tools if not tool.required and nouns(tool.name) in referred]
+    lists = [CallPlan(tool, ()) for tool in tools if not tool.required and nouns(tool.name) in referred]
     fitting = [way for way in found if nouns(way.tool.name) in referred]
     near = [way for way in fitting or lists if way.key not in made]
     return near or [way for way in found if way.key not in made]
@@ -218,7 +218,7 @@ def _nouns_referred(situation: Situation) -> set[frozenset[str]]:
 _ALL = frozenset({"all", "every", "each"})
 
 
-def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: Situation) -> list[BoundWay]:
+def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: Situation) -> list[CallPlan]:
     """One call for each tool that reads what the instruction names, if it belongs to what the task is about."""
     found = [
         way
@@ -244,16 +244,16 @@ def _speaks_of_several(own: frozenset[str], instruction: str) -> bool:
     )
 
 
-def _bind_instructed(tool: ToolSpec, situation: Situation) -> BoundWay | None:
+def _bind_instructed(tool: ToolSpec, situation: Situation) -> CallPlan | None:
     """The call for the one thing that the task is about; None if a required field stays open, or nothing narrows it."""
     chosen = [(name, found) for name in tool.properties if (found := _choose_reference(tool, name, situation))]
     if not chosen or not {*tool.required} <= {name for name, _ in chosen}:
         return None
-    return BoundWay(tool, tuple(chosen))
+    return CallPlan(tool, tuple(chosen))
 
 
 def _choose_reference(tool: ToolSpec, name: str, situation: Situation) -> ArgumentCandidate | None:
     if is_paging(tool, name) or not is_reference(tool, name):
         return None
-    found = [one for one in candidates(tool, name, situation, situation.text) if one.sure >= LIKELY]
+    found = [one for one in find_identifiers(tool, name, situation, situation.text) if one.sure >= LIKELY]
     return found[0] if len({str(one.value) for one in found}) == 1 else None

@@ -45,13 +45,13 @@ class FactRecord(NamedTuple):
 
 def records_of(facts: tuple[ToolFact, ...]) -> tuple[FactRecord, ...]:
     """Every record of every fact, in order."""
-    return tuple(record for fact in facts for record in _walk(fact, "", fact.result, nouns(fact.tool), False))
+    return tuple(record for fact in facts for record in _walk_records(fact, "", fact.result, nouns(fact.tool), False))
 
 
-def _walk(fact: ToolFact, path: str, value: Json, noun: frozenset[str], in_list: bool) -> Iterator[FactRecord]:
+def _walk_records(fact: ToolFact, path: str, value: Json, noun: frozenset[str], in_list: bool) -> Iterator[FactRecord]:
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _walk(fact, f"{path}[{index}]", item, noun, True)
+            yield from _walk_records(fact, f"{path}[{index}]", item, noun, True)
     if not isinstance(value, dict):
         return
     fields = {key: item for key, item in value.items() if isinstance(item, Scalar)}
@@ -62,7 +62,7 @@ def _walk(fact: ToolFact, path: str, value: Json, noun: frozenset[str], in_list:
         yield FactRecord(fact, path, noun, fields, in_list)
     for key, item in nested.items():
         own = noun if key in _WRAPPERS else frozenset(field_stems(key))
-        yield from _walk(fact, f"{path}.{key}" if path else key, item, own, in_list)
+        yield from _walk_records(fact, f"{path}.{key}" if path else key, item, own, in_list)
 
 
 def _is_wrapping(nested: Mapping[str, Json]) -> bool:
@@ -123,7 +123,7 @@ def _looks_like_an_id(value: Scalar) -> bool:
     return isinstance(value, str) and any(one.kind is MentionKind.ID and one.value == value for one in find(value))
 
 
-def identifies(record: FactRecord, wanted: frozenset[str]) -> list[str]:
+def id_fields(record: FactRecord, wanted: frozenset[str]) -> list[str]:
     """The record's fields that hold an identifier (or the name) of what is wanted."""
     found = _fields_of(record.noun, tuple(record.fields), wanted)
     return [name for name in found if is_identifier(name) or number(record.fields[name]) is None]

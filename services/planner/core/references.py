@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from services.planner.core.mentions import Mention, MentionKind
-from services.planner.core.records import FactRecord, Scalar, identifies, own_id
+from services.planner.core.records import FactRecord, Scalar, id_fields, own_id
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import matching
+from services.planner.core.selection import matching_records
 from services.planner.core.situation import (
     CERTAIN,
     LIKELY,
@@ -49,13 +49,13 @@ def is_reference(tool: ToolSpec, name: str) -> bool:
     return is_identifier(name) or bool(_examples(tool, name))
 
 
-def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[ArgumentCandidate]:
+def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[ArgumentCandidate]:
     """Identifiers for one field, the surest first, no value twice. A clause's own identifiers come before the rest."""
     noun = wanted_noun(tool, name)
     found = [
         ArgumentCandidate(mention.value, "task", "", sure)
         for mention in situation.of_kind(MentionKind.ID)
-        if (sure := _sure(mention, noun, tool, name, situation))
+        if (sure := _sureness(mention, noun, tool, name, situation))
     ]
     own = [candidate for candidate in found if str(candidate.value).lower() in clause.lower()]
     ordered = (
@@ -74,11 +74,11 @@ def _doubt(candidate: ArgumentCandidate) -> int:
     return -candidate.sure
 
 
-def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, situation: Situation) -> int:
+def _sureness(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, situation: Situation) -> int:
     examples = _examples(tool, name)
     if any(_shape(example) == _shape(mention.value) for example in examples):
         return CERTAIN
-    if _known_as(mention.value, noun, situation):
+    if _is_known_as(mention.value, noun, situation):
         return CERTAIN
     if examples:
         return 0
@@ -113,8 +113,8 @@ def _identifiers_in(text: str) -> list[str]:
     return re.findall(r"\b[A-Za-z]{1,10}[-_#]?\d{2,}\b|\b[A-Za-z]{2,10}-[A-Za-z0-9]*\d[A-Za-z0-9]*\b", text)
 
 
-def _known_as(value: str, noun: frozenset[str], situation: Situation) -> bool:
-    return any(field in identifies(record, noun) for record, field in places_of(value, situation))
+def _is_known_as(value: str, noun: frozenset[str], situation: Situation) -> bool:
+    return any(field in id_fields(record, noun) for record, field in places_of(value, situation))
 
 
 def _belongs_elsewhere(value: str, noun: frozenset[str], situation: Situation) -> bool:
@@ -179,26 +179,26 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
     own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
     if len(own) == 1 and (known := own_id(own[0])) and concept(known[0], own[0].noun) & noun:
         found.append(_candidate(own[0], known[0], CERTAIN))
-    found += _only_one(noun, situation) if not own else []
+    found += _only_fitting(noun, situation) if not own else []
     for record in _subjects(situation):
-        found += [_candidate(record, field, LIKELY) for field in identifies(record, noun) if record.fields[field]]
-        found += [_candidate(record, field, LIKELY) for field in _is_alike(record, noun, examples, situation)]
-    return found or _one_step_on(noun, situation)
+        found += [_candidate(record, field, LIKELY) for field in id_fields(record, noun) if record.fields[field]]
+        found += [_candidate(record, field, LIKELY) for field in _fields_of_shape(record, noun, examples, situation)]
+    return found or _linked_identifiers(noun, situation)
 
 
-def _one_step_on(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
+def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
     """What the records refer to that the task's own records refer to, if all say the same."""
     pointed = {
         str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
     }
     linked = [r for r in situation.records if (known := own_id(r)) and str(known[1]) in pointed]
-    found = [_candidate(r, field, LIKELY) for r in linked for field in identifies(r, noun) if r.fields[field]]
+    found = [_candidate(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]]
     return found[:1] if len({str(one.value) for one in found}) == 1 else []
 
 
-def _only_one(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
+def _only_fitting(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
     """The one listed thing that agrees with everything the task says: who it belongs to, its state, its figures."""
-    fitting = {record.ref(""): record for record in matching(situation.text, situation) if record.noun == noun}
+    fitting = {record.ref(""): record for record in matching_records(situation.text, situation) if record.noun == noun}
     narrowed = len({str(own_id(record)) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
     return [_candidate(record, known[0], LIKELY) for record in chosen if (known := own_id(record))]
@@ -219,12 +219,10 @@ def _most_spoken_of(situation: Situation) -> list[FactRecord]:
     return sorted((record for found in chosen for record in found), key=lambda record: -rank(record, situation))
 
 
-def _is_alike(record: FactRecord, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
+def _fields_of_shape(record: FactRecord, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
     """Fields the task asks about whose value has the shape of what is wanted, whatever their name."""
     shapes = {_shape(example) for example in examples} | {
-        _shape(str(other.fields[field]))
-        for other in records_about(situation, noun)
-        for field in identifies(other, noun)
+        _shape(str(other.fields[field])) for other in records_about(situation, noun) for field in id_fields(other, noun)
     }
     known = own_id(record)
     others = [name for name in record.fields if is_identifier(name) and not (known and name == known[0])]

@@ -121,15 +121,15 @@ def as_object(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def parse(body: JsonObject) -> Request:
+def parse_request(body: JsonObject) -> Request:
     """Read a validated body of the Messages API."""
     messages = objects(body.get("messages"))
-    texts = [_text(message.get("content")) for message in messages if message.get("role") == "user"]
+    texts = [_content_text(message.get("content")) for message in messages if message.get("role") == "user"]
     text = "\n".join(texts)
-    state = _STATE.search(_text(body.get("system")))
+    state = _STATE.search(_content_text(body.get("system")))
     sections = {match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION.finditer(text)}
-    calls = (*_earlier(sections.get("so_far", "")), *_calls(messages))
-    listed = tuple(_spec(tool) for tool in objects(body.get("tools")))
+    calls = (*_earlier_calls(sections.get("so_far", "")), *_read_calls(messages))
+    listed = tuple(_parse_tool(tool) for tool in objects(body.get("tools")))
     lines = tuple(spec for tool in listed if tool.name == USE_TOOL for spec in read_tool_lines(tool.description))
     found = _tools_found(calls, {tool.name for tool in listed})
     shown = {tool.name for tool in found}
@@ -138,7 +138,7 @@ def parse(body: JsonObject) -> Request:
         sections=sections,
         text=texts[0] if texts else "",
         tools=(*listed, *(tool for tool in lines if tool.name not in shown), *found),
-        schema=_schema(body),
+        schema=_output_schema(body),
         calls=calls,
         turns=sum(message.get("role") == "assistant" for message in messages),
         said=text,
@@ -185,11 +185,11 @@ def _read_type(told: str) -> JsonObject:
 def _tools_found(calls: Sequence[Called], listed: Container[str]) -> tuple[ToolSpec, ...]:
     """The tools that searches have shown and that do not stand in the request, each once."""
     shown = [tool for call in calls if call.tool == FIND_TOOLS and not call.failed for tool in objects(call.result)]
-    specs = {spec.name: spec for spec in map(_spec, shown) if spec.name not in listed}
+    specs = {spec.name: spec for spec in map(_parse_tool, shown) if spec.name not in listed}
     return tuple(specs[name] for name in sorted(specs))
 
 
-def _spec(tool: JsonObject) -> ToolSpec:
+def _parse_tool(tool: JsonObject) -> ToolSpec:
     schema = as_object(tool.get("input_schema"))
     given, required = as_object(schema.get("properties")), schema.get("required")
     fields = {name: field for name, field in given.items() if isinstance(field, dict) and name != CALL_NOTE}
@@ -203,19 +203,19 @@ def _spec(tool: JsonObject) -> ToolSpec:
     )
 
 
-def _schema(body: JsonObject) -> JsonObject | None:
+def _output_schema(body: JsonObject) -> JsonObject | None:
     form = as_object(as_object(body.get("output_config")).get("format"))
     schema = form.get("schema")
     return schema if isinstance(schema, dict) else None
 
 
-def _text(content: Json) -> str:
+def _content_text(content: Json) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(block.get("text", "")) for block in objects(content) if block.get("type") == "text")
 
 
-def _earlier(so_far: str) -> list[Called]:
+def _earlier_calls(so_far: str) -> list[Called]:
     """The calls that a new history is told of."""
     try:
         told = objects(loads(so_far)) if so_far else []
@@ -249,7 +249,7 @@ def _is_reference(value: Json) -> bool:
     return isinstance(value, dict) and [*value] == ["$ref"]
 
 
-def _calls(messages: list[JsonObject]) -> list[Called]:
+def _read_calls(messages: list[JsonObject]) -> list[Called]:
     answers = {
         str(block.get("tool_use_id")): block
         for message in messages
@@ -267,7 +267,7 @@ def _calls(messages: list[JsonObject]) -> list[Called]:
 
 def _read_call(use: JsonObject, answer: JsonObject, turn: int, place: int) -> Called:
     content = answer.get("content")
-    result, ref, note = _read_result(content if isinstance(content, str) else _text(content))
+    result, ref, note = _read_result(content if isinstance(content, str) else _content_text(content))
     failed = answer.get("is_error") is True
     name, given = _unwrap(str(use.get("name")), as_object(use.get("input")))
     own, linked = _arguments(given), _find_links(given)

@@ -13,27 +13,27 @@ from services.planner.core import (
     tool_making,
     translate,
 )
-from services.planner.core.answer import artifact
+from services.planner.core.answer import compose_artifact
 from services.planner.core.request import PlannerReply, Request
-from services.planner.core.situation import observe
+from services.planner.core.situation import observe_situation
 from services.planner.core.turn import next_reply
 from shared.domain.exact_json import JsonObject, dumps
 
 _STRUCTURED: Mapping[str, Callable[[Request], JsonObject]] = {
     "COVERAGE": checks.find_uncovered_parts,
-    "DOCUMENT": lambda request: document.document(request, observe(request)),
-    "FACTS": facts.facts,
-    "MAKE TOOL": tool_making.function,
-    "NEW PROCESS": new_process.new_process,
-    "STAND IN": checks.stand_in,
-    "TOOL CASES": tool_making.cases,
-    "TOOL GAP": tool_making.gaps,
+    "DOCUMENT": lambda request: document.fill_document(request, observe_situation(request)),
+    "FACTS": facts.extract_facts,
+    "MAKE TOOL": tool_making.make_function,
+    "NEW PROCESS": new_process.draft_process,
+    "STAND IN": checks.find_substitute_read,
+    "TOOL CASES": tool_making.make_cases,
+    "TOOL GAP": tool_making.find_gaps,
     "TRANSLATE POLICY": translate.translate,
 }
 _TEXTS: Mapping[str, Callable[[Request], str]] = {
-    "ARTIFACT": artifact,
-    "IMPROVE": lambda request: improve.improve(request, observe(request)),
-    "SUMMARIZE": summarize.summary,
+    "ARTIFACT": compose_artifact,
+    "IMPROVE": lambda request: improve.improve_answer(request, observe_situation(request)),
+    "SUMMARIZE": summarize.summarize,
 }
 
 
@@ -44,5 +44,5 @@ def reply(request: Request, heedless: bool = False, hasty: bool = False) -> Plan
     if request.state in _TEXTS:
         return PlannerReply(_TEXTS[request.state](request))
     if request.state or request.schema is not None:
-        return PlannerReply(general.fill(request))
+        return PlannerReply(general.fill_schema(request))
     return next_reply(request, heedless, hasty)

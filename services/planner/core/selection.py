@@ -15,23 +15,23 @@ from services.planner.core.situation import ChosenRecords, Situation
 from services.planner.core.words import STOP, nouns, stem, text_stems, text_words
 
 
-def matching(text: str, situation: Situation) -> list[FactRecord]:
-    return [*select(text, situation).records]
+def matching_records(text: str, situation: Situation) -> list[FactRecord]:
+    return [*select_records(text, situation).records]
 
 
-def select(text: str, situation: Situation) -> ChosenRecords:
+def select_records(text: str, situation: Situation) -> ChosenRecords:
     """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
     found = situation.memo.selections.get(text)
     if found is None:
-        found = situation.memo.selections[text] = _select(text, situation)
+        found = situation.memo.selections[text] = _select_uncached(text, situation)
     return found
 
 
-def _select(text: str, situation: Situation) -> ChosenRecords:
+def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     exclusions = find_exclusions(text)
     meant = drop_spans(text, exclusions)
     listed = _listed_of_kind(meant, situation)
-    said = _in_shown_words(meant, listed)
+    said = _use_shown_states(meant, listed)
     kinds: dict[frozenset[str], list[FactRecord]] = {}
     for record in listed:
         kinds.setdefault(record.noun, []).append(record)
@@ -132,7 +132,7 @@ _PREDICATE = re.compile(
 )
 
 
-def _in_shown_words(text: str, listed: Sequence[FactRecord]) -> str:
+def _use_shown_states(text: str, listed: Sequence[FactRecord]) -> str:
     """The text with the word that the records have for a state of which it uses another: ``open`` for ``pending``."""
     shown = {value for record in listed for value in record.fields.values() if isinstance(value, str)}
     for words in _SAME_STATE:
@@ -181,7 +181,7 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
     mentioned = [mention.value for mention in situation.of_kind(MentionKind.ID)]
     pointing = bool(re.search(r"\b(?:its|their)\b", text, re.I))
     named = [value for value in mentioned if value in text] or (mentioned if pointing else [])
-    known = [(owner.noun, str(field[1])) for owner in owners(text, situation) if (field := own_id(owner))]
+    known = [(owner.noun, str(field[1])) for owner in named_owners(text, situation) if (field := own_id(owner))]
     shapes = {_shape(value) for value in (*named, *(value for _, value in known))}
     columns: dict[str, set[str]] = {shape: set() for shape in shapes}
     for record in situation.records if shapes else ():
@@ -195,8 +195,8 @@ def _is_meant(record: FactRecord, meant: _Meant) -> bool:
     """Whether a record refers to each identifier that the text means, and to one of the owners, if it can."""
     held = {shape: _texts_of_shape(record, columns, shape) for shape, columns in meant.columns.items()}
     others = {value for noun, value in meant.owners if noun != record.noun}
-    owned = not others or any(_agrees(value, held) for value in others)
-    return owned and all(_agrees(value, held) for value in meant.named)
+    owned = not others or any(_agrees_in_shape(value, held) for value in others)
+    return owned and all(_agrees_in_shape(value, held) for value in meant.named)
 
 
 def _texts_of_shape(record: FactRecord, columns: set[str], shape: str) -> frozenset[str]:
@@ -205,7 +205,7 @@ def _texts_of_shape(record: FactRecord, columns: set[str], shape: str) -> frozen
     return frozenset(text for text in texts if _shape(text) == shape)
 
 
-def _agrees(value: str, held: Mapping[str, frozenset[str]]) -> bool:
+def _agrees_in_shape(value: str, held: Mapping[str, frozenset[str]]) -> bool:
     alike = held[_shape(value)]
     return not alike or value in alike
 
@@ -243,14 +243,14 @@ def names_in(text: str) -> list[str]:
     return proper_names(text)
 
 
-def bearers(name: str, situation: Situation) -> list[FactRecord]:
+def records_named(name: str, situation: Situation) -> list[FactRecord]:
     """The records of which one field is this very name."""
     return [record for record in situation.records if name.lower() in _texts(record)]
 
 
-def owners(text: str, situation: Situation) -> list[FactRecord]:
+def named_owners(text: str, situation: Situation) -> list[FactRecord]:
     """The records that a text names so, and that have an identifier."""
-    return [record for name in names_in(text) for record in bearers(name, situation) if own_id(record)]
+    return [record for name in names_in(text) for record in records_named(name, situation) if own_id(record)]
 
 
 def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[str]:

@@ -97,7 +97,7 @@ class Situation(NamedTuple):
         return [mention for mention in self.mentions if mention.kind in kinds]
 
 
-def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
+def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situation:
     """Everything the request shows. Earlier turns are looked at only when the task itself names nothing.
 
     ``writers``: the tools whose results are no facts, but outcomes.
@@ -188,10 +188,10 @@ def facts_of(request: Request, writers: Iterable[str]) -> tuple[ToolFact, ...]:
     others = {*writers, *LOCAL}
     read = [call for call in request.calls if call.tool not in others and not call.failed]
     looked = {str(call.arguments.get("ref")): call for call in request.calls if call.tool == LOOK and not call.failed}
-    return (*given, *(ToolFact(call.ref, call.tool, call.arguments, whole_of(call, looked)) for call in read))
+    return (*given, *(ToolFact(call.ref, call.tool, call.arguments, whole_result(call, looked)) for call in read))
 
 
-def whole_of(call: Called, looked: Mapping[str, Called]) -> Json:
+def whole_result(call: Called, looked: Mapping[str, Called]) -> Json:
     """The result of a read, with all its rows where a look has shown more of them."""
     seen = looked.get(call.ref)
     return _with_rows(call.result, rows_in(seen.result)) if seen else call.result
@@ -218,10 +218,10 @@ def _with_rows(result: Json, rows: list[JsonObject]) -> Json:
 def _find_calculated(request: Request) -> list[JsonObject]:
     """The values that were worked out, each by its name."""
     done = [call for call in request.calls if call.tool == CALCULATE and not call.failed]
-    return [_value(call) for call in done if isinstance(call.result, dict | int | Decimal | str)]
+    return [_calculated_value(call) for call in done if isinstance(call.result, dict | int | Decimal | str)]
 
 
-def _value(call: Called) -> JsonObject:
+def _calculated_value(call: Called) -> JsonObject:
     known = as_object(call.result)
     value = known.get("value") if known else call.result
     return {"name": str(known.get("name") or call.arguments.get("name")), "value": str(value), "asked": call.key}
@@ -231,14 +231,14 @@ def rank(record: FactRecord, situation: Situation) -> int:
     """How strongly a task speaks of a record: its identifiers, figures, names and words that stand in the text."""
     key = record.fact.ref, record.path
     if key not in situation.memo.ranks:
-        situation.memo.ranks[key] = sum(_weight(field, value, situation) for field, value in record.fields.items())
+        situation.memo.ranks[key] = sum(_score_field(field, value, situation) for field, value in record.fields.items())
     return situation.memo.ranks[key]
 
 
-def _weight(field: str, value: Scalar, situation: Situation) -> int:
+def _score_field(field: str, value: Scalar, situation: Situation) -> int:
     if isinstance(value, bool):
         return 0
-    if isinstance(value, str) and names(situation.text, value):
+    if isinstance(value, str) and says(situation.text, value):
         return 3 if any(mark.isdigit() for mark in value) else 2
     amount = number(value)
     if amount is not None:
@@ -247,7 +247,7 @@ def _weight(field: str, value: Scalar, situation: Situation) -> int:
     return _likeness_of(value, situation.text) if isinstance(value, str) and "@" not in value else 0
 
 
-def names(text: str, value: str) -> bool:
+def says(text: str, value: str) -> bool:
     """Whether a text contains a value as a whole: an identifier, a name, a word that is more than filler."""
     if len(value) < 2 or value.lower() not in text.lower() or value.lower() in STOP:
         return False
@@ -255,13 +255,13 @@ def names(text: str, value: str) -> bool:
 
 
 def _likeness_of(value: str, text: str) -> int:
-    words = _content(value)
+    words = _content_stems(value)
     shared = words & text_stems(text)
     return 1 if len(words) > 1 and (len(shared) >= 2 or 2 * len(shared) > len(words)) else 0
 
 
 @lru_cache(maxsize=4_000)
-def _content(value: str) -> frozenset[str]:
+def _content_stems(value: str) -> frozenset[str]:
     return frozenset(stem(word) for word in text_words(value) if word not in STOP and len(word) > 2)
 
 

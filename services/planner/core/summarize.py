@@ -7,7 +7,7 @@ _WORDS = 200
 _FEWEST = 5
 
 
-def summary(request: Request) -> str:
+def summarize(request: Request) -> str:
     """At most 200 words; where the turns are too many for that, the newest are told."""
     turns = objects(request.section("history"))[-_WORDS // _FEWEST :]
     share = _WORDS // len(turns) if turns else 0

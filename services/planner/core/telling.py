@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.planner.core.clock_words import interval, last_moment
+from services.planner.core.clock_words import find_end_time, find_interval
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tending import ReadRow, is_told, rows_of
+from services.planner.core.tending import ReadRow, rows_of, tells_somebody
 from services.planner.core.words import parts, text_stems
 
 _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
@@ -33,23 +33,18 @@ def telling_calls(
         wish = _ME.search(sentence)
         if wish is None:
             continue
-        call, why = _to_user(sentence, wish["what"], situation, writers, now, tended)
+        call, why = _message_to_user(sentence, wish["what"], situation, writers, now, tended)
         calls += [call] if call else []
         left += [why] if why else []
     return TellingCalls(tuple(calls), tuple(left))
 
 
-def _to_user(
-    sentence: str,
-    what: str,
-    situation: Situation,
-    writers: Sequence[ToolSpec],
-    now: datetime,
-    tended: Sequence[Call],
+def _message_to_user(
+    sentence: str, what: str, situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[Call]
 ) -> tuple[Call | None, str]:
     if _CONDITION.search(sentence) or not _WAITING.search(what):
         return None, f'"{sentence}" is not for rules alone to say'
-    if _AT_THE_END.search(sentence) and not _is_last(situation.text, now):
+    if _AT_THE_END.search(sentence) and not _is_last_turn(situation.text, now):
         return None, ""
     tool = next((one for one in writers if _speaks_plainly(one, sentence)), None)
     if tool is None:
@@ -61,15 +56,15 @@ def _to_user(
     return (tool.name, {tool.required[0]: words}), ""
 
 
-def _is_last(text: str, now: datetime) -> bool:
-    until = last_moment(text, now)
-    return now.hour >= 12 if until is None else now + (interval(text) or timedelta(hours=1)) >= until
+def _is_last_turn(text: str, now: datetime) -> bool:
+    until = find_end_time(text, now)
+    return now.hour >= 12 if until is None else now + (find_interval(text) or timedelta(hours=1)) >= until
 
 
 def _speaks_plainly(tool: ToolSpec, sentence: str) -> bool:
     """A tool that takes words alone, and whose name the sentence uses."""
     return (
-        is_told(tool)
+        tells_somebody(tool)
         and len(tool.required) == 1
         and bool(text_stems(sentence) & text_stems(tool.name.replace("_", " ")))
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tending_rules import TendedStanding, TendingStep, standing
+from services.planner.core.tending_rules import StandingRule, TendingStep, find_standing_rules
 from services.planner.core.words import concept, family, is_identifier, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject
 
@@ -51,7 +51,7 @@ class TendedRows(NamedTuple):
 
 def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
     """Each row by the one instruction that speaks of it; where several do it is left alone, unless one guards."""
-    rules, calls, left, clauses = standing(situation.text), list[Call](), list[str](), list[str]()
+    rules, calls, left, clauses = find_standing_rules(situation.text), list[Call](), list[str](), list[str]()
     for row in _rows_arrived(situation):
         spoken = [rule for rule in rules if _speaks_of(rule, row)]
         guarding = [rule for rule in spoken if rule.guards]
@@ -60,7 +60,7 @@ def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
             left.append(f"{row.name}: more than one instruction speaks of it")
         for rule in chosen:
             for step in rule.steps:
-                call, why = _call(step, row, writers)
+                call, why = _step_call(step, row, writers)
                 calls += [call] if call else []
                 clauses += [rule.piece] if call else []
                 left += [why] if why else []
@@ -73,7 +73,7 @@ def rows_of(situation: Situation) -> Iterator[ReadRow]:
     for fact in situation.facts:
         noun = tuple(stem(word) for word in parts(fact.tool)[1:])
         for name, rows in _lists(fact.result):
-            key = _key(rows, noun)
+            key = _find_key_field(rows, noun)
             for place, row in enumerate(rows):
                 if key in row and f"{key} {row[key]}" not in seen:
                     seen.add(f"{key} {row[key]}")
@@ -86,7 +86,7 @@ def _lists(result: Json) -> Iterator[tuple[str, list[JsonObject]]]:
             yield name, [row for row in value if isinstance(row, dict)]
 
 
-def _key(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
+def _find_key_field(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
     """The field that tells the rows apart: one that differs in all of them, best one that is called as they are."""
     names = sorted(
         {name for row in rows for name, value in row.items() if is_identifier(name) and isinstance(value, str)}
@@ -113,13 +113,13 @@ def _is_own(row: ReadRow) -> bool:
     return row.fields.get("direction") == "outgoing" or row.fields.get("role") == "assistant"
 
 
-def _speaks_of(rule: TendedStanding, row: ReadRow) -> bool:
+def _speaks_of(rule: StandingRule, row: ReadRow) -> bool:
     if rule.sender and not all(word in row.sender for word in text_words(rule.sender)):
         return False
-    return not rule.signs or any((_is_itself if rule.is_strict else _shows)(sign, row.text) for sign in rule.signs)
+    return not rule.signs or any((_is_itself if rule.is_strict else _has_sign)(sign, row.text) for sign in rule.signs)
 
 
-def _shows(sign: str, text: str) -> bool:
+def _has_sign(sign: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(sign.casefold())}", text) is not None
 
 
@@ -134,16 +134,16 @@ def _is_itself(sign: str, text: str) -> bool:
     )
 
 
-def _call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:
+def _step_call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:
     """The call that does a step to a row, or why there is none; neither where it is done already."""
-    suiting = [tool for tool in writers if _suits(tool, step, row)]
+    suiting = [tool for tool in writers if _fits_step(tool, step, row)]
     if not suiting:
         return None, f'no tool does "{step.clause}"'
     tool = max(suiting, key=lambda one: (len(_state_words(one, row) & text_stems(step.clause)), -len(parts(one.name))))
     given: JsonObject = {row.key: row.name}
     for name in tool.required:
         if name != row.key:
-            value = _value(step)
+            value = _named_value(step)
             if value is None:
                 return None, f'"{step.clause}" does not say which {name}'
             given[name] = value
@@ -152,7 +152,7 @@ def _call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> tuple
     return (tool.name, given), ""
 
 
-def _suits(tool: ToolSpec, step: TendingStep, row: ReadRow) -> bool:
+def _fits_step(tool: ToolSpec, step: TendingStep, row: ReadRow) -> bool:
     """Its verb is the step's, it takes the row's identifier and a text at most, and its name says nothing else."""
     verb, said = parts(tool.name)[0], text_stems(step.clause)
     same = stem(verb) == stem(step.verb)
@@ -166,7 +166,7 @@ def _state_words(tool: ToolSpec, row: ReadRow) -> frozenset[str]:
     return frozenset(stem(word) for word in parts(tool.name)[1:]) - row.noun
 
 
-def _value(step: TendingStep) -> str | None:
+def _named_value(step: TendingStep) -> str | None:
     """What a step names: in quotation marks, or after ``to``, ``as``, ``under``."""
     quoted = [mention.value for mention in find(step.clause) if mention.kind is MentionKind.QUOTE]
     if quoted:
@@ -188,6 +188,6 @@ def _is_done(tool: ToolSpec, given: JsonObject, row: ReadRow) -> bool:
     return False
 
 
-def is_told(tool: ToolSpec) -> bool:
+def tells_somebody(tool: ToolSpec) -> bool:
     """Whether a tool answers or tells somebody."""
     return family(parts(tool.name)[0]) == "send" or parts(tool.name)[0] in ("reply", "answer", "respond")

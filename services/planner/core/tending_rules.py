@@ -50,7 +50,7 @@ class TendingStep(NamedTuple):
     clause: str
 
 
-class TendedStanding(NamedTuple):
+class StandingRule(NamedTuple):
     """``signs``: each is enough; ``sender``: who it comes from, where that is said; ``guards``: it goes before others.
     ``is_strict``: what only speaks of such a thing is none. ``piece``: the words that say all this.
 
@@ -66,17 +66,17 @@ class TendedStanding(NamedTuple):
     piece: str = ""
 
 
-def standing(text: str) -> tuple[TendedStanding, ...]:
+def find_standing_rules(text: str) -> tuple[StandingRule, ...]:
     """The instructions in the order of the text, those that forbid first."""
     barred = {stem(next(filter(None, match.groups()))) for match in _NEVER.finditer(text)}
-    found = [(piece, _forbidding(piece) or _read_headed(piece) or _plain(piece)) for piece in _pieces(text)]
+    found = [(piece, _read_forbidding(piece) or _read_headed(piece) or _read_plain(piece)) for piece in _pieces(text)]
     rules = [one._replace(steps=_allowed_steps(one.steps, barred), piece=piece) for piece, one in found if one]
     strict = [text_stems(piece) for piece in _pieces(text) if _ONLY_SPEAKS.search(piece)]
     rules = [one._replace(is_strict=one.is_strict or _is_meant(one, strict)) for one in rules]
     return tuple(sorted(rules, key=lambda one: bool(one.steps)))
 
 
-def _is_meant(rule: TendedStanding, strict: list[frozenset[str]]) -> bool:
+def _is_meant(rule: StandingRule, strict: list[frozenset[str]]) -> bool:
     """Whether a sentence says of this kind of thing that what only speaks of it is none."""
     return any(stem(sign) in said for said in strict for sign in rule.signs)
 
@@ -85,12 +85,12 @@ def _allowed_steps(steps: tuple[TendingStep, ...], barred: set[str]) -> tuple[Te
     return tuple(step for step in steps if stem(step.verb) not in barred)
 
 
-def _forbidding(piece: str) -> TendedStanding | None:
+def _read_forbidding(piece: str) -> StandingRule | None:
     """``Do not touch mail from Ann Lee.``, ``Leave receipts alone.``; not ``Leave everything else``."""
     match = _FORBIDS.match(piece)
     if match is None or re.search(r"\belse\b|\banything\b|\bnothing\b", piece, re.I):
         return None
-    found = _rule(match["rest"].rstrip(" .;!"), ())
+    found = _build_rule(match["rest"].rstrip(" .;!"), ())
     return found._replace(guards=True) if found else None
 
 
@@ -98,25 +98,25 @@ def _pieces(text: str) -> list[str]:
     return [_LEADING.sub("", piece.strip(" -*•\t")) for piece in _PIECE.split(text) if piece.strip()]
 
 
-def _read_headed(piece: str) -> TendedStanding | None:
+def _read_headed(piece: str) -> StandingRule | None:
     """``Newsletters: archive them.``"""
     match = _HEADED.match(piece)
     if match is None or any(is_verb(word) for word in text_words(match["kind"])[:1]):
         return None
     steps = _steps(match["steps"])
-    return _rule(match["kind"], steps) if steps else None
+    return _build_rule(match["kind"], steps) if steps else None
 
 
-def _plain(piece: str) -> TendedStanding | None:
+def _read_plain(piece: str) -> StandingRule | None:
     """``Archive newsletters.``, ``Star what is from Ann Lee.``"""
     words = text_words(piece)
-    if not words or _NOT.search(_BESIDES.split(piece)[0]) or not _acts(words[0]) or family(words[0]) in NOTICES:
+    if not words or _NOT.search(_BESIDES.split(piece)[0]) or not _is_action(words[0]) or family(words[0]) in NOTICES:
         return None
     said, *besides = _BESIDES.split(piece, maxsplit=1)
     first, *others = _FURTHER_STEP.split(said)
     step = TendingStep(words[0], first.rstrip(" .;!"))
     kind = _QUOTED.sub(" ", re.split(r"\b(?:as|to|into|under|in|that|which)\b", first, maxsplit=1)[0])
-    rule = _rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step, *_steps(", ".join(others))))
+    rule = _build_rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step, *_steps(", ".join(others))))
     return rule._replace(is_strict=bool(_ONLY_SPEAKS.search(" ".join(besides)))) if rule else None
 
 
@@ -130,25 +130,25 @@ _LONE = frozenset("star unstar label archive mark move delete file flag trash".s
 def _steps(text: str) -> tuple[TendingStep, ...]:
     parts = [_LEADING.sub("", part).strip(" .;!") for part in _STEP.split(text.strip())]
     kept = [part for part in parts if part and not _NOT.search(part)]
-    return tuple(TendingStep(words[0], part) for part in kept if (words := text_words(part)) and _acts(words[0]))
+    return tuple(TendingStep(words[0], part) for part in kept if (words := text_words(part)) and _is_action(words[0]))
 
 
-def _acts(word: str) -> bool:
+def _is_action(word: str) -> bool:
     return (is_verb(word) and family(word) != "read") or word in _LONE
 
 
-def _rule(kind: str, steps: tuple[TendingStep, ...]) -> TendedStanding | None:
+def _build_rule(kind: str, steps: tuple[TendingStep, ...]) -> StandingRule | None:
     sender = _SENDER.search(kind)
     who = sender["who"].strip(" .'\"") if sender else ""
     rest = kind.replace(sender[0], " ") if sender else kind
-    nouns = [noun for part in _ALTERNATIVES.split(rest) if (noun := _noun(part))]
+    nouns = [noun for part in _ALTERNATIVES.split(rest) if (noun := _find_noun(part))]
     if not nouns and not who:
         return None
     signs = tuple(dict.fromkeys(sign for noun in nouns for sign in _SIGNS.get(noun, (noun,))))
-    return TendedStanding(kind.strip(), signs, who, steps, any(noun in _PROTECTIVE for noun in nouns))
+    return StandingRule(kind.strip(), signs, who, steps, any(noun in _PROTECTIVE for noun in nouns))
 
 
-def _noun(part: str) -> str:
+def _find_noun(part: str) -> str:
     """The word that says what kind of thing is meant; the first one, as ``invoices of suppliers`` are invoices."""
     words = [word for word in text_words(part) if word not in STOP and word not in _OF_ALL and len(word) > 2]
     known = [name for word in words for name in (*_SIGNS, *_PROTECTIVE) if stem(name) == stem(word)]

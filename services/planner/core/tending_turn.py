@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.planner.core.assistance import DueWish, due_wishes
-from services.planner.core.clock_words import goes_on
+from services.planner.core.clock_words import speaks_of_later
 from services.planner.core.correspondence import ReadMessage, read_correspondence
 from services.planner.core.intents import understand
 from services.planner.core.mentions import MentionKind
-from services.planner.core.next_turn import as_done, find_beginning, is_limit, is_turn, open_wishes
+from services.planner.core.next_turn import done_line, find_beginning, is_limit, is_turn, open_wishes
 from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, changes_of, number_of_clause, parts_of, quote
@@ -19,7 +19,7 @@ from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, 
 from services.planner.core.situation import Situation
 from services.planner.core.telling import telling_calls
 from services.planner.core.tending import TendedRows, tend_rows
-from services.planner.core.tending_rules import standing
+from services.planner.core.tending_rules import find_standing_rules
 from services.planner.core.toolset import Toolset
 from services.planner.core.wanted_facts import is_from
 from services.planner.core.wishes import AskedFact, PersonalWish, WishKind, read_wishes, without_wishes
@@ -39,7 +39,7 @@ _TIMED = frozenset({WishKind.MOVE, WishKind.CREATE, WishKind.CANCEL, WishKind.RE
 _ARRIVING = stems("mail email message inbox sms chat conversation notice thread".split())
 
 
-def tends(request: Request, situation: Situation, toolset: Toolset) -> bool:
+def has_standing(request: Request, situation: Situation, toolset: Toolset) -> bool:
     """Whether a task has standing instructions: the loop counts its turns, or its words speak of what comes later.
 
     Instructions over what comes in need something that comes in, which a tool lists.
@@ -51,8 +51,8 @@ def tends(request: Request, situation: Situation, toolset: Toolset) -> bool:
     if situation.of_kind(MentionKind.ID) or not any(_ARRIVING & stems(parts(tool.name)) for tool in toolset.readers):
         return False
     verbs = {stem(parts(tool.name)[0]) for tool in toolset.writers if parts(tool.name)}
-    steps = [step for rule in standing(situation.text) for step in rule.steps if stem(step.verb) in verbs]
-    return goes_on(situation.text) and bool(steps)
+    steps = [step for rule in find_standing_rules(situation.text) for step in rule.steps if stem(step.verb) in verbs]
+    return speaks_of_later(situation.text) and bool(steps)
 
 
 def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> list[tuple[str, JsonObject]]:
@@ -102,7 +102,7 @@ def _is_needed(tool: ToolSpec, situation: Situation, wishes: Sequence[PersonalWi
         return False
     if _is_calendar(tool):
         return any(wish.kind in _TIMED or (wish.asked in _IN_CALENDAR and not wish.waits) for wish in wishes)
-    return bool(wishes) or bool(standing(_leave_out(situation, read_wishes(situation.text)).text))
+    return bool(wishes) or bool(find_standing_rules(_leave_out(situation, read_wishes(situation.text)).text))
 
 
 def _is_chat(tool: ToolSpec) -> bool:
@@ -164,7 +164,7 @@ def as_wished(request: Request, situation: Situation, writers: Sequence[ToolSpec
     wishes = read_wishes(situation.text)
     quotes = [quote(wish.quote, situation) for wish in open_wishes(request, wishes)]
     rest = _leave_out(situation, wishes).text
-    rules = [rule.piece for rule in standing(rest) if rule.steps]
+    rules = [rule.piece for rule in find_standing_rules(rest) if rule.steps]
     others = parts_of(situation._replace(reading=understand(rest)), writers)
     quotes += [quote(piece, situation) for piece in rules]
     quotes += [
@@ -217,7 +217,7 @@ def parts_without_calls(request: Request, situation: Situation, toolset: Toolset
     return tuple((LEAVE_PART, {"part": one, "because": reasons.get(one, _IDLE), "ref": ref}) for one in idle)
 
 
-def account(request: Request, due_now: DueTurn, guarded: bool) -> str:
+def tell_turn(request: Request, due_now: DueTurn, guarded: bool) -> str:
     """What was done in this turn, and nothing else of what was read: that is other people's business.
 
     ``guarded``: whether the loop itself tells which parts were left, and why.
@@ -227,8 +227,8 @@ def account(request: Request, due_now: DueTurn, guarded: bool) -> str:
         by_quote.setdefault(one.wish.quote, []).append(one)
     done = [quoted for quoted, ones in by_quote.items() if all(_is_done(one, request) for one in ones)]
     told = {dumps([*call]) for one in due_now.wishes if one.wish.quote in done for call in one.calls}
-    lines = [as_done(quoted) + "." for quoted in done]
-    lines += [_line(call, request) for call in due_now.tended.calls if dumps([*call]) not in told]
+    lines = [done_line(quoted) + "." for quoted in done]
+    lines += [_describe_call(call, request) for call in due_now.tended.calls if dumps([*call]) not in told]
     lines += [f"Left alone: {left}." for left in due_now.tended.left if not guarded or not _is_of_wish(left, due_now)]
     return " ".join(lines) or "Nothing is due now."
 
@@ -246,7 +246,7 @@ def _is_of_wish(left: str, due_now: DueTurn) -> bool:
     return any(left.startswith(one.wish.quote.rstrip(" .")) for one in due_now.wishes)
 
 
-def _line(call: tuple[str, JsonObject], request: Request) -> str:
+def _describe_call(call: tuple[str, JsonObject], request: Request) -> str:
     name, given = call
     made = [one for one in request.calls if one.tool == name and one.arguments == given]
     shown = {field: " ".join(str(value).split()) for field, value in given.items()}

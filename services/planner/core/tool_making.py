@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from services.planner.core.compute import subjects
 from services.planner.core.figures import FigureOperand, numeric_fields, operand as operand_of
-from services.planner.core.formula import NoFormula, as_function, compute_terms, formula
+from services.planner.core.formula import NoFormula, as_function, compute_terms, parse_formula
 from services.planner.core.general import NEEDS_A_MODEL
 from services.planner.core.request import CALCULATE, Request
 from services.planner.core.situation import Situation
@@ -21,34 +21,34 @@ _EXACT_ENOUGH = Decimal("1E-12")
 _FIGURE = r"(?P<figure>(?:(?<=[a-z=:]\s)[-+])?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
 
 
-def gaps(_request: Request) -> JsonObject:
+def find_gaps(_request: Request) -> JsonObject:
     """A rule-based planner sees no gap but those that the task's own words name, and these are found without it."""
     return {"gaps": []}
 
 
-def function(request: Request) -> JsonObject:
+def make_function(request: Request) -> JsonObject:
     """The structured output MADE_FUNCTION."""
-    spec = _spec(request)
-    names = _names(spec)
+    spec = _tool_spec(request)
+    names = _argument_names(spec)
     try:
         return {
-            "code": as_function(str(spec.get("name")), names, formula(str(spec.get("definition")), names)),
+            "code": as_function(str(spec.get("name")), names, parse_formula(str(spec.get("definition")), names)),
             "cannot": "",
         }
     except NoFormula:
         return {"code": "", "cannot": NEEDS_A_MODEL}
 
 
-def cases(request: Request) -> JsonObject:
+def make_cases(request: Request) -> JsonObject:
     """The structured output MADE_CASES: the formula worked out over figures of different sizes."""
-    spec = _spec(request)
-    names = _names(spec)
+    spec = _tool_spec(request)
+    names = _argument_names(spec)
     try:
-        terms = formula(str(spec.get("definition")), names)
+        terms = parse_formula(str(spec.get("definition")), names)
     except NoFormula:
         return {"cases": [], "cannot": NEEDS_A_MODEL}
     found: dict[Decimal, JsonObject] = {}
-    for figures in _inputs(len(names)):
+    for figures in _sample_inputs(len(names)):
         try:
             result = compute_terms(terms, dict(zip(names, map(Decimal, figures), strict=True)))
             shown = result.quantize(_EXACT_ENOUGH, ROUND_HALF_UP).normalize()
@@ -77,12 +77,12 @@ def _list_offered(request: Request) -> list[tuple[str, str]]:
     return [(match["name"], match["arguments"]) for match in _MADE.finditer(told.partition(MADE_HERE)[2])]
 
 
-def _spec(request: Request) -> JsonObject:
+def _tool_spec(request: Request) -> JsonObject:
     found = request.section("tool_spec")
     return found if isinstance(found, dict) else {}
 
 
-def _names(spec: JsonObject) -> list[str]:
+def _argument_names(spec: JsonObject) -> list[str]:
     return [str(name) for name in _as_list(spec.get("arguments"))]
 
 
@@ -90,7 +90,7 @@ def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _inputs(number: int) -> Iterator[tuple[str, ...]]:
+def _sample_inputs(number: int) -> Iterator[tuple[str, ...]]:
     """Ways to fill so many arguments, each with figures of different sizes."""
     for start in range(len(_SIZES)):
         yield tuple(_SIZES[(start + 3 * place) % len(_SIZES)] for place in range(number))

@@ -27,11 +27,11 @@ _EXACT, _SYNONYM, _STATE, _GENERAL = 4, 3, 3, 2
 _PRONOUNS = ("it", "them", "this", "that", "these", "those")
 
 
-def suiting(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> list[list[ToolSpec]]:
+def tools_for(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> list[list[ToolSpec]]:
     """Tools in tiers of equal fit, the best first; empty when none does what the action asks."""
     scored = [(score, tool) for tool in tools if (score := _score(intent, situation, tool))]
     words = text_stems(intent.clause) if _names_things(intent) else situation.stems
-    named = [(score, tool) for score, tool in scored if _own(intent, tool) <= words]
+    named = [(score, tool) for score, tool in scored if _tool_nouns(intent, tool) <= words]
     scored = _nearest(intent, named) if named else scored
     tiers: dict[int, list[ToolSpec]] = {}
     for score, tool in scored:
@@ -41,26 +41,26 @@ def suiting(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> 
 
 def _nearest(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[int, ToolSpec]]:
     """Of tools for different things, those for the thing that the clause names first after its verb."""
-    shared = frozenset.intersection(*(_own(intent, tool) for _, tool in scored))
+    shared = frozenset.intersection(*(_tool_nouns(intent, tool) for _, tool in scored))
     words = [stem(word) for word in text_words(intent.clause)]
     start = words.index(stem(intent.verb)) if stem(intent.verb) in words else 0
     ordered = [*words[start:], *words[:start]]
-    places = [_place(_own(intent, tool) - shared, ordered) for _, tool in scored]
+    places = [_first_place(_tool_nouns(intent, tool) - shared, ordered) for _, tool in scored]
     return [one for one, place in zip(scored, places, strict=True) if place == min(places)]
 
 
-def _place(own: frozenset[str], words: list[str]) -> int:
+def _first_place(own: frozenset[str], words: list[str]) -> int:
     return next((place for place, word in enumerate(words) if word in own), len(words))
 
 
-def _own(intent: Intent, tool: ToolSpec) -> frozenset[str]:
+def _tool_nouns(intent: Intent, tool: ToolSpec) -> frozenset[str]:
     """What a tool is about: the nouns of its name without the verb of the action."""
     return nouns(tool.name) - {stem(intent.verb)} - _verbs_of(intent)
 
 
 def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
-    verb = _verb(intent, tool) if intent.family != "create" or _takes_what_is_stated(intent, tool) else 0
-    noun = _noun(intent, situation, tool) if verb else 0
+    verb = _score_verb(intent, tool) if intent.family != "create" or _takes_what_is_stated(intent, tool) else 0
+    noun = _score_noun(intent, situation, tool) if verb else 0
     return 10 * verb + noun if verb and noun > 0 else 0
 
 
@@ -76,7 +76,7 @@ def _has_cents(mention: Mention) -> bool:
     return mention.kind is MentionKind.NUMBER and mention.number % 1 != 0
 
 
-def _verb(intent: Intent, tool: ToolSpec) -> int:
+def _score_verb(intent: Intent, tool: ToolSpec) -> int:
     words = parts(tool.name)
     own = stem(intent.verb)
     if own in stems(words):
@@ -126,9 +126,9 @@ def _states(tool: ToolSpec) -> frozenset[str]:
     return frozenset(stem(str(word)) for words in listed if isinstance(words, list) for word in words)
 
 
-def _noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
+def _score_noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
     """How well the tool's nouns fit: those of the clause count twice; none at all, and it is another tool's work."""
-    own = _own(intent, tool)
+    own = _tool_nouns(intent, tool)
     if not own:
         return 1
     clause = text_stems(intent.clause)
@@ -141,7 +141,7 @@ def _noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
     if _things_of(intent) & text_stems(tool.description):
         return 1
     refers = _names_things(intent) or _points_back(intent)
-    return 1 if refers and _known_things(own, situation) else 0
+    return 1 if refers and _are_known(own, situation) else 0
 
 
 def _things_of(intent: Intent) -> frozenset[str]:
@@ -163,5 +163,5 @@ def _names_things(intent: Intent) -> bool:
     return any(mention.kind is MentionKind.ID for mention in find(intent.clause))
 
 
-def _known_things(own: frozenset[str], situation: Situation) -> bool:
+def _are_known(own: frozenset[str], situation: Situation) -> bool:
     return any(own & record.noun for record in situation.records)

@@ -27,12 +27,12 @@ def toolset_of(request: Request) -> Toolset:
     guarded = request.guarded
     local = frozenset(names & LOCAL)
     own = [tool for tool in request.tools if tool.name not in local]
-    writers = tuple(tool for tool in own if (tool.is_marked if guarded else not _reads(tool)))
+    writers = tuple(tool for tool in own if (tool.is_marked if guarded else not _is_reader(tool)))
     known = {tool.name for tool in writers}
     return Toolset(tuple(tool for tool in own if tool.name not in known), writers, local, guarded)
 
 
-def _reads(tool: ToolSpec) -> bool:
+def _is_reader(tool: ToolSpec) -> bool:
     """By the verb that its name begins with; a name without one by the first word of the description."""
     words = parts(tool.name)
     if words and family(words[0]) not in (None, "read"):

@@ -49,8 +49,8 @@ class _Mention(NamedTuple):
 
 def translate(request: Request) -> JsonObject:
     """The rules found, each with the sentence it comes from; a sentence of no plain form gives none."""
-    tools = [_tool(item) for item in objects(request.section("tools"))]
-    found = [rule for sentence in sentences(request.sections.get("source", "")) for rule in _rules(sentence, tools)]
+    tools = [_parse_tool(item) for item in objects(request.section("tools"))]
+    found = [rule for sentence in sentences(request.sections.get("source", "")) for rule in _rules_in(sentence, tools)]
     rules: list[Json] = [*found]
     return {"rules": rules}
 
@@ -60,7 +60,7 @@ def sentences(source: str) -> list[str]:
     return [match["said"] for line in source.splitlines() for match in _SENTENCE.finditer(line) if match["said"]]
 
 
-def _rules(sentence: str, tools: Sequence[_Tool]) -> Iterable[JsonObject]:
+def _rules_in(sentence: str, tools: Sequence[_Tool]) -> Iterable[JsonObject]:
     mentions = _mentions(sentence, tools)
     for form in _FORMS:
         found = form(sentence, mentions, tools)
@@ -84,7 +84,7 @@ def _read_confirmation(sentence: str, mentions: Sequence[_Mention], _tools: Sequ
     return [{"kind": "only_after_confirmation", "tool": one.name, "level": said} for one in mentions]
 
 
-def _in_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+def _read_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
     """``A before B`` and ``B only after A``; with a "not" before it, ``A`` not before ``B`` is the other way round."""
     if len(mentions) != 2:
         return []
@@ -118,11 +118,11 @@ def _read_ban(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Too
 def _read_limit(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[JsonObject]:
     """``over $5,000 requires approval``: the money field of the tools that the sentence is about."""
     over = _OVER.search(sentence)
-    consequence = _consequence(sentence) if over else None
+    consequence = _parse_consequence(sentence) if over else None
     if over is None or consequence is None or (over["how"].lower() == "of" and not over["more"]):
         return []
     about = _tools_about(sentence[: over.start()], mentions, tools)
-    named = sorted({(tool.name, field) for tool in about if (field := _money(tool))})
+    named = sorted({(tool.name, field) for tool in about if (field := _money_field(tool))})
     fields = {field for _, field in named}
     if len(fields) != 1:
         return []
@@ -133,7 +133,7 @@ def _read_limit(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_To
     return [{"kind": "condition", "condition": condition, **consequence}]
 
 
-def _consequence(sentence: str) -> JsonObject | None:
+def _parse_consequence(sentence: str) -> JsonObject | None:
     level = _LEVEL.search(sentence)
     said = level[0].lower() if level else min(Level).word
     if re.search(r"\bescalat", sentence, re.IGNORECASE):
@@ -156,7 +156,7 @@ def _tools_about(subject: str, mentions: Sequence[_Mention], tools: Sequence[_To
     return sharing or writers
 
 
-def _money(tool: _Tool) -> str | None:
+def _money_field(tool: _Tool) -> str | None:
     """The field that is an amount of money, if exactly one is plainly so."""
     for word in _MONEY:
         found = [field for field in tool.fields if stem(word) in field_stems(field)]
@@ -182,10 +182,10 @@ def _name_pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{re.escape(name)}|{spoken})(?![\w-])", re.IGNORECASE)
 
 
-def _tool(item: JsonObject) -> _Tool:
+def _parse_tool(item: JsonObject) -> _Tool:
     fields = item.get("fields")
     listed = tuple(map(str, fields)) if isinstance(fields, list) else ()
     return _Tool(str(item.get("name")), listed, item.get("class") in ("change", "notify"))
 
 
-_FORMS: tuple[_Form, ...] = (_read_confirmation, _read_limit, _in_order, _read_count, _read_ban)
+_FORMS: tuple[_Form, ...] = (_read_confirmation, _read_limit, _read_order, _read_count, _read_ban)

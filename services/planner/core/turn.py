@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from services.planner.core import improve
-from services.planner.core.answer import ToldAnswer, answer, find_unanswered, is_list_wanted
+from services.planner.core.answer import ToldAnswer, compose_answer, find_unanswered, is_list_wanted
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import subject_of
-from services.planner.core.finding import searches, wrap_searched_calls
+from services.planner.core.finding import find_tools_calls, wrap_searched_calls
 from services.planner.core.groups import all_figures
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
 from services.planner.core.parts_of_task import FIND_OUT, as_understood, number_of, number_of_clause, questions_of
 from services.planner.core.process import Process, call_understand, process_of
-from services.planner.core.proposals import as_calls, moves_of, next_moves
+from services.planner.core.proposals import as_calls, next_moves, plan_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.request import (
     FIND_TOOLS,
@@ -28,20 +28,20 @@ from services.planner.core.request import (
     Request,
     ToolSpec,
 )
-from services.planner.core.situation import Situation, observe, rows_in
+from services.planner.core.situation import Situation, observe_situation, rows_in
 from services.planner.core.tending_turn import (
-    account,
     as_wished,
     calls_due,
+    has_standing,
     lists_to_read,
     parts_without_calls,
     plan_due_work,
-    tends,
+    tell_turn,
 )
 from services.planner.core.toolset import Toolset, toolset_of
 from services.planner.core.values import calculations, with_figures
 from services.planner.core.words import parts, stem, text_stems
-from services.planner.core.writes import plan
+from services.planner.core.writes import plan_steps
 from shared.domain.exact_json import JsonObject
 
 
@@ -58,24 +58,24 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     toolset = toolset_of(request)
     outdated = last_outdated(request, toolset.writers)
     request = drop_outdated(request, outdated, toolset.writers)
-    situation = observe(request, [tool.name for tool in toolset.writers])
+    situation = observe_situation(request, [tool.name for tool in toolset.writers])
     situation = _without_conditions(situation) if heedless else situation
-    if tends(request, situation, toolset):
-        return _tending(request, situation, toolset)
+    if has_standing(request, situation, toolset):
+        return _tending_reply(request, situation, toolset)
     has_written = has_written_since(request, outdated, toolset.writers)
-    reads = [] if has_written or (hasty and request.turns) else _reads(request, situation, toolset)
+    reads = [] if has_written or (hasty and request.turns) else _read_calls(request, situation, toolset)
     understood = partial(as_understood, situation, toolset.writers)
-    hunts = () if has_written else searches(request, situation, toolset.writers)
-    if calls := (*_understanding(request, toolset, understood), *hunts, *reads):
+    hunts = () if has_written else find_tools_calls(request, situation, toolset.writers)
+    if calls := (*_understand_call(request, toolset, understood), *hunts, *reads):
         return PlannerReply(calls=calls)
     if calls := calculations(request, situation, toolset):
         return PlannerReply(calls=calls)
     situation = with_figures(situation, all_figures(situation))
-    steps = _steps(request, situation, toolset)
-    moves = moves_of(steps, request)
+    steps = _plan_steps(request, situation, toolset)
+    moves = plan_moves(steps, request)
     coming = next_moves(moves, toolset.guarded)
     numbers = [number_of(move.step.intent, request, situation, toolset.writers) for move in coming]
-    left = departures(request, situation, steps, toolset)
+    left = leave_unmet_parts(request, situation, steps, toolset)
     if calls := (*left, *as_calls(coming, numbers, toolset.guarded)):
         return PlannerReply(calls=calls)
     if any(move.outcome.state == WriteState.HELD for move in moves):
@@ -84,41 +84,41 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     if calls := leave_questions(request, situation, told, toolset):
         return PlannerReply(calls=calls)
     as_a_list = is_list_wanted(request)
-    text = answer(situation, told, as_a_list=as_a_list)
-    return PlannerReply(improve.with_outputs(request, situation, text) if moves and not as_a_list else text)
+    text = compose_answer(situation, told, as_a_list=as_a_list)
+    return PlannerReply(improve.add_missing_outputs(request, situation, text) if moves and not as_a_list else text)
 
 
-def _tending(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
+def _tending_reply(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
     lists = lists_to_read(request, situation, toolset)
-    if calls := (*_understanding(request, toolset, partial(as_wished, request, situation, toolset.writers)), *lists):
+    if calls := (*_understand_call(request, toolset, partial(as_wished, request, situation, toolset.writers)), *lists):
         return PlannerReply(calls=calls)
     due_now = plan_due_work(request, situation, toolset)
     fresh = calls_due(request, situation, toolset, due_now)
     if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)
-    told = account(request, due_now, toolset.has(LEAVE_PART))
+    told = tell_turn(request, due_now, toolset.has(LEAVE_PART))
     return PlannerReply(f"{told}\n{next_line(request, toolset, told)}" if is_turn(request) else told)
 
 
-def _understanding(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:
+def _understand_call(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:
     asked = any(call.tool == UNDERSTAND for call in request.calls)
     if asked or call_understand(request) or not toolset.has(UNDERSTAND):
         return ()
     return ((UNDERSTAND, read()),)
 
 
-def _reads(request: Request, situation: Situation, toolset: Toolset) -> list[Call]:
+def _read_calls(request: Request, situation: Situation, toolset: Toolset) -> list[Call]:
     bound = next_reads(request, situation, toolset.readers, toolset.writers)
-    return [*looks(request, toolset), *((one.tool.name, one.arguments) for one in bound)]
+    return [*look_calls(request, toolset), *((one.tool.name, one.arguments) for one in bound)]
 
 
-def _steps(request: Request, situation: Situation, toolset: Toolset) -> tuple[WriteStep, ...]:
-    steps = plan(situation, toolset.writers, toolset.readers)
+def _plan_steps(request: Request, situation: Situation, toolset: Toolset) -> tuple[WriteStep, ...]:
+    steps = plan_steps(situation, toolset.writers, toolset.readers)
     done = [step for step in steps if step.calls]
     verbs = {verb for step in done for verb in (step.intent.verb, *(parts(one.tool.name)[0] for one in step.calls))}
     told = with_notice(situation, process_of(request), verbs)
     if told is not situation and done:
-        return plan(told, toolset.writers, toolset.readers)
+        return plan_steps(told, toolset.writers, toolset.readers)
     return steps
 
 
@@ -128,7 +128,7 @@ def _without_conditions(situation: Situation) -> Situation:
     return situation._replace(reading=reading._replace(actions=actions, forbidden=()))
 
 
-def departures(
+def leave_unmet_parts(
     request: Request, situation: Situation, steps: Sequence[WriteStep], toolset: Toolset
 ) -> tuple[tuple[str, JsonObject], ...]:
     """A call for each part whose condition a result shows not to be met; none again, none where something is done."""
@@ -179,7 +179,7 @@ _ROWS = re.compile(r"\b(?P<rows>\d+) rows\b")
 _COUNTS = ("first", "limit", "count", "rows")
 
 
-def looks(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
+def look_calls(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
     """One look for each read of which fewer rows were shown than it has; none again."""
     tool = request.tool(LOOK) if toolset.has(LOOK) else None
     if tool is None:
@@ -208,14 +208,14 @@ def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) ->
     reading = situation.reading
     if not party or any(intent.is_notice and party & text_stems(intent.clause) for intent in reading.actions):
         return situation
-    occasions = _occasions(process)
+    occasions = _occasion_stems(process)
     if occasions and not any(_is_akin(verb, one) for verb in verbs for one in occasions):
         return situation
     notice = Intent("notify", f"notify the {process.notice_to}")
     return situation._replace(reading=reading._replace(actions=(*reading.actions, notice)))
 
 
-def _occasions(process: Process) -> frozenset[str]:
+def _occasion_stems(process: Process) -> frozenset[str]:
     """The words of what the instruction says the party is told about; empty where it does not say it."""
     told = re.findall(
         rf"\b(?:tell|notify|inform)\s+the\s+{re.escape(process.notice_to)}\s+(?:about|of)\s+([^,.;]+)",

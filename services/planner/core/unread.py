@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from services.planner.core.binding import BoundWay
+from services.planner.core.binding import CallPlan
 from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
 from services.planner.core.records import FactRecord, number
-from services.planner.core.selection import select, unknown_state
+from services.planner.core.selection import select_records, unknown_state
 from services.planner.core.situation import ChosenRecords, Situation
 from services.planner.core.words import family, parts, stem, stems, text_stems, text_words
 
@@ -28,7 +28,7 @@ def find_unread(question: str, situation: Situation) -> tuple[str, ...]:
     listed = [record for record in situation.records if record.in_list]
     if not listed:
         return ()
-    selection = select(question, situation)
+    selection = select_records(question, situation)
     left = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
     left -= _class_words(question, listed) & situation.terms
     words = [word for word in text_words(selection.rest) if stem(word) in left]
@@ -41,7 +41,7 @@ _OF_ACTIONS = stems(
 )
 
 
-def find_unread_of_calls(chosen: ChosenRecords, way: BoundWay, intent: Intent, situation: Situation) -> tuple[str, ...]:
+def find_unread_of_calls(chosen: ChosenRecords, way: CallPlan, intent: Intent, situation: Situation) -> tuple[str, ...]:
     """The words of a clause that neither chose its things nor stand in the call that is made for each of them."""
     listed = [record for record in situation.records if record.in_list]
     given = " ".join(str(found.value) for _, found in way.chosen)
@@ -60,7 +60,7 @@ def find_unread_of_calls(chosen: ChosenRecords, way: BoundWay, intent: Intent, s
 _STEP = re.compile(r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)", re.I)
 
 
-def _find_steps(ways: Sequence[BoundWay], intent: Intent) -> list[str]:
+def _find_steps(ways: Sequence[CallPlan], intent: Intent) -> list[str]:
     """``by 10``, where the call would set the field to just that."""
     match = _STEP.search(intent.clause)
     figure = next((one for one in find(match["step"]) if one.kind in _LITERAL), None) if match else None
@@ -78,7 +78,7 @@ _AMOUNTS = (MentionKind.NUMBER, MentionKind.MONEY)
 _LITERAL = (*_AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
 
 
-def find_unread_of_clause(ways: Sequence[BoundWay], intent: Intent, situation: Situation) -> tuple[str, ...]:
+def find_unread_of_clause(ways: Sequence[CallPlan], intent: Intent, situation: Situation) -> tuple[str, ...]:
     """The words of a clause that no call for it has, and nothing that is called or was read explains.
 
     What a figure was computed from is no argument: where one was, only negations and ranges count.
@@ -110,7 +110,7 @@ def _drop_days(text: str, given: str, situation: Situation) -> str:
     return text
 
 
-def _is_given(figure: str, way: BoundWay) -> bool:
+def _is_given(figure: str, way: CallPlan) -> bool:
     """Whether a figure or a name stands in one of the call's arguments, in minor units too."""
     wanted = number(figure)
     for _, found in way.chosen:

@@ -26,7 +26,7 @@ def calculations(request: Request, situation: Situation, toolset: Toolset) -> tu
     ]
     fresh = {str(one["name"]): one for one in asked if one["name"] not in tried}
     known = {str(value.get("name")) for value in situation.values}
-    ready = [one for one in fresh.values() if not _waits(one, {*fresh} - known)]
+    ready = [one for one in fresh.values() if not _waits_for_others(one, {*fresh} - known)]
     return tuple((CALCULATE, one) for one in ready)
 
 
@@ -47,7 +47,7 @@ def _as_named(one: JsonObject) -> JsonObject:
     return {"name": one["operation"], "operation": one["operation"], "operands": operands}
 
 
-def _waits(asked: JsonObject, others: set[str]) -> bool:
+def _waits_for_others(asked: JsonObject, others: set[str]) -> bool:
     operands = asked.get("operands")
     return any(str(one) in others for one in operands) if isinstance(operands, list) else False
 
@@ -59,7 +59,7 @@ _SAID_OR_NOT = stems(("percent", "total", "used", "part"))  # words of a formula
 _BRITISH = re.compile(r"is(?=e\b|ed\b|es\b|ing\b|ation\b)")
 
 
-class _Bound(NamedTuple):
+class _BoundOperands(NamedTuple):
     operands: list[FigureOperand]
     text: str  # what is left to be read: no figure is taken for two arguments
 
@@ -111,7 +111,7 @@ def _spoken_name(name: str) -> str:
     return re.split(r"%| of |\.\.\.", name)[0].strip()
 
 
-def _find_stated(name: str, text: str) -> _Bound | None:
+def _find_stated(name: str, text: str) -> _BoundOperands | None:
     """``principal 2,500``, ``a life of 10``, ``12 months``: just one such figure, or several of a list's."""
     words = re.escape(_spoken_name(name)).replace(r"\ ", r"[\s-]+")
     if name.endswith("..."):
@@ -125,10 +125,10 @@ def _find_stated(name: str, text: str) -> _Bound | None:
     if match is None or not figures:
         return None
     rest = text[: match.start()] + " ; " + text[match.end() :]
-    return _Bound([FigureOperand("task", literal=figure) for figure in figures], rest)
+    return _BoundOperands([FigureOperand("task", literal=figure) for figure in figures], rest)
 
 
-def _find_recorded(name: str, text: str, situation: Situation) -> _Bound | None:
+def _find_recorded(name: str, text: str, situation: Situation) -> _BoundOperands | None:
     """The one field of that name that the task's records have."""
     having = [
         operand(record, field)[0]
@@ -136,4 +136,4 @@ def _find_recorded(name: str, text: str, situation: Situation) -> _Bound | None:
         for field in numeric_fields(record)
         if field_stems(field) == field_stems(_spoken_name(name).replace(" ", "_"))
     ]
-    return _Bound(having, text) if len(having) == 1 and not name.endswith("...") else None
+    return _BoundOperands(having, text) if len(having) == 1 and not name.endswith("...") else None

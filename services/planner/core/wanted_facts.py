@@ -70,12 +70,12 @@ def _find_time(wish: PersonalWish, known: Correspondence, now: datetime) -> Foun
             return FoundFact(why=f"{len(entries)} appointments are as much about {topic}")
         if "calendar" in wish.quote.lower():
             return FoundFact(why=f"no appointment is about {topic}")
-    for message in _sources(wish, known):
+    for message in _messages_about(wish, known):
         told = _settled_time(message, now)
         if told is not None and told.day and told.hour:
             value = say_time(datetime.combine(told.day, told.hour))
             return FoundFact(f"{topic} is on {value}.", value)
-    return _missing(wish, f"nobody has said for certain when {topic} is")
+    return _fact_not_found(wish, f"nobody has said for certain when {topic} is")
 
 
 def _settled_time(message: ReadMessage, now: datetime) -> SpokenTime | None:
@@ -97,7 +97,7 @@ def entries_about(wish: PersonalWish, known: Correspondence) -> list[ReadAppoint
     return [one for score, one in found if score == most]
 
 
-def _sources(wish: PersonalWish, known: Correspondence) -> list[ReadMessage]:
+def _messages_about(wish: PersonalWish, known: Correspondence) -> list[ReadMessage]:
     """What was written about the topic, the latest first: by the one who is named as its source, or by anybody.
 
     Of a thread that speaks of the topic every message counts. Where the news is yet to come, only what came since.
@@ -127,21 +127,21 @@ def is_from(message: ReadMessage, name: str) -> bool:
     return bool(words & set(text_words(message.body)[-2:]))
 
 
-def _missing(wish: PersonalWish, why: str) -> FoundFact:
+def _fact_not_found(wish: PersonalWish, why: str) -> FoundFact:
     return FoundFact(why=f"{wish.source} has not written it yet" if wish.waits else why, is_awaited=wish.waits)
 
 
 def _find_amount(wish: PersonalWish, known: Correspondence) -> FoundFact:
     topic = said_topic(wish)
-    for message in _sources(wish, known):
+    for message in _messages_about(wish, known):
         found = _valid_mentions(message, (MentionKind.MONEY,))
         if len({one.value for one in found}) == 1:
             said = message.body[found[0].start : found[0].end].strip()
-            return FoundFact(f"{topic} {_costs(topic)} {said}.", said)
-    return _missing(wish, f"no message says what {topic} costs")
+            return FoundFact(f"{topic} {_topic_of_costs(topic)} {said}.", said)
+    return _fact_not_found(wish, f"no message says what {topic} costs")
 
 
-def _costs(topic: str) -> str:
+def _topic_of_costs(topic: str) -> str:
     last = re.split(r"\s+(?:of|for|with)\s+", topic)[0].split()[-1:]
     return "cost" if last and last[0].endswith("s") and not last[0].endswith("ss") else "costs"
 
@@ -161,13 +161,13 @@ def _find_identifier(wish: PersonalWish, known: Correspondence) -> FoundFact:
     head = re.split(r"\s+(?:for|of|with|about)\s+", said_topic(wish))[0]
     nouns = text_stems(head) - _LABELS
     kinds = (MentionKind.ID, MentionKind.NUMBER, MentionKind.PHONE)
-    for message in _sources(wish, known):
+    for message in _messages_about(wish, known):
         for clause in _CLAUSE.split(message.body):
             own = [one for one in find(clause) if one.kind in kinds]
             if nouns & text_stems(clause) and len({one.value for one in own}) == 1:
                 said = clause[own[0].start : own[0].end].strip()
                 return FoundFact(f"{head} has the number {said}.", said)
-    return _missing(wish, f"no message gives the number of {head} alone")
+    return _fact_not_found(wish, f"no message gives the number of {head} alone")
 
 
 def _find_place(wish: PersonalWish, known: Correspondence) -> FoundFact:
@@ -175,8 +175,8 @@ def _find_place(wish: PersonalWish, known: Correspondence) -> FoundFact:
     entries = [one for one in entries_about(wish, known) if one.place]
     if len(entries) == 1 and not wish.waits:
         return FoundFact(f"{topic} is at {entries[0].place}.", entries[0].place)
-    for message in _sources(wish, known):
+    for message in _messages_about(wish, known):
         for sentence in _SENTENCE.split(message.body):
             if (match := _PLACE.search(sentence)) and not _UNSURE.search(sentence):
                 return FoundFact(f"{topic} is {match[0]}.", match["place"])
-    return _missing(wish, f"nobody has said where {topic} is")
+    return _fact_not_found(wish, f"nobody has said where {topic} is")

@@ -162,7 +162,7 @@ _TO_ME = re.compile(r"^\W*(?:to\s+)?me\b", re.I)
 
 def read_wishes(text: str) -> tuple[PersonalWish, ...]:
     """The wishes in the order of the text."""
-    return tuple(wish for item in _items(text) for wish in _wishes_of(item))
+    return tuple(wish for item in _split_items(text) for wish in _wishes_of(item))
 
 
 def without_wishes(text: str, wishes: tuple[PersonalWish, ...]) -> str:
@@ -172,7 +172,7 @@ def without_wishes(text: str, wishes: tuple[PersonalWish, ...]) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip(" -*•\t"))
 
 
-def _items(text: str) -> Iterator[str]:
+def _split_items(text: str) -> Iterator[str]:
     """Each line of a list whole; of running text each sentence, with the one before it that it needs."""
     for line in text.splitlines():
         bullet = _BULLET.match(line)
@@ -201,7 +201,7 @@ def _wishes_of(item: str) -> Iterator[PersonalWish]:
             if place + 1 < len(found) and _begins_another(kind, found[place + 1])
             else len(item)
         )
-        wish = _wish(kind, item, item[start:end].strip(" ,;"), item[match.end(kind.name) : end])
+        wish = _read_wish(kind, item, item[start:end].strip(" ,;"), item[match.end(kind.name) : end])
         if wish is not None:
             yield wish
         if end == len(item):
@@ -212,7 +212,7 @@ def _begins_another(kind: WishKind, following: re.Match[str]) -> bool:
     return kind is not WishKind.RESPOND or not following.group(WishKind.RESPOND.name)
 
 
-def _wish(kind: WishKind, item: str, clause: str, rest: str) -> PersonalWish | None:
+def _read_wish(kind: WishKind, item: str, clause: str, rest: str) -> PersonalWish | None:
     before = item[: item.find(clause)]
     match kind:
         case WishKind.TELL | WishKind.FORWARD:
@@ -257,11 +257,11 @@ def _message_wish(kind: WishKind, item: str, clause: str, rest: str, before: str
         kind,
         item,
         clause,
-        who=_person(recipient["who"]) if recipient else "",
-        asker=_person(asker["who"]) if asker else "",
+        who=_strip_title(recipient["who"]) if recipient else "",
+        asker=_strip_title(asker["who"]) if asker else "",
         asked=asked,
         topic=topic if kind is WishKind.TELL else rest,
-        source=_person((waits["who"] or waits["who2"]) if waits else _source_name(source)),
+        source=_strip_title((waits["who"] or waits["who2"]) if waits else _source_name(source)),
         waits=waits is not None,
         condition=_condition(item),
     )
@@ -286,10 +286,10 @@ def _source_name(match: re.Match[str] | None) -> str:
 def _first_name(item: str) -> str:
     found = re.match(rf"(?P<who>{_PERSON})['’]?s?\s+(?:has|have|had|invit)", item)
     by = re.search(rf"\b(?:from|by|of)\s+(?P<who>{_PERSON})|(?P<own>{_PERSON})['’]s\s+\w+", item)
-    return _person(found["who"] if found else (by["who"] or by["own"]) if by else "")
+    return _strip_title(found["who"] if found else (by["who"] or by["own"]) if by else "")
 
 
-def _person(name: str) -> str:
+def _strip_title(name: str) -> str:
     return re.sub(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+|['’]s$", "", name or "").strip(" .,")
 
 

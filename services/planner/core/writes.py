@@ -3,21 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from services.planner.core.arguments import bind
-from services.planner.core.binding import BoundWay, Unplanned, WriteStep
+from services.planner.core.arguments import bind_arguments
+from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep
 from services.planner.core.compute import stated_figures
-from services.planner.core.conditions import judge
-from services.planner.core.each import for_each, not_all_known, route_listed
+from services.planner.core.conditions import judge_condition
+from services.planner.core.each import calls_for_each, route_listed, why_not_all_known
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
-from services.planner.core.made import as_new, link_to_made, making
+from services.planner.core.made import fill_new, link_to_made, made_entities
 from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.records import own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
-from services.planner.core.toolmatch import suiting
+from services.planner.core.toolmatch import tools_for
 from services.planner.core.unread import find_unread_of_clause
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
@@ -30,27 +30,27 @@ _STATES = text_stems("status state")
 _TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 
 
-def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> tuple[WriteStep, ...]:
+def plan_steps(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> tuple[WriteStep, ...]:
     """A step for each action, in the task's order with notices last; no call stands in two of them."""
     steps: list[WriteStep] = []
     for intent in find_asked(situation, writers):
         found = _steps_of(intent, situation, writers, readers)
-        made = tuple(thing for step in found for bound in step.calls for thing in making(bound, situation))
+        made = tuple(thing for step in found for bound in step.calls for thing in made_entities(bound, situation))
         situation = situation._replace(made=(*situation.made, *made))
         steps += found
     ordered = sorted(steps, key=lambda step: step.intent.is_notice)
     seen: set[str] = set()
-    return tuple(_after_all(ordered, [_drop_known(step, seen) for step in ordered]))
+    return tuple(_stop_after_failed(ordered, [_drop_known(step, seen) for step in ordered]))
 
 
-def _after_all(found: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
+def _stop_after_failed(found: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
     """What is to come after something, or tells of it, is not done where nothing does that."""
     stopped = ""
     for whole, step in zip(found, steps, strict=True):
         if not (whole.calls or whole.reason.settled or whole.intent.is_notice):
             stopped = stopped or step.intent.clause
         if stopped and step.calls and (step.intent.follows or step.intent.is_notice):
-            yield step._replace(calls=(), reason=Unplanned(f'"{stopped}" was to be done before'))
+            yield step._replace(calls=(), reason=WhyUnplanned(f'"{stopped}" was to be done before'))
         else:
             yield step
 
@@ -66,30 +66,30 @@ def _steps_of(
 ) -> list[WriteStep]:
     """One step, or one for each thing that goes a way of its own by its age."""
     ways = route_listed(intent, situation, writers)
-    if not ways.calls or not judge(intent, situation).holds or suiting(intent, situation, writers):
-        return [_step(intent, situation, writers, readers)]
+    if not ways.calls or not judge_condition(intent, situation).holds or tools_for(intent, situation, writers):
+        return [_plan(intent, situation, writers, readers)]
     steps = [WriteStep(intent._replace(verb=parts(bound.tool.name)[0]), (bound,)) for bound in ways.calls]
     return [steps[0]._replace(left_out=ways.left_out), *steps[1:]]
 
 
-def _step(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> WriteStep:
-    judged = judge(intent, situation)
+def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> WriteStep:
+    judged = judge_condition(intent, situation)
     if not judged.holds:
         problem = "is not known" if judged.holds is None else "does not hold"
         unmet = f"its condition {problem}: {judged.why}"
-        return WriteStep(intent, reason=Unplanned(unmet, settled=judged.holds is False))
-    chosen, why = _calls(intent, situation, writers, readers)
+        return WriteStep(intent, reason=WhyUnplanned(unmet, settled=judged.holds is False))
+    chosen, why = _find_calls(intent, situation, writers, readers)
     kept = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
     if chosen and not kept:
-        why = Unplanned("the task forbids it", settled=True)
+        why = WhyUnplanned("the task forbids it", settled=True)
     elif left := _list_left_out(kept, chosen, intent):
         return WriteStep(
-            intent, reason=Unplanned(f"it names {', '.join(left)} too, and no call could be found for that")
+            intent, reason=WhyUnplanned(f"it names {', '.join(left)} too, and no call could be found for that")
         )
     return WriteStep(intent, kept, why)
 
 
-def _list_left_out(kept: Sequence[BoundWay], chosen: Sequence[BoundWay], intent: Intent) -> list[str]:
+def _list_left_out(kept: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
     """The identifiers of a clause that look like one which its calls have, and that none of them has."""
     given = [str(found.value) for bound in chosen for _, found in bound.chosen]
     alike = {_SHAPE.sub("9", value) for value in given} if kept else set()
@@ -98,17 +98,17 @@ def _list_left_out(kept: Sequence[BoundWay], chosen: Sequence[BoundWay], intent:
     return [value for value in left if value not in intent.spared]
 
 
-def _calls(
+def _find_calls(
     intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
-) -> tuple[list[BoundWay], Unplanned]:
-    tools = suiting(intent, situation, writers)
+) -> tuple[list[CallPlan], WhyUnplanned]:
+    tools = tools_for(intent, situation, writers)
     if each := _to_each_named(intent, situation, writers) if intent.is_notice else []:
-        return each, Unplanned()
+        return each, WhyUnplanned()
     if not tools:
-        return [], Unplanned("no tool that is offered does it")
+        return [], WhyUnplanned("no tool that is offered does it")
     lacking = ""
     for tier in _to_whom_it_says(tools, intent, situation) if intent.is_notice else tools:
-        ways = [(tool, _ways(tool, intent, situation)) for tool in tier]
+        ways = [(tool, _find_ways(tool, intent, situation)) for tool in tier]
         whole = [found for _, found in ways if found and not found[0].missing]
         whole = [ways for ways in whole if _names_all(ways[0], intent)] or whole if len(whole) > 1 else whole
         whole = [ways for ways in whole if _reaches_named(ways, intent)]
@@ -116,70 +116,70 @@ def _calls(
             return _check_ways(whole[0], intent, situation, readers)
         if len(whole) > 1:
             options = " and ".join(sorted(found[0].tool.name for found in whole))
-            return [], Unplanned(f"it could mean {options}, and the task does not say which")
-        lacking = lacking or "; ".join(_missing(tool, found) for tool, found in ways)
-    return [], Unplanned(lacking)
+            return [], WhyUnplanned(f"it could mean {options}, and the task does not say which")
+        lacking = lacking or "; ".join(_describe_missing(tool, found) for tool, found in ways)
+    return [], WhyUnplanned(lacking)
 
 
-def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> list[BoundWay]:
+def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> list[CallPlan]:
     """Where a notice names several people or firms: a call for each, by the one tool that reaches it."""
     said = _TELLS.split(intent.clause)[0]
     named = [
         mention.value for mention in find(said) if mention.kind is MentionKind.ID and mention.value not in intent.spared
     ]
     tools = [tool for tool in writers if family(parts(tool.name)[0]) == intent.family]
-    found: list[BoundWay] = []
+    found: list[CallPlan] = []
     for value in named if len(named) > 1 else ():
-        ways = [way for tool in tools for way in _ways(tool, intent, situation) if _is_to(way, value)]
+        ways = [way for tool in tools for way in _find_ways(tool, intent, situation) if _goes_to(way, value)]
         if len(ways) != 1 or ways[0].missing:
             return []
         found += ways
     return found
 
 
-def _reaches_named(ways: Sequence[BoundWay], intent: Intent) -> bool:
+def _reaches_named(ways: Sequence[CallPlan], intent: Intent) -> bool:
     """Whether a notice goes to one of those whom its clause names by an identifier, if it names any."""
     named = {mention.value for mention in find(_TELLS.split(intent.clause)[0]) if mention.kind is MentionKind.ID}
-    return not (intent.is_notice and named) or any(_is_to(way, value) for way in ways for value in named)
+    return not (intent.is_notice and named) or any(_goes_to(way, value) for way in ways for value in named)
 
 
-def _is_to(way: BoundWay, value: str) -> bool:
+def _goes_to(way: CallPlan, value: str) -> bool:
     return any(str(found.value) == value for name, found in way.chosen if name in way.tool.required)
 
 
 def _to_whom_it_says(tiers: list[list[ToolSpec]], intent: Intent, situation: Situation) -> list[list[ToolSpec]]:
     """A notice goes to the one that its clause names by an identifier, if a tool can reach that one."""
     reaching = [
-        [tool for tool in tier if any(_names_all(w, intent) for w in _ways(tool, intent, situation)[:1])]
+        [tool for tool in tier if any(_names_all(w, intent) for w in _find_ways(tool, intent, situation)[:1])]
         for tier in tiers
     ]
     return [tier for tier in reaching if tier] or tiers
 
 
-def _missing(tool: ToolSpec, ways: list[BoundWay]) -> str:
+def _describe_missing(tool: ToolSpec, ways: list[CallPlan]) -> str:
     names = ", ".join(ways[0].missing) if ways else "its arguments"
     return f"{tool.name} needs {names}, which neither the task nor the facts give"
 
 
-def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[BoundWay]:
+def _find_ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[CallPlan]:
     """The ways to call a tool that agree with the task: several only if the clause names several things."""
-    ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
-    ways = [_without_guesses(as_new(fill_known(way, intent, situation), situation)) for way in ways]
+    ways = [_with_values(way, intent, situation) for way in bind_arguments(tool, situation, intent, LIKELY)]
+    ways = [_without_guesses(fill_new(fill_known(way, intent, situation), situation)) for way in ways]
     ways = [link_to_made(way, intent, situation) for way in ways if intent.means_every or not _leaves_out(way, intent)]
     if intent.means_every:
-        return [found for way in ways[:1] for found in for_each(way, intent, situation)]
+        return [found for way in ways[:1] for found in calls_for_each(way, intent, situation)]
     first = ways[:1]
     named = [way for way in ways if _names_all(way, intent)]
     unique = {way.key: way for way in (named or first)}
     return list(unique.values())
 
 
-def _leaves_out(way: BoundWay, intent: Intent) -> bool:
+def _leaves_out(way: CallPlan, intent: Intent) -> bool:
     """Whether a call is about something that the clause names as an exception, or as mere evidence."""
     return any(str(found.value) in intent.spared for name, found in way.chosen if is_reference(way.tool, name))
 
 
-def _names_all(way: BoundWay, intent: Intent) -> bool:
+def _names_all(way: CallPlan, intent: Intent) -> bool:
     references = [found for name, found in way.chosen if is_reference(way.tool, name)]
     return bool(references) and all(
         found.sure == CERTAIN and found.source == "task" and str(found.value).lower() in intent.clause.lower()
@@ -187,7 +187,7 @@ def _names_all(way: BoundWay, intent: Intent) -> bool:
     )
 
 
-def _without_guesses(way: BoundWay) -> BoundWay:
+def _without_guesses(way: CallPlan) -> CallPlan:
     """Optional fields only as the task itself states them."""
     kept = tuple(
         (name, found)
@@ -197,10 +197,10 @@ def _without_guesses(way: BoundWay) -> BoundWay:
     return way._replace(chosen=kept)
 
 
-def _with_values(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
+def _with_values(way: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
     """A figure that this clause asks to compute goes into the field that takes a figure."""
     values = _values_for(intent, situation)
-    slot = _slot(way, intent)
+    slot = _figure_field(way, intent)
     if not values and slot in way.missing and field_stems(str(slot)) & text_stems(intent.clause):
         values = _values_of_questions(situation)  # "flag it with the figure" after "reconcile this with that"
     if not values or slot is None:
@@ -226,7 +226,7 @@ def _values_of_questions(situation: Situation) -> list[JsonObject]:
     return found if len(found) == 1 else []
 
 
-def _slot(way: BoundWay, intent: Intent) -> str | None:
+def _figure_field(way: CallPlan, intent: Intent) -> str | None:
     """The field for a figure: one that the clause names, then one that is a number or an amount by its name."""
     open_fields = [
         name
@@ -240,27 +240,27 @@ def _slot(way: BoundWay, intent: Intent) -> str | None:
 
 
 def _check_ways(
-    ways: list[BoundWay], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
-) -> tuple[list[BoundWay], Unplanned]:
-    unknown = not_all_known(ways[0], intent, situation) if intent.means_every else ""
+    ways: list[CallPlan], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
+) -> tuple[list[CallPlan], WhyUnplanned]:
+    unknown = why_not_all_known(ways[0], intent, situation) if intent.means_every else ""
     if unknown:
-        return [], Unplanned(unknown)
+        return [], WhyUnplanned(unknown)
     for way in ways:
-        if unread := _unread(way, situation, readers):
-            return [], Unplanned(unread)
+        if unread := _why_not_found(way, situation, readers):
+            return [], WhyUnplanned(unread)
         if decided := _why_decided(way, intent, situation):
-            return [], Unplanned(decided)
+            return [], WhyUnplanned(decided)
         if unchanged := _why_nothing_changes(way, situation):
-            return [], Unplanned(unchanged)
+            return [], WhyUnplanned(unchanged)
         if settled := _why_already_done(way, intent, situation):
-            return [], Unplanned(settled, settled=True)
+            return [], WhyUnplanned(settled, settled=True)
     if not (intent.means_every or intent.is_notice):
         words = find_unread_of_clause(ways, intent, situation)
-        return ([], Unplanned(f"not understood: {', '.join(words)}")) if words else (ways, Unplanned())
-    return ways, Unplanned()
+        return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (ways, WhyUnplanned())
+    return ways, WhyUnplanned()
 
 
-def _unread(way: BoundWay, situation: Situation, readers: Sequence[ToolSpec]) -> str:
+def _why_not_found(way: CallPlan, situation: Situation, readers: Sequence[ToolSpec]) -> str:
     """Nothing is written to a thing that could have been read and was not found."""
     for name, found in way.chosen:
         if not is_reference(way.tool, name) or found.source != "task":
@@ -273,7 +273,7 @@ def _unread(way: BoundWay, situation: Situation, readers: Sequence[ToolSpec]) ->
     return ""
 
 
-def _why_nothing_changes(way: BoundWay, situation: Situation) -> str:
+def _why_nothing_changes(way: CallPlan, situation: Situation) -> str:
     """A call that would write what its own record has, and the task does not say: what is meant was not understood."""
     ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
     records = [record for record in situation.records if (known := own_id(record)) and str(known[1]) in ids]
@@ -284,7 +284,7 @@ def _why_nothing_changes(way: BoundWay, situation: Situation) -> str:
     return ""
 
 
-def _why_already_done(way: BoundWay, intent: Intent, situation: Situation) -> str:
+def _why_already_done(way: CallPlan, intent: Intent, situation: Situation) -> str:
     """``approve`` what is approved already: nothing to do."""
     ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
     done = stem(intent.verb)
@@ -298,7 +298,7 @@ def _why_already_done(way: BoundWay, intent: Intent, situation: Situation) -> st
     return ""
 
 
-def _why_decided(way: BoundWay, intent: Intent, situation: Situation) -> str:
+def _why_decided(way: CallPlan, intent: Intent, situation: Situation) -> str:
     """``approve`` what is rejected already: it was decided otherwise, and that is said."""
     ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
     for record in situation.records if intent.family in _DECISIONS else ():
@@ -312,11 +312,12 @@ def _why_decided(way: BoundWay, intent: Intent, situation: Situation) -> str:
     return ""
 
 
-def _is_forbidden(bound: BoundWay, situation: Situation) -> bool:
+def _is_forbidden(bound: CallPlan, situation: Situation) -> bool:
     """Whether a ``do not`` of the task speaks of this very call; one that names things speaks of these alone."""
     given = {str(found.value) for _, found in bound.chosen}
     return any(
-        _is_of(intent, given) and (_leaves_alone(intent, given) or bool(suiting(intent, situation, [bound.tool])))
+        _speaks_of_call(intent, given)
+        and (_leaves_alone(intent, given) or bool(tools_for(intent, situation, [bound.tool])))
         for intent in situation.reading.forbidden
         if not intent.condition
     )
@@ -331,6 +332,6 @@ def _leaves_alone(intent: Intent, given: set[str]) -> bool:
     return is_any and bool({*intent.spared, *identifiers_in(intent.clause)} & given)
 
 
-def _is_of(intent: Intent, given: set[str]) -> bool:
+def _speaks_of_call(intent: Intent, given: set[str]) -> bool:
     named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
     return not named or bool(named & given)

@@ -59,18 +59,18 @@ _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _BLOCKS = {"user": ("text", "tool_result"), "assistant": ("text", "tool_use", "thinking")}
 
 
-def check(body: JsonObject, model: str, counting: bool = False) -> None:
+def check_request(body: JsonObject, model: str, counting: bool = False) -> None:
     """Refuse what the API refuses. ``counting``: ``max_tokens`` is not needed to count tokens."""
-    _fields(body, counting)
+    _check_fields(body, counting)
     if body["model"] != model:
         raise RequestRefused(f"model: {body['model']}", 404)
-    _messages(objects(body["messages"]))
-    _tools(body.get("tools"))
-    _choice(body.get("tool_choice"))
-    _format(body.get("output_config"))
+    _check_messages(objects(body["messages"]))
+    _check_tools(body.get("tools"))
+    _check_tool_choice(body.get("tool_choice"))
+    _check_output_config(body.get("output_config"))
 
 
-def _fields(body: JsonObject, counting: bool) -> None:
+def _check_fields(body: JsonObject, counting: bool) -> None:
     for name in ("model", "messages") if counting else ("model", "messages", "max_tokens"):
         if name not in body:
             raise RequestRefused(f"{name}: Field required")
@@ -92,11 +92,11 @@ def _check_type(name: str, value: Json) -> None:
         raise RequestRefused(f"{name}: Input should be a valid {' or '.join(kind.__name__ for kind in kinds)}")
 
 
-def _messages(messages: list[JsonObject]) -> None:
+def _check_messages(messages: list[JsonObject]) -> None:
     if not messages:
         raise RequestRefused("messages: at least one message is required")
     for index, message in enumerate(messages):
-        _message(index, message)
+        _check_message(index, message)
     if messages[0]["role"] != "user":
         raise RequestRefused('messages: first message must use the "user" role')
     if messages[-1]["role"] == "assistant":
@@ -107,7 +107,7 @@ def _messages(messages: list[JsonObject]) -> None:
         _check_answered(index, message, messages[index + 1] if index + 1 < len(messages) else {})
 
 
-def _message(index: int, message: JsonObject) -> None:
+def _check_message(index: int, message: JsonObject) -> None:
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant"):
         raise RequestRefused(f"messages.{index}.role: Input should be 'user' or 'assistant'")
@@ -145,7 +145,7 @@ def _check_answered(index: int, message: JsonObject, following: JsonObject) -> N
         )
 
 
-def _tools(tools: Json) -> None:
+def _check_tools(tools: Json) -> None:
     names = [tool.get("name") for tool in objects(tools)]
     for index, tool in enumerate(objects(tools)):
         if not isinstance(tool.get("name"), str) or not _TOOL_NAME.fullmatch(str(tool["name"])):
@@ -159,12 +159,12 @@ def _tools(tools: Json) -> None:
         raise RequestRefused("tools: Tool names must be unique.")
 
 
-def _choice(choice: Json) -> None:
+def _check_tool_choice(choice: Json) -> None:
     if isinstance(choice, dict) and choice.get("type") not in ("auto", "none"):
         raise RequestRefused(f"tool_choice: forced tool use ({choice.get('type')!r}) is not supported by this model.")
 
 
-def _format(config: Json) -> None:
+def _check_output_config(config: Json) -> None:
     form, effort = (config.get("format"), config.get("effort")) if isinstance(config, dict) else (None, None)
     if effort is not None and effort not in _EFFORTS:
         raise RequestRefused(f"output_config.effort: Input should be one of {', '.join(_EFFORTS)}")

@@ -10,9 +10,9 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from services.planner.core import faults as faulty
-from services.planner.core.request import PlannerReply, Request as ModelRequest, parse
+from services.planner.core.request import PlannerReply, Request as ModelRequest, parse_request
 from services.planner.entrypoints import messages
-from services.planner.entrypoints.checks import RequestRefused, answer_refused, check, error_body
+from services.planner.entrypoints.checks import RequestRefused, answer_refused, check_request, error_body
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 _log = structlog.get_logger("planner")
@@ -20,7 +20,7 @@ _SEEN_AT_MOST = 4_096
 _LOOK_BACK = 20
 
 
-class Served:
+class PlannerServer:
     """What the planner serves, and how badly. ``reply`` is told which of the faults heedless and hasty it has."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Served:
         return {**self.faults, **_parse_faults(header)} if header and self.allow_faults else self.faults
 
 
-def application(served: Served) -> FastAPI:
+def application(served: PlannerServer) -> FastAPI:
     """The planner as an ASGI application."""
     app = FastAPI(title="Purple Agent planner (rule-based, not an LLM)", docs_url=None, redoc_url=None)
     app.add_exception_handler(RequestRefused, answer_refused)
@@ -74,13 +74,13 @@ def application(served: Served) -> FastAPI:
     return app
 
 
-def _add_messages(app: FastAPI, served: Served) -> None:
+def _add_messages(app: FastAPI, served: PlannerServer) -> None:
     @app.post("/v1/messages")
     async def create(request: Request) -> Response:
-        body = await _body(request, served)
-        check(body, served.model)
+        body = await _read_request(request, served)
+        check_request(body, served.model)
         faults = served.faults_of(request)
-        await _wait(request, served)
+        await _delay_answer(request, served)
         done = _make_answer(body, served, faults)
         if body.get("stream") is True:
             return StreamingResponse(_stream(done), media_type="text/event-stream")
@@ -88,12 +88,12 @@ def _add_messages(app: FastAPI, served: Served) -> None:
 
     @app.post("/v1/messages/count_tokens")
     async def count(request: Request) -> JSONResponse:
-        body = await _body(request, served)
-        check(body, served.model, counting=True)
+        body = await _read_request(request, served)
+        check_request(body, served.model, counting=True)
         return JSONResponse({"input_tokens": messages.input_tokens(body)})
 
 
-def _add_about(app: FastAPI, served: Served) -> None:
+def _add_about(app: FastAPI, served: PlannerServer) -> None:
     about = {
         "type": "model",
         "id": served.model,
@@ -120,11 +120,11 @@ def _add_about(app: FastAPI, served: Served) -> None:
         return JSONResponse({"status": "ok", "model": served.model, "kind": "rule-based planner, not an LLM"})
 
 
-def _add_faults(app: FastAPI, served: Served) -> None:
+def _add_faults(app: FastAPI, served: PlannerServer) -> None:
     @app.post("/faults")
     async def switch(request: Request) -> JSONResponse:
         """``{"faults": "name, name=detail", "latency_ms": 0}``: what is left out stays as it is."""
-        body = await _object(request, served.max_body)
+        body = await _read_object(request, served.max_body)
         faults, latency = body.get("faults"), body.get("latency_ms")
         if isinstance(faults, str):
             served.faults = _parse_faults(faults)
@@ -133,36 +133,36 @@ def _add_faults(app: FastAPI, served: Served) -> None:
         return JSONResponse({"faults": served.faults, "latency_ms": served.latency_ms})
 
 
-def _make_answer(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.FinishedMessage:
-    asked = parse(body)
+def _make_answer(body: JsonObject, served: PlannerServer, faults: dict[str, str]) -> messages.FinishedMessage:
+    asked = parse_request(body)
     said = served.reply(asked, "ignored_policy" in faults, faulty.skips_second_look(asked, faults))
-    said = faulty.spoil(said, asked, faults)
+    said = faulty.apply_faults(said, asked, faults)
     done = messages.make_message(body, said, served.count_cached(body), "truncated" in faults)
     _log.info("answered", state=asked.state or "other", calls=len(said.calls), stop=done.stop, faults=sorted(faults))
     return done
 
 
 async def _stream(done: messages.FinishedMessage) -> AsyncIterator[str]:
-    for event in messages.events(done):
+    for event in messages.message_events(done):
         yield event
 
 
-async def _wait(request: Request, served: Served) -> None:
+async def _delay_answer(request: Request, served: PlannerServer) -> None:
     header = request.headers.get("x-planner-latency-ms", "")
     latency = int(header) if header.isdecimal() and served.allow_faults else served.latency_ms
     if latency:
         await asyncio.sleep(latency / 1000)
 
 
-async def _body(request: Request, served: Served) -> JsonObject:
+async def _read_request(request: Request, served: PlannerServer) -> JsonObject:
     if not request.headers.get("x-api-key") and not request.headers.get("authorization"):
         raise RequestRefused("x-api-key header is required", 401)
     if not request.headers.get("anthropic-version"):
         raise RequestRefused("anthropic-version: header is required")
-    return await _object(request, served.max_body)
+    return await _read_object(request, served.max_body)
 
 
-async def _object(request: Request, max_body: int) -> JsonObject:
+async def _read_object(request: Request, max_body: int) -> JsonObject:
     raw = bytearray()
     async for chunk in request.stream():
         raw += chunk
@@ -176,7 +176,7 @@ async def _object(request: Request, max_body: int) -> JsonObject:
 
 def _parse_faults(text: str) -> dict[str, str]:
     try:
-        return faulty.parse(text)
+        return faulty.parse_faults(text)
     except faulty.UnknownFault as error:
         raise RequestRefused(str(error)) from error
 

@@ -21,13 +21,13 @@ class FinishedMessage(NamedTuple):
         return str(self.message["stop_reason"])
 
 
-def tokens(value: Json) -> int:
+def count_tokens(value: Json) -> int:
     """Four characters a token, of the canonical text."""
     return -(-len(value if isinstance(value, str) else dumps(value)) // CHARACTERS_A_TOKEN)
 
 
 def input_tokens(body: JsonObject) -> int:
-    return sum(tokens(body[name]) for name in ("system", "messages", "tools") if name in body)
+    return sum(count_tokens(body[name]) for name in ("system", "messages", "tools") if name in body)
 
 
 class Prefix(NamedTuple):
@@ -43,12 +43,12 @@ def prefixes(body: JsonObject) -> list[Prefix]:
     running = hashlib.sha256()
     found: list[Prefix] = []
     size = 0
-    for blocks in _stretches(body):
+    for blocks in _prefix_steps(body):
         for block in blocks:
             bare = {name: value for name, value in block.items() if name != "cache_control"}
             text = dumps(bare)
             running.update(text.encode())
-            size += tokens(text)
+            size += count_tokens(text)
         is_marked = any("cache_control" in block for block in blocks)
         found.append(Prefix(running.hexdigest(), size, is_marked))
     if found and "cache_control" in body:
@@ -56,7 +56,7 @@ def prefixes(body: JsonObject) -> list[Prefix]:
     return found
 
 
-def _stretches(body: JsonObject) -> Iterator[list[JsonObject]]:
+def _prefix_steps(body: JsonObject) -> Iterator[list[JsonObject]]:
     yield [*objects(body.get("tools")), *_blocks_of(body.get("system"))]
     for message in objects(body.get("messages")):
         for block in _blocks_of(message.get("content")):
@@ -71,12 +71,12 @@ def make_message(body: JsonObject, reply: PlannerReply, cached: tuple[int, int],
     """The message for a body. ``cached``: tokens read from and written to the cache."""
     name = digest({"body": body})[:24]
     blocks = _blocks(name, reply)
-    fitting, cut = _cut_to(blocks, int(str(body["max_tokens"])), truncated)
+    fitting, cut = _cut_to_limit(blocks, int(str(body["max_tokens"])), truncated)
     reason = "max_tokens" if cut else "tool_use" if any(b["type"] == "tool_use" for b in fitting) else "end_turn"
     read, written = cached
     usage: JsonObject = {
         "input_tokens": max(0, input_tokens(body) - read - written),
-        "output_tokens": sum(_size(block) for block in fitting),
+        "output_tokens": sum(_count_block_tokens(block) for block in fitting),
         "cache_read_input_tokens": read,
         "cache_creation_input_tokens": written,
     }
@@ -102,25 +102,25 @@ def _blocks(name: str, reply: PlannerReply) -> list[JsonObject]:
     ]
 
 
-def _size(block: JsonObject) -> int:
-    return tokens(block["text"] if block["type"] == "text" else dumps([block["name"], block["input"]]))
+def _count_block_tokens(block: JsonObject) -> int:
+    return count_tokens(block["text"] if block["type"] == "text" else dumps([block["name"], block["input"]]))
 
 
-def _cut_to(blocks: list[JsonObject], limit: int, truncated: bool) -> tuple[list[JsonObject], bool]:
+def _cut_to_limit(blocks: list[JsonObject], limit: int, truncated: bool) -> tuple[list[JsonObject], bool]:
     """The blocks that fit, and whether something was cut off."""
     if truncated:
-        limit = min(limit, max(1, sum(_size(block) for block in blocks) // 2))
+        limit = min(limit, max(1, sum(_count_block_tokens(block) for block in blocks) // 2))
     kept: list[JsonObject] = []
     for block in blocks:
-        left = limit - sum(_size(one) for one in kept)
-        if _size(block) > left:
+        left = limit - sum(_count_block_tokens(one) for one in kept)
+        if _count_block_tokens(block) > left:
             text = str(block.get("text", ""))[: left * CHARACTERS_A_TOKEN]
             return ([*kept, {"type": "text", "text": text}] if text else kept), True
         kept.append(block)
     return kept, False
 
 
-def events(done: FinishedMessage) -> Iterator[str]:
+def message_events(done: FinishedMessage) -> Iterator[str]:
     """The same message as server-sent events."""
     start = {**done.message, "content": [], "stop_reason": None}
     yield _event("message_start", {"message": start})

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from services.executor.core.session.context import Ports
 from services.executor.ports.sandbox import Sandbox
-from services.planner.core.request import parse
+from services.planner.core.request import parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.anthropic_request import encode_request
@@ -94,5 +94,5 @@ def cases(given: Sequence[tuple[tuple[str, ...], str]]) -> ModelReply:
 
 def by_planner(request: ModelRequest) -> ModelReply:
     """What the rule-based planner replies to the same request."""
-    answer = reply(parse(loads_object(encode_request("planner", request))))
+    answer = reply(parse_request(loads_object(encode_request("planner", request))))
     return calls_reply(answer.calls, len(request.messages)) if answer.calls else text_reply(answer.text)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from services.planner.core.request import CALL_NOTE, PlannerReply, Request, parse
+from services.planner.core.request import CALL_NOTE, PlannerReply, Request, parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -50,7 +50,7 @@ def asked(sections: Mapping[str, Json], tools: list[Json] | None = None, state: 
     """One request, its history being a single user message; what was called before is told as ``so_far``."""
     system = f"Rules.\n# State: {state}\n" if state else "Rules."
     message: JsonObject = {"role": "user", "content": shown(sections)}
-    return parse({"system": system, "messages": [message], "tools": tools or []})
+    return parse_request({"system": system, "messages": [message], "tools": tools or []})
 
 
 def shown(sections: Mapping[str, Json]) -> str:

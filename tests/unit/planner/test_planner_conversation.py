@@ -1,6 +1,6 @@
 """The planner's side of a conversation that takes proposals: parts, values, holds, outcomes, errors, long results."""
 
-from services.planner.core.request import PlannerReply, parse, read_tool_lines
+from services.planner.core.request import PlannerReply, parse_request, read_tool_lines
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.planner.planner_requests import calls, links, shown, tool, writer
@@ -43,7 +43,7 @@ class Conversation:
         return self.reply
 
     def _next(self) -> PlannerReply:
-        return reply(parse({"system": "Rules.", "messages": self._messages, "tools": self._tools}))
+        return reply(parse_request({"system": "Rules.", "messages": self._messages, "tools": self._tools}))
 
 
 def _understood(conversation: Conversation, **process: Json) -> Json:

@@ -7,9 +7,9 @@ import pytest
 
 from services.executor.core.figures.calculate import define_calculate_tool
 from services.executor.core.figures.finance import run_calculator
-from services.planner.core.formula import compute_terms, formula
+from services.planner.core.formula import compute_terms, parse_formula
 from services.planner.core.roles import reply
-from services.planner.core.situation import observe
+from services.planner.core.situation import observe_situation
 from services.planner.core.values import known_calculations
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.each_row import each_row
@@ -47,7 +47,7 @@ def offered() -> JsonObject:
 
 def asked(task: str, *facts: Json) -> list[JsonObject]:
     request = request_of({"task": task, "facts": [*facts]}, [offered()])
-    return known_calculations(request, observe(request))
+    return known_calculations(request, observe_situation(request))
 
 
 def made(spec: JsonObject, state: str) -> JsonObject:
@@ -150,6 +150,6 @@ def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states_or_else_
 
 
 def test_formulas_keep_the_order_of_operations() -> None:
-    terms = formula("x = a - b - c / 2 ^ d * -e", ("a", "b", "c", "d", "e"))
+    terms = parse_formula("x = a - b - c / 2 ^ d * -e", ("a", "b", "c", "d", "e"))
     figures = {name: Decimal(number) for name, number in zip("abcde", (100, 5, 8, 2, 3), strict=True)}
     assert compute_terms(terms, figures) == Decimal(101)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.planner.core.facts import facts
-from services.planner.core.pages import next_parts, read_in_part
+from services.planner.core.facts import extract_facts
+from services.planner.core.pages import lists_read_in_part, next_parts
 from services.planner.core.records import ToolFact
 from services.planner.core.request import Request, ToolSpec, objects
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -175,7 +175,7 @@ def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
     """By page and total, by offset and whether there is more, or by an opaque mark; the criteria stay."""
     part = ToolFact("f1", "list_kites", arguments, {"items": _ROWS, **around})
     assert [given for _, given in next_parts([part], [_lister(*places)])] == [further]
-    assert read_in_part((part,)) == ("list_kites",)
+    assert lists_read_in_part((part,)) == ("list_kites",)
 
 
 @pytest.mark.promise("planner.reads_all_parts")
@@ -187,7 +187,7 @@ def test_a_list_at_its_end_is_not_asked_for_more(around: JsonObject) -> None:
     """The last part, and a list that is whole."""
     part = ToolFact("f1", "list_kites", {}, {"items": _ROWS, **around})
     assert not [*next_parts([part], [_lister("page", "offset", "cursor")])]
-    assert read_in_part((part,)) == ()
+    assert lists_read_in_part((part,)) == ()
 
 
 @pytest.mark.promise("planner.reads_all_parts")
@@ -204,7 +204,7 @@ def test_every_one_of_a_list_that_was_not_read_to_its_end_is_not_planned() -> No
 
 def _found(task: str, answer: str = "", *entities: str) -> list[tuple[str, str, str]]:
     sections = {"task": task, "answer": answer, "entities": dumps(list(entities))}
-    said = facts(Request("FACTS", sections, "", (), None, ()))
+    said = extract_facts(Request("FACTS", sections, "", (), None, ()))
     return [(str(one["subject"]), str(one["attribute"]), str(one["value"])) for one in objects(said["facts"])]
 
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings, strategies as st
 
-from services.planner.core.request import parse
+from services.planner.core.request import parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json
 from tests.unit.planner.planner_requests import said, tool, writer
@@ -48,7 +48,7 @@ def test_every_reply_calls_offered_tools_or_says_something(task: str, facts: lis
 @given(body=st.dictionaries(st.sampled_from(["messages", "system", "tools", "output_config"]), _JSON))
 def test_no_body_breaks_it(body: dict[str, Json]) -> None:
     """What the checks let through by mistake still gets an answer."""
-    assert reply(parse(body)).text
+    assert reply(parse_request(body)).text
 
 
 def test_the_same_request_gets_the_same_answer() -> None:

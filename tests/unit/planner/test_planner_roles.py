@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core import faults
-from services.planner.core.request import Call, PlannerReply, parse
+from services.planner.core.request import Call, PlannerReply, parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.each_row import each_row
@@ -16,7 +16,7 @@ def _with_schema(properties: JsonObject, text: str = "Judge this.") -> JsonObjec
         "messages": [{"role": "user", "content": text}],
         "output_config": {"format": {"type": "json_schema", "schema": schema}},
     }
-    return loads_object(reply(parse(body)).text)
+    return loads_object(reply(parse_request(body)).text)
 
 
 @pytest.mark.promise("planner.unjudged")
@@ -73,8 +73,8 @@ def test_a_fault_spoils_the_replies_that_it_concerns(
 ) -> None:
     """Each switch makes one known mistake; without it nothing is changed."""
     request = asked({"task": "Approve kite KIT-7."}, _TOOLS)
-    assert faults.spoil(PlannerReply(calls=calls), request, faults.parse(fault)).calls == spoiled
-    assert faults.spoil(PlannerReply(calls=calls), request, {}).calls == calls
+    assert faults.apply_faults(PlannerReply(calls=calls), request, faults.parse_faults(fault)).calls == spoiled
+    assert faults.apply_faults(PlannerReply(calls=calls), request, {}).calls == calls
 
 
 def test_ignored_policy_heeds_no_condition() -> None:
@@ -101,7 +101,7 @@ def test_coverage_is_agreed_to_unless_a_call_does_plainly_something_else(
     answer = loads_object(reply(request).text)
     assert answer["agrees"] is agrees
     assert bool(answer["problems"]) is not agrees
-    doubted = faults.spoil(reply(request), request, {"doubting_coverage": ""})
+    doubted = faults.apply_faults(reply(request), request, {"doubting_coverage": ""})
     assert loads_object(doubted.text)["agrees"] is False
 
 

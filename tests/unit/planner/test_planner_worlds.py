@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from services.planner.core.request import parse
+from services.planner.core.request import parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, dumps
 from tests.planner_tasks import museum, workshop
@@ -57,7 +57,7 @@ def run_flat(task: str, world: PlainWorld) -> str:
     """The answer, in a loop that makes each call at once."""
     messages: list[Json] = [{"role": "user", "content": task}]
     for turn in range(_TURNS):
-        said = reply(parse({"system": "rules", "messages": messages, "tools": world.offered()}))
+        said = reply(parse_request({"system": "rules", "messages": messages, "tools": world.offered()}))
         if not said.calls:
             return said.text
         uses: list[Json] = []

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from cli.console import err, out, print_json
-from services.planner.core.request import CALL_NOTE, parse
+from services.planner.core.request import CALL_NOTE, parse_request
 from services.planner.core.roles import reply
 from services.planner.entrypoints.messages import input_tokens
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
@@ -74,7 +74,7 @@ def _least_ms(body: JsonObject) -> float:
     spent: list[float] = []
     for _ in range(_TIMES):
         began = process_time()
-        reply(parse(body))
+        reply(parse_request(body))
         input_tokens(body)
         spent.append(process_time() - began)
     return round(min(spent) * 1000, 1)
