@@ -41,7 +41,7 @@ def audit(
         raise CommandError("--json and --csv exclude each other.", "Ask for one of them.")
     given = {"task": task, "session": session, "since": since, "until": until}
     filters = {name: value for name, value in given.items() if value}
-    found = run_with_gateway(url, lambda client: _read_all(client, filters))
+    found = run_with_gateway(url, lambda client: _read_all_pages(client, filters))
     writes = objects_in(found.get("writes"))
     if as_json:
         print_json(dumps(found))
@@ -51,7 +51,7 @@ def audit(
         print_writes(writes)
 
 
-async def _read_all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
+async def _read_all_pages(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
     """Read all pages of the export, and return their writes as one answer."""
     writes: list[Json] = []
     while True:

@@ -56,7 +56,7 @@ def send(
         print_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
     else:
         _print_task_view(view, url, answered=task is not None)
-    raise typer.Exit(0 if view.went_well else 1)
+    raise typer.Exit(0 if view.has_gone_well else 1)
 
 
 async def _connect_and_send(url: str, message: OutgoingMessage, printer: LiveEventPrinter | None) -> TaskView:
@@ -118,7 +118,7 @@ def _print_task_view(view: TaskView, url: str, *, answered: bool) -> None:
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
     escalated = ", escalated" if view.metadata.get("escalated") else ""
-    err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.went_well else "bold red")
+    err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.has_gone_well else "bold red")
     if view.state == "input-required" and view.metadata.get("doubts"):
         err.print(
             f"It waits for an operator: {own_command_name()} task show {view.id}{_url_option(url)}", soft_wrap=True

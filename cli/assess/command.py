@@ -224,7 +224,7 @@ def check(
     Example: purple assess check my_day --scenarios-dir scenarios
     """
     where = ("--scenarios-dir", str(scenarios_dir)) if scenarios_dir else ()
-    raise typer.Exit(run_assessor("check", (*(names or ()), *where)))
+    raise typer.Exit(run_assessor_command("check", (*(names or ()), *where)))
 
 
 @assess.command("days")
@@ -242,7 +242,7 @@ def generate_days(
     Example: purple assess days --seed 4f2a --count 6 --scenarios-dir scenarios
     """
     given = ("--seed", seed, "--count", str(count), "--scenarios-dir", str(scenarios_dir))
-    raise typer.Exit(run_assessor("days", given))
+    raise typer.Exit(run_assessor_command("days", given))
 
 
 @assess.command("keep")
@@ -364,6 +364,6 @@ def create_scenario(folder: Path, name: str) -> Path:
     return made
 
 
-def run_assessor(command: str, arguments: Sequence[str]) -> int:
+def run_assessor_command(command: str, arguments: Sequence[str]) -> int:
     """Run a command of the assessor in its own process, which prints its output; returns its exit code."""
     return subprocess.run((sys.executable, "-m", "services.assessor", command, *arguments), check=False).returncode  # noqa: S603  our own interpreter

@@ -304,5 +304,5 @@ async def _send_turn(said: DemoTurn, task_id: str | None, client: GatewayClient,
     err.print(f"  {said.by.name}: {said.text}", style="bold blue", markup=False)
     with LiveEventPrinter(err, indent="  ") as story:
         view, events = await send_and_follow_turn(client, utterance, story)
-    err.print(f"  {view.state}: {view.answer}", markup=False, style="green" if view.went_well else "yellow")
+    err.print(f"  {view.state}: {view.answer}", markup=False, style="green" if view.has_gone_well else "yellow")
     return view, events

@@ -31,7 +31,7 @@ class AssessmentSettings(Settings):
 
     @field_validator("assessment_key")
     @classmethod
-    def _are_world_sealing_keys(cls, value: str) -> str:
+    def _check_sealing_keys(cls, value: str) -> str:
         parse_keys(value)
         return value
 
@@ -63,7 +63,7 @@ class CardSettings(Settings):
 
     @field_validator("a2a_processes")
     @classmethod
-    def _are_known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_skills(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         known = [skill.id for skill in SKILLS]
         if unknown := sorted(set(value) - set(known)):
             raise ValueError(f"there is no process {unknown[0]!r}; there are {', '.join(known)}")
@@ -71,13 +71,13 @@ class CardSettings(Settings):
 
     @field_validator("a2a_card_keys")
     @classmethod
-    def _are_keys(cls, value: str) -> str:
+    def _check_card_keys(cls, value: str) -> str:
         if value:
             read_card_keys(load_card_keys_pem(value), "")
         return value
 
     @model_validator(mode="after")
-    def _is_provider_complete(self) -> Self:
+    def _check_provider(self) -> Self:
         if bool(self.a2a_provider) != bool(self.a2a_provider_url):
             raise PydanticCustomError("provider", "A2A_PROVIDER and A2A_PROVIDER_URL must be set together, or neither.")
         return self
@@ -219,7 +219,7 @@ class GatewaySettings(
 
     @field_validator("gateway_parts")
     @classmethod
-    def _are_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return check_parts("gateway", value)
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import LearnerGauges, health_app
-from services.learner.entrypoints.loops import keep_learning, keep_share
+from services.learner.entrypoints.loops import keep_adjusting_share, keep_learning
 from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics, MetricsPage
@@ -53,7 +53,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     tune_gc()
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve())
-        sharing = group.create_task(keep_share(learner, every))
+        sharing = group.create_task(keep_adjusting_share(learner, every))
         consuming = group.create_task(keep_learning(learner, outcomes, every, stop))
         remembering = group.create_task(memory.run(learner, stop))
         filing = group.create_task(files.run())

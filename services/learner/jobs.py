@@ -28,7 +28,7 @@ from services.learner.entrypoints.loops import (
     keep_finding_facts,
     keep_following,
     keep_forgetting,
-    keep_seeded,
+    keep_seeding,
 )
 from services.learner.ports.outcomes import TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
@@ -200,8 +200,8 @@ class FileJobs:
             )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
-                group.create_task(keep_seeded(self._row_seeder, self.seeding, every))
-                group.create_task(keep_seeded(self._report_seeder, self.reports, every))
+                group.create_task(keep_seeding(self._row_seeder, self.seeding, every))
+                group.create_task(keep_seeding(self._report_seeder, self.reports, every))
             if self.cache is not None:
                 group.create_task(self.cache.run())
 

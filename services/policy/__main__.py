@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] == "check":
         return check(arguments[1:])
     if arguments and arguments[0] == "backtest":
-        return _backtest(arguments[1:])
+        return _run_backtest(arguments[1:])
     if arguments:
         known = "check and backtest are commands, HOST and PORT are variables"
         return print_problem(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _backtest(arguments: list[str]) -> int:
+def _run_backtest(arguments: list[str]) -> int:
     from shared.infra.archive_open import ArchiveSettings  # it decrypts: only whoever reads archives needs it
 
     try:

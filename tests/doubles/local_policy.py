@@ -3,7 +3,7 @@
 from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService
-from services.policy.core.allowances import allowances
+from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare
@@ -28,7 +28,7 @@ class LocalPolicy(PolicyService):
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
-        return allowances(request, prepare(request.policies, self._conditions))
+        return decide_allowances(request, prepare(request.policies, self._conditions))
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:

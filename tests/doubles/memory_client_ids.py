@@ -19,11 +19,11 @@ class MemoryClientIds(ClientIds):
             key, await self._tasks.get_record(key.tenant, newest), self._signalled[key], self._answered[key]
         )
 
-    async def note_task(self, key: MessageKey, task_id: str) -> None:
+    async def record_task(self, key: MessageKey, task_id: str) -> None:
         self._newest[key.tenant, key.alias] = task_id
 
-    async def note_signal(self, key: MessageKey, turn_id: str) -> None:
+    async def record_signal(self, key: MessageKey, turn_id: str) -> None:
         self._signalled[key] = turn_id
 
-    async def note_answer_received(self, key: MessageKey, turn_id: str) -> None:
+    async def record_answer_received(self, key: MessageKey, turn_id: str) -> None:
         self._answered[key] = turn_id

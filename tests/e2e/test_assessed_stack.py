@@ -63,7 +63,7 @@ async def _key_of_the_world(whole: WholeStack) -> str:
     kept = RedisParticipations(whole.redis, [whole.stack.options.assessment_key])
     running = await kept.find(TENANT, await _session_in_turn(whole))
     assert running is not None
-    return kept.key_of(running)
+    return kept.decrypt_key(running)
 
 
 async def _stored(whole: WholeStack) -> bytes:

@@ -36,9 +36,9 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(
     """Its newest task and the last answer are never among what is forgotten."""
     key, record = client_task_key("acme", "daily"), await accepted(task_store)
     daily = MessageKey("acme", "daily", "new")
-    await client_ids.note_task(daily, record.task_id)
+    await client_ids.record_task(daily, record.task_id)
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py
-    await client_ids.note_answer_received(daily, "turn-new")
+    await client_ids.record_answer_received(daily, "turn-new")
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
     kept = await client_ids.find(daily)
     assert MOST // 2 < noted < MOST

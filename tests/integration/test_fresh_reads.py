@@ -80,9 +80,9 @@ async def test_an_id_of_a_newer_task_leads_there_at_once(
     """Whichever replica noted it."""
     record = await _ended(redis, task_store)
     assert await _read_twice(replicas, record.task_id) == [record] * 4
-    await replicas[0].client_ids.note_task(MessageKey("acme", record.task_id), "newer")
+    await replicas[0].client_ids.record_task(MessageKey("acme", record.task_id), "newer")
     assert await _read_twice(replicas, record.task_id) == [None] * 4
-    await replicas[1].client_ids.note_task(MessageKey("acme", record.task_id), record.task_id)
+    await replicas[1].client_ids.record_task(MessageKey("acme", record.task_id), record.task_id)
     assert await _read_twice(replicas, record.task_id) == [record] * 4
 
 

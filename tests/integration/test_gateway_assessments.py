@@ -157,17 +157,17 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
     store = AssessmentRepository(redis, most=3)
     for number in range(5):
         one = an_assessment(f"n{number}")
-        await store.put("acme", KeptAssessment(card_of(f"id{number}", "casey", one), one))
+        await store.write("acme", KeptAssessment(card_of(f"id{number}", "casey", one), one))
     digits = "".join(f"{number * 7919:x}" for number in range(250_000))
     huge = an_assessment(agent="x", runs=[a_run(updates=[{"text": digits}])])
 
     with pytest.raises(InvalidField, match="too large"):
-        await store.put("acme", KeptAssessment(card_of("huge", "casey", huge), huge))
+        await store.write("acme", KeptAssessment(card_of("huge", "casey", huge), huge))
 
-    assert [card.assessment_id for card in await store.cards(ANN)] == ["id4", "id3", "id2"]
+    assert [card.assessment_id for card in await store.list_cards(ANN)] == ["id4", "id3", "id2"]
     with pytest.raises(UnknownAssessment):
         await store.show("id0", ANN)
-    assert await store.cards(ANN._replace(tenant="globex")) == ()
+    assert await store.list_cards(ANN._replace(tenant="globex")) == ()
     for name in assessment_keys("acme"):
         assert kind_of(name).lifetime == "short"
         assert 0 < await redis.ttl(name) <= ASSESSMENT_SECONDS
@@ -176,12 +176,12 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
 @pytest.mark.promise("console.assessments")
 async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
     store, one = AssessmentRepository(redis), an_assessment()
-    await store.put("acme", KeptAssessment(card_of("good", "casey", one), one))
-    await store.put("acme", KeptAssessment(card_of("odd", "casey", one), one))
+    await store.write("acme", KeptAssessment(card_of("good", "casey", one), one))
+    await store.write("acme", KeptAssessment(card_of("odd", "casey", one), one))
     await redis.hset(assessment_keys("acme").cards, "odd", "{}")  # type: ignore[misc]  # redis-py
     await redis.hset(assessment_keys("acme").bodies, "good", "!")  # type: ignore[misc]  # redis-py
 
-    assert [card.assessment_id for card in await store.cards(ANN)] == ["good"]
+    assert [card.assessment_id for card in await store.list_cards(ANN)] == ["good"]
     for name in ("odd", "good"):
         with pytest.raises(UnknownAssessment):
             await store.show(name, ANN)
@@ -268,9 +268,9 @@ def _beginning(assessment: str = "a1", caller: str = "green", session: str = "s1
 async def test_what_an_older_key_sealed_is_opened_until_that_key_is_dropped(redis: Redis) -> None:
     begun = await RedisParticipations(redis, [OLD]).begin("acme", _beginning(), "the-key")
 
-    assert RedisParticipations(redis, [NEW, OLD]).key_of(begun) == "the-key"
+    assert RedisParticipations(redis, [NEW, OLD]).decrypt_key(begun) == "the-key"
     with pytest.raises(UndecryptableKey, match="ASSESSMENT_KEY"):
-        RedisParticipations(redis, [NEW]).key_of(begun)
+        RedisParticipations(redis, [NEW]).decrypt_key(begun)
 
 
 @pytest.mark.promise("participant.key_sealed")
@@ -287,9 +287,9 @@ async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> 
     await kept.begin("acme", _beginning(), "the-key")
     latest = await kept.begin("acme", _beginning("a2", session="s2"), "the-key")
 
-    assert await kept.latest("acme", "green") == latest
-    assert await kept.latest("acme", "other") is None
-    assert await kept.latest("other", "green") is None
+    assert await kept.find_latest("acme", "green") == latest
+    assert await kept.find_latest("acme", "other") is None
+    assert await kept.find_latest("other", "green") is None
     assert await kept.find("other", "s1") is None
     with pytest.raises(BegunByAnotherCaller):
         await kept.begin("acme", _beginning("a3", "other"), "the-key")
@@ -317,7 +317,7 @@ async def test_what_another_took_the_place_of_changes_nothing_more(redis: Redis)
     second = await kept.begin("acme", _beginning("a2"), "the-key")
 
     assert not await kept.renew("acme", first, 7)
-    await kept.drop("acme", first)
+    await kept.delete("acme", first)
     assert await kept.find("acme", "s1") == second
 
 

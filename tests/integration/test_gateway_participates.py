@@ -312,7 +312,7 @@ async def test_the_key_is_sealed_and_nowhere_else(redis: Redis, play: Stage, cap
     kept = RedisParticipations(redis, [KEY])
     running = await kept.find("default", "c1")
     assert running is not None
-    assert (running.turns, kept.key_of(running)) == (1, SECRET)
+    assert (running.turns, kept.decrypt_key(running)) == (1, SECRET)
     assert SECRET not in repr(running)
     assert 0 < await redis.ttl(participation_key("default", "c1")) <= PARTICIPATION_SECONDS
 

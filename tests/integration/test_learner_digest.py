@@ -21,7 +21,7 @@ from services.learner.core.files.importer import Importer
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import SeedingStatus, keep_forgetting, keep_seeded
+from services.learner.entrypoints.loops import SeedingStatus, keep_forgetting, keep_seeding
 from services.learner.ports.files import StoredFile
 from shared.contracts.digest import Digest, digest_of
 from shared.contracts.learning_files import FileReport, FileRequest, ForgetRequest, LearningFile
@@ -205,7 +205,7 @@ async def test_a_bucket_that_cannot_be_opened_is_tried_again() -> None:
         raise ValueError("no such profile")
 
     status = SeedingStatus()
-    seeding = asyncio.create_task(keep_seeded(opened, status, 0.01))
+    seeding = asyncio.create_task(keep_seeding(opened, status, 0.01))
     async with asyncio.timeout(PATIENCE):
         for _ in range(3):
             await tried.acquire()

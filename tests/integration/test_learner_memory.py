@@ -35,8 +35,8 @@ class Forgetful(RedisKnowledge):
     """A store whose learner dies right after each step that it takes."""
 
     @override
-    async def keep(self, change: MemoryChange, version: str) -> bool:
-        await super().keep(change, version)
+    async def store_change(self, change: MemoryChange, version: str) -> bool:
+        await super().store_change(change, version)
         raise StoreUnavailable("killed")
 
 

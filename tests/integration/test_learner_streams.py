@@ -220,9 +220,9 @@ async def test_counts_are_kept_by_day_and_leave_when_a_day_is_too_old(redis: Red
     days = {"old": NOON - timedelta(days=DAYS_KEPT + 1), "kept": NOON - timedelta(days=DAYS_KEPT), "new": NOON}
     outcomes = [an_outcome(number, ended_at=at) for number, at in enumerate(days.values())]
     memory, fields = RedisLessons(redis), keys.learned_keys("acme").days
-    await memory.learn([lesson_of(outcomes[0]), lesson_of(outcomes[1])])
+    await memory.store_all([lesson_of(outcomes[0]), lesson_of(outcomes[1])])
     assert await hash_of(redis, fields) == expected_days(outcomes[:2])
-    await memory.learn([lesson_of(outcomes[2])])
+    await memory.store_all([lesson_of(outcomes[2])])
     assert await hash_of(redis, fields) == expected_days(outcomes[1:])
 
 
@@ -232,9 +232,9 @@ async def test_a_trend_gets_thinner_as_it_gets_longer_one_by_one_or_many_at_once
     lessons = [lesson_of(an_outcome(number)) for number in range(300)]
     memory = RedisLessons(redis)
     for lesson in lessons[:140]:
-        await memory.learn([lesson])
+        await memory.store_all([lesson])
     await assert_trends(redis, "acme")
-    await memory.learn(lessons[140:])
+    await memory.store_all(lessons[140:])
     await assert_trends(redis, "acme")
 
 

@@ -96,7 +96,7 @@ def _names(folder: Path) -> set[str]:
 
 
 async def _learn(redis: Redis, *numbers: int, tenant: str = "acme") -> None:
-    await RedisLessons(redis).learn([lesson_of(an_outcome(number, tenant=tenant)) for number in numbers])
+    await RedisLessons(redis).store_all([lesson_of(an_outcome(number, tenant=tenant)) for number in numbers])
 
 
 @pytest.mark.promise("files.cache")

@@ -68,7 +68,7 @@ async def _learned(redis: Redis, tenant: str = "acme", tasks: int = 230) -> None
         )
         for number in range(tasks)
     ]
-    await RedisLessons(redis).learn([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_all([lesson_of(outcome) for outcome in outcomes])
     names = keys.learned_keys(tenant)
     facts = [_fact("Acme pays at 30 days", 2), _fact("Acme pays at 20 days", 1, superseded_at=NOON)]
     await cast("Awaitable[int]", redis.rpush(names.knowledge, *(fact.model_dump_json() for fact in facts)))
@@ -119,7 +119,7 @@ async def test_importing_the_same_again_or_an_older_export_of_ones_own_changes_n
     """Nothing is ever added up."""
     await _learned(redis, tasks=20)
     older = await read_learned_files(redis, "acme")
-    await RedisLessons(redis).learn([lesson_of(an_outcome(number, tenant="acme")) for number in range(500, 510)])
+    await RedisLessons(redis).store_all([lesson_of(an_outcome(number, tenant="acme")) for number in range(500, 510)])
     before = await _everything(redis, "acme")
     reports = await _imported(redis, "acme", older)
     assert [report.taken for report in reports] == [0] * len(OURS)
@@ -218,7 +218,7 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 
     async def learn() -> None:
         for number in range(100, 160):
-            await memory.learn([lesson_of(an_outcome(number, tenant="globex"))])
+            await memory.store_all([lesson_of(an_outcome(number, tenant="globex"))])
 
     reports, _ = await asyncio.gather(_imported(redis, "globex", files), learn())
     assert [report.problems for report in reports] == [()] * len(OURS)
@@ -230,11 +230,11 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> None:
     repository = RedisImportRepository(redis)
     stored = await repository.read_stored("acme")
-    await RedisLessons(redis).learn([lesson_of(an_outcome(1, tenant="acme"))])
+    await RedisLessons(redis).store_all([lesson_of(an_outcome(1, tenant="acme"))])
     arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
-    assert not await repository.keep("acme", FileChanges(arms=arms), stored.versions)
-    assert await repository.keep("acme", FileChanges(facts=["x"]), stored.versions)
-    assert not await repository.keep("acme", FileChanges(cases=["x"]), stored.versions)
+    assert not await repository.store_changes("acme", FileChanges(arms=arms), stored.versions)
+    assert await repository.store_changes("acme", FileChanges(facts=["x"]), stored.versions)
+    assert not await repository.store_changes("acme", FileChanges(cases=["x"]), stored.versions)
     assert len(cast("list[str]", (await _everything(redis, "acme"))["cases"])) == 1
 
 
@@ -268,10 +268,10 @@ class _LosingRepository(RedisImportRepository):
         self.losses = 0
 
     @override
-    async def keep(self, tenant: str, brought: FileChanges, versions: StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, brought: FileChanges, versions: StoredVersions) -> bool:
         self._way.cut_at(1)
         self.losses += 1
-        return await super().keep(tenant, brought, versions)
+        return await super().store_changes(tenant, brought, versions)
 
 
 REPORT = {
@@ -345,7 +345,7 @@ async def _post(client: httpx.AsyncClient, path: str, **body: object) -> tuple[i
 
 async def _learn(redis: Redis, tenant: str = "default") -> None:
     outcomes = [an_outcome(number, tenant=tenant, quality=number / 20) for number in range(20)]
-    await RedisLessons(redis).learn([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_all([lesson_of(outcome) for outcome in outcomes])
 
 
 @pytest.mark.promise("files.round_trip", "files.processes")

@@ -110,7 +110,7 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
         store, key = TaskStore(cluster, live), MessageKey("acme", "c1", "f")
         record = await accepted(store)
         client_ids = RedisClientIds(cluster, Reads(cluster, "redis+cluster://nowhere"), store)
-        await client_ids.note_task(key, record.task_id)
+        await client_ids.record_task(key, record.task_id)
         assert (await client_ids.find(key)).record == record
     assert (await RedisStatistics(cluster).totals("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()

@@ -173,11 +173,11 @@ class FailsOverOnceLearned(RedisLessons):
         self._failover = failover
 
     @override
-    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
+    async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         if self._failover.is_over:
-            return await super().learn(lessons)
+            return await super().store_all(lessons)
         async with self._failover.losing():
-            return await super().learn(lessons)
+            return await super().store_all(lessons)
 
 
 @pytest.mark.promise("learner.counted_once")

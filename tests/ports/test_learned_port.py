@@ -84,7 +84,7 @@ class RedisStage(Stage):
 
     @override
     async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
-        await RedisLessons(self._redis).learn([lesson_of(outcome) for outcome in outcomes])
+        await RedisLessons(self._redis).store_all([lesson_of(outcome) for outcome in outcomes])
 
     @override
     async def breaks(self) -> None:
@@ -236,9 +236,9 @@ async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redi
     emptied = [("DEL", keys.learned_keys("acme").cases, ())]
     asked = ForgetRequest(request_id="r", tenant="acme", scope=ForgetScope.TENANT, asked_by="amy", asked_at=now)
     changes: Sequence[Callable[[], Awaitable[object]]] = (
-        lambda: RedisLessons(redis).learn([lesson_of(an_outcome(1))]),
-        lambda: RedisKnowledge(redis).keep(named, "0"),
-        lambda: RedisFactRepository(redis).keep(todo, FactChange((), (FACT,)), {}, "1"),
+        lambda: RedisLessons(redis).store_all([lesson_of(an_outcome(1))]),
+        lambda: RedisKnowledge(redis).store_change(named, "0"),
+        lambda: RedisFactRepository(redis).store(todo, FactChange((), (FACT,)), {}, "1"),
         lambda: change_learned(Scripts(redis), "acme", emptied, StoredVersions()),
         lambda: RedisForgetting(redis, None).remove_stored(asked),
     )
@@ -265,8 +265,8 @@ async def test_a_dry_run_is_counted_and_teaches_nothing(redis: Redis) -> None:
     """Alone and beside a real run; a second time it is known."""
     dry = lesson_of(an_outcome(1, dry_run=True, strategy_applied=False))
     memory = RedisLessons(redis)
-    assert await memory.learn([dry]) == [True]
-    assert await memory.learn([dry, lesson_of(an_outcome(2))]) == [False, True]
+    assert await memory.store_all([dry]) == [True]
+    assert await memory.store_all([dry, lesson_of(an_outcome(2))]) == [False, True]
     names = keys.learned_keys("acme")
     counts = await cast("Awaitable[dict[str, str]]", redis.hgetall(names.counts))
     assert (counts["events"], await cast("Awaitable[int]", redis.llen(names.cases))) == ("2", 1)

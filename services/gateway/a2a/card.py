@@ -71,7 +71,7 @@ def card_routes(
     """
     router, changed = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0)
     shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
-    shapes = {"merged": _merged_card, "1.0": NEW.card, "0.3": OLD.card}
+    shapes = {"merged": _merged_card, "1.0": NEW.show_card, "0.3": OLD.show_card}
 
     @cache
     def serialize_card(name: str) -> bytes:

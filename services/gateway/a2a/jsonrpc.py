@@ -176,7 +176,7 @@ def _build_response(call: RpcCall, answer: streams.Answer, *, detailed: bool) ->
             return streams.sse_response(answer, streams.rpc_envelope(call.call_id, detailed=detailed))
         case streams.PendingAnswer():
             return KeepAliveResponse(
-                _stream_pending_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.note_delivery
+                _stream_pending_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.record_delivery
             )
         case streams.JsonText(result):
             return Response(replies.rpc_result_bytes(call.call_id, result), media_type=_JSON)

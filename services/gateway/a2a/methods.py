@@ -43,10 +43,10 @@ class A2aMethods:
         ticket = await self._services.tasks.submit(read_message(params, answer_format.dialect), caller)
         view = ClientView(self._notice, ticket.shown_id, options.history_length)
         if ticket.is_reply:
-            return cast(JsonValue, answer_format.answer(ticket.record, view, is_reply=True))
+            return cast(JsonValue, answer_format.show_answer(ticket.record, view, is_reply=True))
         if not options.wait:
             return cast(
-                JsonValue, answer_format.answer(await self._add_file_contents(ticket.record, answer_format), view)
+                JsonValue, answer_format.show_answer(await self._add_file_contents(ticket.record, answer_format), view)
             )
         return streams.PendingAnswer(self._services.tasks, ticket, answer_format, view)
 
@@ -94,7 +94,7 @@ class A2aMethods:
         page = await self._services.lists.list_tasks(options.query, caller)
         view = ClientView(self._notice, "", options.history_length, options.artifacts)
         return {
-            "tasks": [answer_format.task(one, view) for one in page.records],
+            "tasks": [answer_format.show_task(one, view) for one in page.records],
             "nextPageToken": page.next_token,
             "pageSize": options.query.size,
             "totalSize": page.total,
@@ -104,7 +104,7 @@ class A2aMethods:
         """CancelTask: cancel a task; answers with the task, usually once it has ended."""
         task_id, caller = self._task_and_caller(call, answer_format)
         record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
-        return answer_format.task(record, ClientView(self._notice, task_id))
+        return answer_format.show_task(record, ClientView(self._notice, task_id))
 
     async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """CreateTaskPushNotificationConfig: register a URL that receives the task's updates from now on."""
@@ -144,7 +144,7 @@ class A2aMethods:
             raise Unsupported(NO_EXTENDED_CARD)
         if not self.identify_caller(call, answer_format).principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
-        return answer_format.card(self._card, self._keys)
+        return answer_format.show_card(self._card, self._keys)
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
@@ -191,7 +191,7 @@ class TaskJsonCache:
         return known[1] if known and known[0] is record else None
 
     def serialize(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes:
-        written = write_json(answer_format.task(record, view)).encode()
+        written = write_json(answer_format.show_task(record, view)).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
         if len(written) <= _LARGEST and not has_contents:
             self._kept.put((record.tenant, answer_format, view), (record, written))

@@ -58,16 +58,16 @@ class PendingAnswer:
         is_reply = record.answers_as == "message" and record.state is TaskState.COMPLETED
         if self._answer_format.fills_files:
             record = await self._tasks.files.add_contents(record)
-        return self._answer_format.answer(record, self._view, is_reply=is_reply)
+        return self._answer_format.show_answer(record, self._view, is_reply=is_reply)
 
     def show_accepted(self) -> Shown:
         """The task as it was when the message was accepted."""
-        return self._answer_format.answer(self._ticket.record, self._view)
+        return self._answer_format.show_answer(self._ticket.record, self._view)
 
-    async def note_delivery(self) -> None:
+    async def record_delivery(self) -> None:
         """Record that the client has received the answer."""
-        await note_delivery_or_log(
-            partial(self._tasks.note_answer_received, self._ticket, self._record), self._record.task_id
+        await record_delivery_or_log(
+            partial(self._tasks.record_answer_received, self._ticket, self._record), self._record.task_id
         )
 
 
@@ -79,7 +79,7 @@ class StreamAnswer(NamedTuple):
     view: ClientView
 
     def format_update(self, numbered: NumberedUpdate) -> Shown:
-        return self.answer_format.update(numbered.update, numbered.event_id, self.stream.record, self.view)
+        return self.answer_format.show_update(numbered.update, numbered.event_id, self.stream.record, self.view)
 
 
 class JsonText(NamedTuple):
@@ -101,10 +101,10 @@ class Envelope(NamedTuple):
     head: Mapping[str, JsonValue] = {}
     detailed: bool = False
 
-    def result(self, value: dict[str, JsonValue]) -> JsonValue:
+    def wrap_result(self, value: dict[str, JsonValue]) -> JsonValue:
         return {**self.head, "result": value} if self.head else value
 
-    def error(self, error: dict[str, JsonValue]) -> JsonValue:
+    def wrap_error(self, error: dict[str, JsonValue]) -> JsonValue:
         return {**self.head, "error": error}
 
 
@@ -116,11 +116,11 @@ def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelo
 
 
 def sse_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
-    note = partial(note_delivery_or_log, answer.stream.note_delivery, answer.stream.record.task_id)
+    note = partial(record_delivery_or_log, answer.stream.record_delivery, answer.stream.record.task_id)
     return KeepAliveResponse(_sse_frames(answer, envelope), "text/event-stream", SSE_BEAT, note)
 
 
-async def note_delivery_or_log(note: Callable[[], Awaitable[None]], task_id: str) -> None:
+async def record_delivery_or_log(note: Callable[[], Awaitable[None]], task_id: str) -> None:
     try:
         await note()
     except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
@@ -132,13 +132,13 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
     try:
         async with aclosing(stream.updates()) as updates:
             async for told in updates:
-                yield _sse_frame(told, envelope.result(answer.format_update(told)))
+                yield _sse_frame(told, envelope.wrap_result(answer.format_update(told)))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
-        error = envelope.error(rpc_error_of(fault, detailed=envelope.detailed))
+        error = envelope.wrap_error(rpc_error_of(fault, detailed=envelope.detailed))
         yield f"data: {write_json(error)}\n\n".encode()  # without an id: who goes on gets what is missing
 
 

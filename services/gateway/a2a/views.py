@@ -224,18 +224,18 @@ class AnswerFormat:
         """
         return payload
 
-    def task(self, record: TaskRecord, view: ClientView) -> Shown:
+    def show_task(self, record: TaskRecord, view: ClientView) -> Shown:
         shown = task_view(record, view.notice, view.history_length, artifacts=view.artifacts)
         found = self.convert({"task": shown})
         return cast(Shown, found["task"]) if self.names_payloads else found
 
-    def answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
+    def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
         """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
             return self.convert({"message": reply_view(record, view.notice)})
         return self.convert({"task": task_view(record, view.notice, view.history_length)})
 
-    def update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
+    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
         final = isinstance(update, StatusUpdate) and update.final
         return self.convert(update_view(update, name, record, view.notice, view.history_length), final)
 
@@ -246,7 +246,7 @@ class AnswerFormat:
     def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return {"configs": configs, "nextPageToken": token}
 
-    def card(self, card: AgentCard, _: CardKeys | None) -> Shown:
+    def show_card(self, card: AgentCard, _: CardKeys | None) -> Shown:
         """The card as JSON. It is already signed for 1.0; older formats sign it again with the keys."""
         return cast(Shown, MessageToDict(card))
 
@@ -274,7 +274,7 @@ class JsonRpc03Format(AnswerFormat):
         return configs
 
     @override
-    def card(self, card: AgentCard, keys: CardKeys | None) -> Shown:
+    def show_card(self, card: AgentCard, keys: CardKeys | None) -> Shown:
         shown = to_compat_agent_card(card).model_dump(mode="json", by_alias=True, exclude_none=True)
         return keys.sign_0_3(shown) if keys else shown
 
@@ -307,15 +307,15 @@ class LegacyFormat(AnswerFormat):
     dialect, prefix, fills_files = Dialect.LEGACY, "params.", False
 
     @override
-    def task(self, record: TaskRecord, view: ClientView) -> Shown:
+    def show_task(self, record: TaskRecord, view: ClientView) -> Shown:
         return legacy_view(record, view.shown_id, view.history_length, view.notice)
 
     @override
-    def answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
-        return self.task(record, view)
+    def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
+        return self.show_task(record, view)
 
     @override
-    def update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
+    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
         return updates.legacy_update(update, view.shown_id, view.notice)
 
     @override

@@ -15,9 +15,9 @@ def webhook_body(notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
         ClientView(notice, work.webhook.shown_id or work.record.task_id),
     )
     if answer_format is NEW:
-        shape = answer_format.update(update.update, update.name, work.record, view)
+        shape = answer_format.show_update(update.update, update.name, work.record, view)
     else:
-        shape = answer_format.task(_record_at_update(work.record, update.update), view)
+        shape = answer_format.show_task(_record_at_update(work.record, update.update), view)
     return json.dumps(shape, ensure_ascii=False)
 
 

@@ -17,7 +17,7 @@ async def find_world(kept: Participations | None, tenant: str, session_id: str, 
     if kept is None or found is None or found.assessment != assessment:
         return None
     try:
-        return BridgedWorld(found.ues_url, kept.key_of(found))
+        return BridgedWorld(found.ues_url, kept.decrypt_key(found))
     except UndecryptableKey:
         return None
 

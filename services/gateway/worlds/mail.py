@@ -185,11 +185,11 @@ class _EmailChange(WorldEdit):
     message_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.carry_out_change(self.change(world.ues.email, [self.message_id]))
+        await world.carry_out_change(self.make_change(world.ues.email, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
     @abstractmethod
-    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
+    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
 
 
 class _SimpleEmailChange(_EmailChange):
@@ -197,7 +197,7 @@ class _SimpleEmailChange(_EmailChange):
 
     endpoint: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
 
-    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return type(self).endpoint(endpoints, mails)
 
 
@@ -244,7 +244,7 @@ class MoveEmail(_EmailChange):
 
     folder: str
 
-    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return endpoints.move(mails, self.folder)
 
 
@@ -255,7 +255,7 @@ class LabelEmail(_EmailChange):
 
     label: str
 
-    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return endpoints.label(mails, [self.label])
 
 
@@ -266,7 +266,7 @@ class UnlabelEmail(_EmailChange):
 
     label: str
 
-    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return endpoints.unlabel(mails, [self.label])
 
 

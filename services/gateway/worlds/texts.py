@@ -116,7 +116,7 @@ class SendText(WorldEdit):
         return created_ids(await world.carry_out_change(sent), "message_id")
 
 
-class _TextFlagChange(WorldEdit):
+class _SimpleTextChange(WorldEdit):
     """A change of one text message without further arguments. ``marks``: the name of its endpoint."""
 
     read_back = "get_text"
@@ -129,19 +129,19 @@ class _TextFlagChange(WorldEdit):
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
 
-class MarkTextRead(_TextFlagChange):
+class MarkTextRead(_SimpleTextChange):
     """Mark a text message as read."""
 
     tool, permission, expect, marks = "mark_text_read", "sms:read", {"is_read": True}, SmsEndpoints.read
 
 
-class MarkTextUnread(_TextFlagChange):
+class MarkTextUnread(_SimpleTextChange):
     """Mark a text message as unread."""
 
     tool, permission, expect, marks = "mark_text_unread", "sms:unread", {"is_read": False}, SmsEndpoints.unread
 
 
-class DeleteText(_TextFlagChange):
+class DeleteText(_SimpleTextChange):
     """Delete a text message."""
 
     tool, permission, expect, marks = "delete_text", "sms:delete", {"is_deleted": True}, SmsEndpoints.delete

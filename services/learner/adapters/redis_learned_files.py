@@ -78,7 +78,7 @@ class RedisCaseRepository(CaseRepository):
         found = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.learned_keys(tenant).seeded))
         return {name: _read_version(told) for name, told in found.items()}
 
-    async def keep(
+    async def replace_log(
         self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
     ) -> Sequence[StoredCase] | None:
         names = keys.learned_keys(tenant)
@@ -138,7 +138,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             parse_rows(Accuracy, cast("dict[str, str]", found[6]).items()),
         )
 
-    async def keep(self, tenant: str, brought: files.FileChanges, versions: files.StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, brought: files.FileChanges, versions: files.StoredVersions) -> bool:
         commands = _list_commands(keys.learned_keys(tenant), brought)
         return await change_learned(self._scripts, tenant, commands, _versions_to_check(brought, versions))
 

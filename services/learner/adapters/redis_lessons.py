@@ -26,7 +26,7 @@ class _LessonBatch(NamedTuple):
 
 
 class RedisLessons(ScriptedStore, Lessons):
-    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
+    async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         batches = list(_batch_by_tenant(lessons))
         replies = await self._scripts.run_all(("apply_outcomes", *_learn_call(batch, lessons)) for batch in batches)
         results: list[bool | LessonRefused] = [False] * len(lessons)

@@ -36,16 +36,16 @@ class S3Training(TrainingBucket):
                 for item in rows
             ]
 
-        return [found for _, found in sorted(await self._ask(list_objects))]
+        return [found for _, found in sorted(await self._call_s3(list_objects))]
 
     async def read(self, found: TrainingObject) -> bytes:
         def read() -> bytes:
             at = {"Bucket": self._bucket, "Key": found.name, "IfMatch": found.version}
             return cast(bytes, self._client.get_object(**at)["Body"].read())
 
-        return await self._ask(read)
+        return await self._call_s3(read)
 
-    async def _ask(self, call: Callable[[], T]) -> T:
+    async def _call_s3(self, call: Callable[[], T]) -> T:
         try:
             return await asyncio.to_thread(call)
         except ClientError as error:

@@ -58,7 +58,7 @@ class Learner:
         expected = self._share.intersection(partitions)
         self._expected |= expected
         self._announced |= expected
-        self._note_news(expected)
+        self._tell_listeners(expected)
 
     def add_listener(self) -> OutcomeNews:
         """Returns an object that collects the partitions in which this learner expects or takes outcomes
@@ -67,7 +67,7 @@ class Learner:
         self._listeners.append(OutcomeNews())
         return self._listeners[-1]
 
-    def _note_news(self, partitions: Collection[int]) -> None:
+    def _tell_listeners(self, partitions: Collection[int]) -> None:
         for listener in self._listeners:
             listener.add(partitions)
 
@@ -108,7 +108,7 @@ class Learner:
         try:
             taken = await self._outcomes.claim(partitions)
             self._others.update(taken.lost)
-            self._note_news({delivery.partition for delivery in taken.deliveries} - self._announced)
+            self._tell_listeners({delivery.partition for delivery in taken.deliveries} - self._announced)
             self._announced.difference_update(partitions)
             self._expected.update(taken.more, await self._learn(taken.deliveries) if taken.deliveries else ())
         except StoreUnavailable as error:
@@ -134,7 +134,7 @@ class Learner:
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         readable, passed, dead = _read_lessons(deliveries)
-        results = await self._lessons.learn([lesson for _, lesson in readable]) if readable else ()
+        results = await self._lessons.store_all([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
             if not isinstance(result, LessonRefused):

@@ -273,7 +273,7 @@ class Seeder:
 
         first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
         loaded = outcomes.LoadedRows(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
-        log = await self._repository.keep(self._tenant, merge, loaded)
+        log = await self._repository.replace_log(self._tenant, merge, loaded)
         return SeedResult(found, len(cases), bad, None if log is None else _count_kept(log, cases))
 
 

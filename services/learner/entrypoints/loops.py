@@ -26,7 +26,7 @@ SWEEP_SECONDS = 30.0  # between two looks at everything, should news have been m
 log = structlog.get_logger()
 
 
-async def keep_share(learner: Learner, every_seconds: float) -> None:
+async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
     """Adjusts the learner's share of partitions to the number of living learners, until cancelled."""
 
     async def adjust() -> None:
@@ -165,7 +165,7 @@ class SeedingStatus:
         return {"objects": self.objects, "rows": self.rows, "bad": self.bad, "problem": self.problem}
 
 
-async def keep_seeded(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
+async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
     """Loads new objects at intervals until cancelled. ``open_seeder`` may block, so it runs in a thread."""
     opened: Seeder | None = None
 

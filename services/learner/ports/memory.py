@@ -66,7 +66,7 @@ class KnowledgeRepository(Protocol):
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
     ) -> StoredKnowledge: ...
 
-    async def keep(self, change: MemoryChange, version: str) -> bool:
+    async def store_change(self, change: MemoryChange, version: str) -> bool:
         """Stores what events change in one step, each once, and queues the todos.
 
         False, with nothing changed, if the tenant's memory has another version by now.
@@ -116,7 +116,7 @@ class FactRepository(Protocol):
 
     async def facts(self, tenant: str) -> KnownFacts: ...
 
-    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
+    async def store(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
         """Stores facts and removes the todo in one step; False if the tenant's memory has another version by now.
 
         ``NO_CHANGE`` fits any version.

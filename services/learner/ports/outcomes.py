@@ -114,7 +114,7 @@ class LessonRefused(NamedTuple):
 
 
 class Lessons(Protocol):
-    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
+    async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         """Stores lessons in order, each once; returns for each True if it is new, False if known, or why it cannot be
         stored.
 
@@ -152,7 +152,7 @@ class CaseRepository(Protocol):
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         """The version of each object that was loaded."""
 
-    async def keep(
+    async def replace_log(
         self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
     ) -> Sequence[StoredCase] | None:
         """Replaces the log by ``merge(log)`` and records the object as loaded, in one step; returns the new log.

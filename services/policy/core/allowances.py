@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from services.policy.core.evaluate import MAX_WORK
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge
 from services.policy.core.session_calls import EarlierCall, count_used, earlier_calls, find_met_preconditions, has_level
-from services.policy.core.tool_rules import ReadyToolRule, is_left_out, why_left_out
+from services.policy.core.tool_rules import ReadyToolRule, is_tool_left_out, why_tool_left_out
 from shared.contracts import allowance as contracts
 from shared.contracts.policy import Confirmation, ToolRuleKind
 
 
-def allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> contracts.Allowances:
+def decide_allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> contracts.Allowances:
     """The allowance of each tool that a rule covers. Raises ``RequestTooLarge``."""
     _refuse_too_much(request, prepared)
     earlier = earlier_calls(request.history)
@@ -44,9 +44,9 @@ def _prohibitions_of_policy(
     policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[EarlierCall], given: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
     """Yields why the policy forbids the tool, and None for each rule that depends on the arguments."""
-    if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
+    if is_tool_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
         yield contracts.Prohibition(
-            rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy)
+            rule_id="toolDefault", policy_id=policy.policy.id, reason=why_tool_left_out(offered.tool, policy.policy)
         )
     for ready in policy.tool_rules:
         if ready.matches(offered.tool) and not ready.rule.report_only:

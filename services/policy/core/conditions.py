@@ -41,7 +41,7 @@ class BoundedCache(Generic[Key, Held]):
         self._held.move_to_end(key)
         return found[0]
 
-    def keep(self, key: Key, held: Held, weight: int) -> None:
+    def put(self, key: Key, held: Held, weight: int) -> None:
         self._weight += weight - self._held.pop(key, (held, 0))[1]
         self._held[key] = (held, weight)
         while self._weight > self._limit:
@@ -86,7 +86,7 @@ class ConditionCache(BoundedCache[str, Condition]):
         condition = self.find(text)
         if condition is None:
             condition = parse_condition(text)
-            self.keep(text, condition, condition.cost)
+            self.put(text, condition, condition.cost)
         return condition
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.findings import CallFacts, applies_to_call, facts_of_calls, facts_of_rows, find_in_call
-from services.policy.core.plan_findings import plan_findings
+from services.policy.core.plan_findings import find_in_plan
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge, prepare
 from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
 from services.policy.core.text_rules import text_findings
@@ -40,7 +40,7 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
     by_row = ((ready, facts_of_rows(ready.policy, request)) for ready in prepared.ready)
     every = (finding for ready, looked in by_row for facts in looked for finding in find_in_call(ready.rules, facts))
     found = [*(_drop_repeated_rules(every) if any(call.rows for call in request.calls) else every)]
-    found += plan_findings(seen, request)
+    found += find_in_plan(seen, request)
     found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
     ruled = {
         call.call_id: tuple(ready.policy.id for ready, looked in seen if _governs_call(ready, call, looked[number]))

@@ -7,13 +7,13 @@ from services.policy.core import rules, session_calls
 from services.policy.core.conditions import Condition
 from services.policy.core.findings import CallFacts, is_proven
 from services.policy.core.prepared import ReadyPolicy
-from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_left_out, why_left_out
+from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_tool_left_out, why_tool_left_out
 from services.policy.core.values import UNKNOWN, ConditionError, Context
 from shared.contracts import policy as contracts
 from shared.domain.words import Level, RuleAction
 
 
-def plan_findings(
+def find_in_plan(
     seen: Sequence[tuple[ReadyPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
     """Yields the findings of tool rules for each call. ``seen``: the policies, each with the facts of the calls."""
@@ -42,14 +42,14 @@ class _PlannedCall(NamedTuple):
 
 def _find_for_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
     call = planned.call
-    if is_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
+    if is_tool_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
         yield contracts.CallRefusal(
             call_id=call.call_id,
             tool=call.tool,
             rule_id="toolDefault",
             policy_id=policy.policy.id,
             kind=policy.tool_default.value,
-            reason=why_left_out(call.tool, policy.policy),
+            reason=why_tool_left_out(call.tool, policy.policy),
         )
     for ready in policy.tool_rules:
         found = _find_for_call(ready, planned) if ready.matches(call.tool) else None

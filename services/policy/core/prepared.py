@@ -71,7 +71,7 @@ class PreparedPolicies:
         prepared = self._held.find(named)
         if prepared is None:
             prepared = prepare(policies, self._conditions, named)
-            self._held.keep(named, prepared, 32 * prepared.cost + sum(len(one.model_dump_json()) for one in policies))
+            self._held.put(named, prepared, 32 * prepared.cost + sum(len(one.model_dump_json()) for one in policies))
         return prepared
 
 
@@ -90,7 +90,7 @@ def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str |
         rules=len(conditional) + len(about_tools),
         cost=sum(rule.cost for rule in conditional) + sum(rule.cost for rule in about_tools),
         rules_about_tools=len(about_tools),
-        looks_back=sum(1 + 4 * len(rule.per) + len(rule.rule.after) // 4 for rule in about_tools if rule.looks_back),
+        looks_back=sum(1 + 4 * len(rule.per) + len(rule.rule.after) // 4 for rule in about_tools if rule.needs_history),
         pattern_sizes=tuple(rule.pattern.size for rule in about_text if rule.pattern),
         keywords=sum(len(rule.words) for rule in about_text),
     )

@@ -34,12 +34,12 @@ class Sentence(NamedTuple):
     end: int
 
 
-def words(source: str) -> tuple[SourceWord, ...]:
+def split_words(source: str) -> tuple[SourceWord, ...]:
     """The words of a source: numbers with their commas, names with their underscores, and other unbroken runs."""
     return tuple(SourceWord(found[0].casefold().replace("’", "'"), found.start()) for found in _WORD.finditer(source))
 
 
-def sentences(source: str) -> tuple[Sentence, ...]:
+def split_sentences(source: str) -> tuple[Sentence, ...]:
     """The sentences in order, without list markers; headings are left out.
 
     A sentence begins at a list item, after an empty line, at a line that starts with a capital, and after an end mark.
@@ -85,7 +85,7 @@ class Quotes:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._words = words(source)
+        self._words = split_words(source)
         texts = [word.text for word in self._words]
         self._joined = _join_texts(texts)
         self._offsets = list(accumulate((len(text) + 1 for text in texts), initial=0))  # of the words in it
@@ -95,7 +95,7 @@ class Quotes:
         """The quote's words. Raises ``ValueError`` if it is too short, too long, or not in the source."""
         if len(quote) > MAX_QUOTE:
             raise ValueError(f"the quote has {len(quote)} characters; the limit is {MAX_QUOTE}")
-        said = tuple(word.text for word in words(quote))
+        said = tuple(word.text for word in split_words(quote))
         if len(said) < _FEWEST_WORDS:
             raise ValueError(f"the quote is too short: it has {len(said)} words, and {_FEWEST_WORDS} are needed")
         if _join_texts(said) not in self._joined:
@@ -114,7 +114,7 @@ class Quotes:
     def uncovered_sentences(self) -> Iterator[str]:
         """Yields the sentences of which less than half of the words are quoted."""
         place = 0
-        for sentence in sentences(self._source):
+        for sentence in split_sentences(self._source):
             while place < len(self._words) and self._words[place].start < sentence.start:
                 place += 1
             first = place

@@ -29,7 +29,7 @@ class ToolDefault(StrEnum):
     DENY_WRITES = "deny_writes"
 
 
-class WhatCounts(StrEnum):
+class CountedCalls(StrEnum):
     CALLS = "calls"
     SUCCESSES = "successes"
 
@@ -46,7 +46,7 @@ class ReadyToolRule(NamedTuple):
     level: Level | None
 
     @property
-    def looks_back(self) -> bool:
+    def needs_history(self) -> bool:
         return self.kind in (ToolRuleKind.AT_MOST, ToolRuleKind.ONLY_AFTER)
 
     @property
@@ -89,14 +89,14 @@ def prepare_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache
         kind=kind,
         matches=name_matcher(rule.tool),
         limit=_read_limit(rule),
-        successes_only=_counted_calls(rule) is WhatCounts.SUCCESSES,
+        successes_only=_counted_calls(rule) is CountedCalls.SUCCESSES,
         per=_read_paths(rule),
         condition=_read_condition(rule, kind, conditions),
         level=None if rule.level is None else Level.parse(rule.level),
     )
 
 
-def is_left_out(default: ToolDefault, rules: tuple[ReadyToolRule, ...], tool: str, tool_class: ToolClass) -> bool:
+def is_tool_left_out(default: ToolDefault, rules: tuple[ReadyToolRule, ...], tool: str, tool_class: ToolClass) -> bool:
     """Whether the policy denies by default and no rule of it admits the tool."""
     reads = tool_class in (ToolClass.READ, ToolClass.COMPUTE)
     if default is ToolDefault.ALLOW or (default is ToolDefault.DENY_WRITES and reads):
@@ -104,7 +104,7 @@ def is_left_out(default: ToolDefault, rules: tuple[ReadyToolRule, ...], tool: st
     return not any(ready.kind is not ToolRuleKind.NEVER and ready.matches(tool) for ready in rules)
 
 
-def why_left_out(tool: str, policy: Policy) -> str:
+def why_tool_left_out(tool: str, policy: Policy) -> str:
     return f"{tool} is not among the tools that policy {policy.id} admits"
 
 
@@ -142,9 +142,9 @@ def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
         raise ValueError(f"{', '.join(stray)}: no field of a rule of kind {kind}")
 
 
-def _counted_calls(rule: ToolRule) -> WhatCounts:
+def _counted_calls(rule: ToolRule) -> CountedCalls:
     """Which calls the rule counts; all, unless it says otherwise."""
-    return WhatCounts.CALLS if rule.counting is None else enum_member_of(WhatCounts, "counting", rule.counting)
+    return CountedCalls.CALLS if rule.counting is None else enum_member_of(CountedCalls, "counting", rule.counting)
 
 
 def _read_limit(rule: ToolRule) -> int:

@@ -12,7 +12,7 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from services.policy.core.allowances import allowances
+from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, RequestTooLarge
@@ -237,7 +237,7 @@ def _json_response(message: PolicyContract) -> Response:
 
 def _judge_allowances(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Allowances:
     prepared = prepared_policies(document, policy_hash, held)
-    return allowances(validate_document(AllowanceRequest, document, policies=()), prepared)
+    return decide_allowances(validate_document(AllowanceRequest, document, policies=()), prepared)
 
 
 def _reach_verdict(document: JsonObject, policy_hash: str | None, held: PreparedPolicies, meter: Meter) -> Verdict:

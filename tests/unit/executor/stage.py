@@ -17,7 +17,7 @@ from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolSilent
 from services.executor.ports.turns import DailySpend, Timer, UnlimitedSpend
-from services.policy.core.allowances import allowances
+from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare
@@ -158,7 +158,7 @@ class RealRules(RealPolicy):
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
-        return allowances(request, prepare(request.policies, ConditionCache()))
+        return decide_allowances(request, prepare(request.policies, ConditionCache()))
 
 
 class OneTenant(Tenants):

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as some, strategies as st
 from pydantic import JsonValue
 
 from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, number_as_text, read_number
-from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, is_same, merge_facts
+from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, merge_facts, says_the_same
 from services.learner.core.memory.lesson import UnreadableOutcome, lesson_of, parse_outcome
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from services.learner.ports.outcomes import StrategyUse
@@ -86,7 +86,7 @@ def test_a_fact_that_is_taught_again_is_known_once_and_surer() -> None:
 )
 def test_facts_are_the_same_by_what_they_say(one: RawFact, other: RawFact, same: bool) -> None:
     first, second = (facts_of([fact], a_todo())[0] for fact in (one, other))
-    assert is_same(first, second) is is_same(second, first) is same
+    assert says_the_same(first, second) is says_the_same(second, first) is same
 
 
 @pytest.mark.promise("knowledge.newer_holds")
@@ -140,7 +140,7 @@ def test_whatever_is_taught_nothing_is_known_twice_and_one_value_holds(facts: li
     known = taught(*[[fact] for fact in facts])
     holding = [fact for fact in known if fact.is_current]
     pairs = [(one, other) for place, one in enumerate(known) for other in known[place + 1 :]]
-    assert not [pair for pair in pairs if is_same(*pair)]
+    assert not [pair for pair in pairs if says_the_same(*pair)]
     assert not [(one, other) for one in holding for other in holding if contradicts(one, other)]
 
 

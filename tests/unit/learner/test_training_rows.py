@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.learner.core.files import importer
-from services.learner.core.files.formats import Statistics
+from services.learner.core.files.formats import FileStatistics
 from services.learner.core.training import MOST_ROWS, TrainingRows, case_of, merge_cases, parse_stored_case, read_rows
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, StoredVersions
 from services.learner.ports.outcomes import StoredCase
@@ -278,7 +278,7 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
         entities={record.field: record.entity for record in records.values()}, accuracy=held, events=events
     )
     things = importer.merge_file_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
-    totals = importer.merge_file_statistics(stored, Statistics(FileTotals({"events": others}), brought))
+    totals = importer.merge_file_statistics(stored, FileStatistics(FileTotals({"events": others}), brought))
     assert {record.entity.value for record in things.brought.entities} == {
         name for name, seen in new.items() if seen > here.get(name, 0)
     }

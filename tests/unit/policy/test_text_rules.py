@@ -11,7 +11,7 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import RequestTooLarge
 from services.policy.core.prose import check_candidates
-from services.policy.core.quotes import sentences
+from services.policy.core.quotes import split_sentences
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, TextFinding, TextRule, ToolRule, Verdict
 from shared.contracts.policy_document import sort_rules_by_kind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
@@ -364,7 +364,7 @@ def test_figures_are_understood_as_people_write_them(condition: str, quote: str,
 )
 def test_prose_is_cut_into_sentences(source: str, expected: list[str]) -> None:
     """Lists, headings, wrapped lines, shortened words and numbers."""
-    assert [sentence.text for sentence in sentences(source)] == expected
+    assert [sentence.text for sentence in split_sentences(source)] == expected
 
 
 @pytest.mark.promise("policy.bounds")

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from services.policy.core.allowances import allowances
+from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import RequestTooLarge, prepare
@@ -302,7 +302,7 @@ _FAILED = PastCall(tool="get", outcome=CallOutcome.FAILED)
 
 
 def _asked(request: AllowanceRequest) -> Allowances:
-    return allowances(request, prepare(request.policies, ConditionCache()))
+    return decide_allowances(request, prepare(request.policies, ConditionCache()))
 
 
 _UNMENTIONED = ToolAllowance(tool="")

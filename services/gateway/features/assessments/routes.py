@@ -23,12 +23,12 @@ class AssessmentEndpoints:
 
     async def keep(self, call: ApiCall) -> Response:
         """Store an assessment for the console: ``{"assessment"}``; 201 with its id and the path of its page."""
-        card = await self._assessments.keep(call.caller, call.body)
+        card = await self._assessments.store_assessment(call.caller, call.body)
         return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
 
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the stored assessments, the newest first."""
-        cards = await self._assessments.cards(call.caller)
+        cards = await self._assessments.list_cards(call.caller)
         return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
 
     async def show_one(self, call: ApiCall) -> JsonValue:

@@ -34,13 +34,13 @@ class AssessmentRepository(ScriptedStore):
         super().__init__(redis)
         self._most = most
 
-    async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
+    async def store_assessment(self, caller: Caller, body: JsonObject) -> AssessmentCard:
         """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
         kept = parse_assessment(caller, body)
-        await self.put(caller.tenant, kept)
+        await self.write(caller.tenant, kept)
         return kept.card
 
-    async def put(self, tenant: str, kept: KeptAssessment) -> None:
+    async def write(self, tenant: str, kept: KeptAssessment) -> None:
         body = b64encode(zlib.compress(kept.assessment.model_dump_json().encode(), 6)).decode()
         if len(body) > MOST_CHARACTERS:
             raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
@@ -54,7 +54,7 @@ class AssessmentRepository(ScriptedStore):
         ]
         await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), words)
 
-    async def cards(self, caller: Caller) -> Sequence[AssessmentCard]:
+    async def list_cards(self, caller: Caller) -> Sequence[AssessmentCard]:
         """The summaries of the assessments that the caller may see, the newest first."""
         names = keys.assessment_keys(caller.tenant)
         order = await self._scripts.execute("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
@@ -81,7 +81,7 @@ class AssessmentRepository(ScriptedStore):
         read, assessment = _read_card(str(card), _parse_score_time(score)), _read_assessment(str(body))
         return KeptAssessment(read, assessment) if read and assessment else None
 
-    async def drop(self, assessment_id: str, caller: Caller) -> None:
+    async def delete(self, assessment_id: str, caller: Caller) -> None:
         """Delete an assessment; whoever may see it may do so. Raises ``UnknownAssessment``."""
         await self.show(assessment_id, caller)
         order, cards, bodies = keys.assessment_keys(caller.tenant)

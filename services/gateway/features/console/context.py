@@ -64,7 +64,7 @@ class InboxCache:
         async with snapshot.lock:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _FRESH:
-                snapshot.questions, newest = await self._approvals.waiting(caller), await self._newest_change(caller)
+                snapshot.questions, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
                 snapshot.version, snapshot.at = _hash_version(snapshot.questions, newest), now
         return snapshot
 

@@ -60,7 +60,7 @@ class _OverviewData(NamedTuple):
 
 
 class OverviewPages(PageGroup):
-    async def show_page(self, request: Request, visitor: Visitor) -> Response:
+    async def show_overview(self, request: Request, visitor: Visitor) -> Response:
         now, caller = self._context.inbox_cache.clock(), visitor.caller
         seen = await self._read_overview_data(visitor)
         asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_ASKED]]
@@ -107,7 +107,7 @@ class OverviewPages(PageGroup):
             return seen
         failing = await services.webhooks.failing_deliveries(caller) if services.webhooks.are_offered else ()
         return seen._replace(
-            state=await services.tenants.state(caller.tenant, now),
+            state=await services.tenants.read_state(caller.tenant, now),
             spent=health.drop_unbegun_day(
                 await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS_DRAWN))
             ),
@@ -126,7 +126,7 @@ class OverviewPages(PageGroup):
 
 
 class WebhookPage(PageGroup):
-    async def show_page(self, request: Request, visitor: Visitor) -> Response:
+    async def show_failing_webhooks(self, request: Request, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.failing_deliveries(visitor.caller)
         tabs = visible_tabs((*OPERATIONS, WEBHOOKS), visitor)
         return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
@@ -207,7 +207,7 @@ class OperationsPages(PageGroup):
     async def show_load(self, request: Request, visitor: Visitor) -> Response:
         now, services, caller = self._context.inbox_cache.clock(), self._context.services, visitor.caller
         state, history = (
-            await services.tenants.state(caller.tenant, now),
+            await services.tenants.read_state(caller.tenant, now),
             await services.statistics.history(caller.tenant),
         )
         ended = await services.lists.list_tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)

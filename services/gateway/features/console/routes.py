@@ -78,11 +78,11 @@ _PLACE = "/console/learning/assessments"
 
 class AssessmentPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
-        cards = await self._context.services.assessments.cards(visitor.caller)
+        cards = await self._context.services.assessments.list_cards(visitor.caller)
         tabs = visible_tabs(LEARNING, visitor)
         return await self._context.render_page(request, "assessments.html", visitor, tabs=tabs, rows=cards)
 
-    async def show_page(self, request: Request, visitor: Visitor) -> Response:
+    async def show_assessment(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
         groups, runs = assessments.group_by_dimension(kept.assessment), kept.assessment.runs
         return await self._context.render_page(
@@ -113,7 +113,7 @@ class AssessmentPages(PageGroup):
         )
 
     async def drop_assessment(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
-        await self._context.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
+        await self._context.services.assessments.delete(request.path_params["assessment_id"], visitor.caller)
         return redirect_to(_PLACE)
 
     async def _read_assessment(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
@@ -210,7 +210,7 @@ def console_app(context: ConsoleContext) -> Starlette:
     learning, kept, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
     assessments, letters = "/learning/assessments", "/operations/dead-letters"
     routes = [
-        Route("/", shows(OverviewPages(context).show_page)),
+        Route("/", shows(OverviewPages(context).show_overview)),
         Route("/sign-in", sign_in.show_form),
         Route("/sign-in", sign_in.sign_in, methods=["POST"]),
         Route("/sign-out", acts(sign_in.sign_out), methods=["POST"]),
@@ -224,13 +224,13 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route("/tasks/{task_id:path}/files/{file_id}", shows(tasks.download_file)),
         Route("/tasks/{task_id:path}/cancel", acts(tasks.cancel_task), methods=["POST"]),
         Route("/tasks/{task_id:path}/resolve", acts(tasks.resolve_write), methods=["POST"]),
-        Route("/tasks/{task_id:path}", shows(tasks.show_page)),  # last: a client's own id may hold a slash
+        Route("/tasks/{task_id:path}", shows(tasks.show_task)),  # last: a client's own id may hold a slash
         Route("/learning", shows(learning.show_progress)),
         Route("/learning/cases", shows(learning.show_cases, operators=True)),
         Route("/learning/facts", shows(learning.show_facts, operators=True)),
         Route("/learning/entities", shows(learning.show_entities, operators=True)),
         Route(assessments, shows(kept.show_list)),
-        Route(f"{assessments}/{{assessment_id}}", shows(kept.show_page)),
+        Route(f"{assessments}/{{assessment_id}}", shows(kept.show_assessment)),
         Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(kept.show_replay)),
         Route(f"{assessments}/{{assessment_id}}/remove", acts(kept.drop_assessment), methods=["POST"]),
         Route("/operations", shows(operations.show_load, operators=True)),
@@ -239,7 +239,7 @@ def console_app(context: ConsoleContext) -> Starlette:
             f"{letters}/{{letter_id}}/requeue", acts(operations.requeue_dead_letter, operators=True), methods=["POST"]
         ),
         Route(f"{letters}/{{letter_id}}/drop", acts(operations.drop_dead_letter, operators=True), methods=["POST"]),
-        Route("/webhooks", shows(WebhookPage(context).show_page)),
+        Route("/webhooks", shows(WebhookPage(context).show_failing_webhooks)),
         Route("/static/{version}/{name}", serve_asset),
     ]
     packed = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]

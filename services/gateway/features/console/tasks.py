@@ -119,7 +119,7 @@ class TaskPages(PageGroup):
         try:
             await self._context.services.signals.cancel(task_id, visitor.caller)
         except NotCancelable:
-            return await self.show_page(request, visitor, "It had ended before your cancel came.", 409)
+            return await self.show_task(request, visitor, "It had ended before your cancel came.", 409)
         finally:
             self._context.inbox_cache.invalidate(visitor.caller)
         return redirect_to(f"/console/tasks/{quote_id(task_id)}")
@@ -131,7 +131,7 @@ class TaskPages(PageGroup):
             word = parse_resolution({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
             await self._context.services.signals.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
-            return await self.show_page(request, visitor, f"Nothing was changed. {fault}", 409)
+            return await self.show_task(request, visitor, f"Nothing was changed. {fault}", 409)
         return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
     async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
@@ -144,7 +144,7 @@ class TaskPages(PageGroup):
             request, "tasks.html", visitor, 404 if missed else 200, **values, **asked
         )
 
-    async def show_page(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+    async def show_task(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         told, kept = await self._read_events_and_details(record)
         asked = kept.approvals if kept else ()

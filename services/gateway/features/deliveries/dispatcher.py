@@ -144,12 +144,12 @@ class DeliveryLoop:
             log.warning("delivery_not_noted", tenant=claim.tenant, error=str(error))
         except Exception:  # the outermost edge of a delivery
             log.exception("delivery_failed", tenant=claim.tenant)
-            await self._note_failure(claim)
+            await self._count_failure(claim)
         finally:
             self._busy -= Counter([claim.tenant])  # whose count is zero leaves
             self._news.set()
 
-    async def _note_failure(self, claim: ClaimedDelivery) -> None:
+    async def _count_failure(self, claim: ClaimedDelivery) -> None:
         try:
             await self._service.count_internal_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again

@@ -92,7 +92,7 @@ class MessageFiles:
     def accepts_files(self) -> bool:
         return self._archive is not None
 
-    def check(self, files: Sequence[ClientFile]) -> None:
+    def check_files(self, files: Sequence[ClientFile]) -> None:
         """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""
         if files and self._archive is None:
             raise UnsupportedContent(files[0].path, _NOT_KEPT)
@@ -101,7 +101,7 @@ class MessageFiles:
         for file in files:
             self._check(file)
 
-    async def keep(self, tenant: str, files: Sequence[ClientFile]) -> None:
+    async def store_contents(self, tenant: str, files: Sequence[ClientFile]) -> None:
         """Store the files' contents in the archive; it may be repeated. Raises ``StoreUnavailable``."""
         for file in files:
             if self._archive is not None and file.content is not None:

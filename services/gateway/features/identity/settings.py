@@ -67,13 +67,13 @@ class IdentitySettings(Settings):
 
     @field_validator("trusted_proxies")
     @classmethod
-    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         parse_networks(value)
         return value
 
     @field_validator("authentication")
     @classmethod
-    def _are_known_methods(cls, value: str) -> str:
+    def _check_methods(cls, value: str) -> str:
         auth_methods = [way.strip() for way in value.split(",")]
         if auth_methods not in ([""], ["off"]) and not (
             set(auth_methods) <= set(_WAYS) and len(set(auth_methods)) == len(auth_methods)
@@ -82,7 +82,7 @@ class IdentitySettings(Settings):
         return ",".join(auth_methods)
 
     @model_validator(mode="after")
-    def _is_jwt_complete(self) -> Self:
+    def _check_jwt(self) -> Self:
         if "jwt" not in self.auth_methods:
             return self
         if not self.jwt_issuer:

@@ -66,16 +66,16 @@ class Participations(Protocol):
 
     async def find(self, tenant: str, session_id: str) -> Participation | None: ...
 
-    async def latest(self, tenant: str, caller: str) -> Participation | None:
+    async def find_latest(self, tenant: str, caller: str) -> Participation | None:
         """The assessment that the caller began last, if it still runs; else None."""
 
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
         """Record that a turn begins, and extend the assessment's time to live; False if it no longer runs."""
 
-    async def drop(self, tenant: str, participation: Participation) -> None:
+    async def delete(self, tenant: str, participation: Participation) -> None:
         """Delete an assessment and its key, unless another has replaced it."""
 
-    def key_of(self, participation: Participation) -> str:
+    def decrypt_key(self, participation: Participation) -> str:
         """Decrypt the key to the world, which callers must not store. Raises ``UndecryptableKey``."""
 
 
@@ -245,7 +245,7 @@ class ParticipationService:
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or session_without_context(caller, name)
         kept, owner = self._kept, (caller.tenant, caller.principal.id)
-        before = await (kept.find(caller.tenant, session) if message.session_id else kept.latest(*owner))
+        before = await (kept.find(caller.tenant, session) if message.session_id else kept.find_latest(*owner))
         begun = Participation(
             assessment=name,
             session_id=session,
@@ -274,9 +274,9 @@ class ParticipationService:
             raise Unsupported(_NO_ASSESSMENT)
         practice = build_practice(turn.turn_number, turn.current_time, running.first)
         try:
-            words = await self._read_user_messages(running.ues_url, self._kept.key_of(running))
+            words = await self._read_user_messages(running.ues_url, self._kept.decrypt_key(running))
         except (UserMessagesUnavailable, UndecryptableKey) as error:
-            return self._fail_turn(message, caller, running.session_id, practice, str(error))
+            return self._build_failed_turn(message, caller, running.session_id, practice, str(error))
         legacy = message.dialect is Dialect.LEGACY
         return message._replace(
             task_id=message.task_id if legacy else None,
@@ -299,7 +299,7 @@ class ParticipationService:
 
     async def _end_assessment(self, participation: Participation, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
-        await self._kept.drop(caller.tenant, participation)
+        await self._kept.delete(caller.tenant, participation)
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
             if _is_turn_of(record, participation):
@@ -309,7 +309,7 @@ class ParticipationService:
     async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> Participation | None:
         """The caller's assessment in the message's context, or the latest one if the message has no context id."""
         if message.session_id is None:
-            return await self._kept.latest(caller.tenant, caller.principal.id)
+            return await self._kept.find_latest(caller.tenant, caller.principal.id)
         found = await self._kept.find(caller.tenant, message.session_id)
         return found if found and found.caller == caller.principal.id else None
 
@@ -336,7 +336,7 @@ class ParticipationService:
             updated_at=now,
         )
 
-    def _fail_turn(
+    def _build_failed_turn(
         self, message: ClientMessage, caller: Caller, session: str, practice: Practice, why: str
     ) -> TaskRecord:
         """A failed task as the answer to a turn; it is not stored."""

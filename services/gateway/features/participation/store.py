@@ -38,7 +38,7 @@ class RedisParticipations(Participations):
             return None
         return Participation.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
 
-    async def latest(self, tenant: str, caller: str) -> Participation | None:
+    async def find_latest(self, tenant: str, caller: str) -> Participation | None:
         session_id = cast("str | None", await self._scripts.execute("GET", participant_key(tenant, caller)))
         found = await self.find(tenant, session_id) if session_id else None
         return found if found and found.caller == caller else None
@@ -54,11 +54,11 @@ class RedisParticipations(Participations):
         arguments = (kept.assessment, kept.caller, json, turn_number, self._seconds)
         return await self._scripts.run("keep_participation", names, arguments) == 1
 
-    async def drop(self, tenant: str, participation: Participation) -> None:
+    async def delete(self, tenant: str, participation: Participation) -> None:
         names = [participation_key(tenant, participation.session_id)]
         await self._scripts.run("let_go", names, [participation.assessment, 0, "assessment"])
 
-    def key_of(self, participation: Participation) -> str:
+    def decrypt_key(self, participation: Participation) -> str:
         try:
             return self._seal.decrypt(participation.sealed_key)
         except CannotDecrypt as error:

@@ -63,7 +63,7 @@ class SolverEndpoint:
     async def _solve(self, call: SolverCall, caller: Caller) -> JSONResponse:
         ticket = await self._tasks.submit(_scope_session_to_caller(call.message, caller), caller)
         record = await self._tasks.wait_for_answer(ticket)
-        await self._tasks.note_answer_received(ticket, record)
+        await self._tasks.record_answer_received(ticket, record)
         return _build_response(call, record)
 
 

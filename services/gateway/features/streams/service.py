@@ -110,10 +110,10 @@ class TaskStream:
                 if final or (beginning.last and EventPlace.parse(stream_id) >= beginning.last):
                     return
 
-    async def note_delivery(self) -> None:
+    async def record_delivery(self) -> None:
         """Record that the client has received the whole stream, so that an equal message is a new one from now on."""
         if self.ticket is not None and self.ticket.key:
-            await self.tasks.note_answer_received(self.ticket, self.newest or await self.tasks.refresh(self.record))
+            await self.tasks.record_answer_received(self.ticket, self.newest or await self.tasks.refresh(self.record))
 
 
 class Streams:

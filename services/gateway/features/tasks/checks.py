@@ -51,7 +51,7 @@ class MessageRules(NamedTuple):
             if self.webhooks is None:
                 raise PushUnsupported
             self.webhooks.check(message.webhook)
-        self.files.check(message.files)
+        self.files.check_files(message.files)
 
     async def _has_connection(self, tenant: str, url: str) -> bool:
         """Whether the tenant's record has a connection with that URL."""

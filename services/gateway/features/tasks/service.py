@@ -99,21 +99,21 @@ class TaskService:
         is_known = found.record is not None and intake.record.task_id == found.record.task_id
         if is_known:  # before the turn begins, so that the webhook misses nothing
             await self._register_webhook(intake.record, message, caller)
-        keep_files = partial(self.files.keep, caller.tenant, message.files) if message.files else None
+        keep_files = partial(self.files.store_contents, caller.tenant, message.files) if message.files else None
         record, turn_id = await self._store(intake, keep_files)
         if not is_known:
             await self._register_webhook(record, message, caller, from_start=True)
         key = found.key if message.task_id else key._replace(alias=record.task_id)
         if isinstance(intake, SignalTurn):
-            await self._client_ids.note_signal(key, turn_id)
-        await self._note_newest_task(key, record, found.record)
+            await self._client_ids.record_signal(key, turn_id)
+        await self._record_newest_task(key, record, found.record)
         answer_counts = naming_of(message.dialect).answer_counts
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
-    async def _note_newest_task(self, key: MessageKey, record: TaskRecord, before: TaskRecord | None) -> None:
+    async def _record_newest_task(self, key: MessageKey, record: TaskRecord, before: TaskRecord | None) -> None:
         """Record that the client's task id leads to ``record``, unless that is its own id, or ``before`` is as new."""
         if record.task_id != key.alias and (before is None or record.accepted_at > before.accepted_at):
-            await self._client_ids.note_task(key, record.task_id)
+            await self._client_ids.record_task(key, record.task_id)
 
     async def _store(self, intake: Intake, keep_files: Prepare | None) -> tuple[TaskRecord, str]:
         match intake:
@@ -159,10 +159,10 @@ class TaskService:
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
-    async def note_answer_received(self, ticket: AcceptedMessage, record: TaskRecord) -> None:
+    async def record_answer_received(self, ticket: AcceptedMessage, record: TaskRecord) -> None:
         """Record that the client has received the turn's answer, so that an equal message is a new one from now on."""
         if ticket.key and (ticket.turn_id in record.turns_done or record.state.is_terminal):
-            await self._client_ids.note_answer_received(ticket.key, ticket.turn_id)
+            await self._client_ids.record_answer_received(ticket.key, ticket.turn_id)
 
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
         """Read the newest task with that id; raises ``NoVisibleTask`` if there is none that the caller may see."""

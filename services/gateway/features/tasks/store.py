@@ -96,16 +96,16 @@ class RedisClientIds(ScriptedStore, ClientIds):
         cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
         self._known.put((record.tenant, record.task_id), _KnownTask(record.session_id, place, reads, *cached))
 
-    async def note_task(self, key: MessageKey, task_id: str) -> None:
-        await self._note(key, _TASK, task_id)
+    async def record_task(self, key: MessageKey, task_id: str) -> None:
+        await self._record(key, _TASK, task_id)
 
-    async def note_signal(self, key: MessageKey, turn_id: str) -> None:
-        await self._note(key, f"signalled:{key.fingerprint}", turn_id)
+    async def record_signal(self, key: MessageKey, turn_id: str) -> None:
+        await self._record(key, f"signalled:{key.fingerprint}", turn_id)
 
-    async def note_answer_received(self, key: MessageKey, turn_id: str) -> None:
-        await self._note(key, f"answered:{key.fingerprint}", turn_id)
+    async def record_answer_received(self, key: MessageKey, turn_id: str) -> None:
+        await self._record(key, f"answered:{key.fingerprint}", turn_id)
 
-    async def _note(self, key: MessageKey, field: str, value: str) -> None:
+    async def _record(self, key: MessageKey, field: str, value: str) -> None:
         name = client_task_key(key.tenant, key.alias)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(name, field, value)

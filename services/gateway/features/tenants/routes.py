@@ -41,4 +41,4 @@ class TenantEndpoints:
     async def show(self, call: ApiCall) -> JsonValue:
         """Show whether the tenant is stopped, and what it has spent. A POST, since the body may name the caller."""
         tenant = call.caller.tenant
-        return state_view(tenant, await self._tenants.state(tenant, datetime.now(UTC)))
+        return state_view(tenant, await self._tenants.read_state(tenant, datetime.now(UTC)))

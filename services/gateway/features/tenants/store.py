@@ -19,7 +19,7 @@ class TenantStates(TenantStops):
         key = keys.learned_keys(tenant).switches
         await self._scripts.execute("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
 
-    async def state(self, tenant: str, now: datetime) -> TenantState:
+    async def read_state(self, tenant: str, now: datetime) -> TenantState:
         """The tenant's present state, with its days around ``now``."""
         members = keys.member_prefix(tenant)
         calls = [([one.waiting, one.leased], [members]) for one in keys.all_partitions()]

@@ -35,7 +35,7 @@ class PushSettings(Settings):
 
     @field_validator("webhook_secret")
     @classmethod
-    def _are_secrets(cls, value: str) -> str:
+    def _check_secrets(cls, value: str) -> str:
         read_secrets(value)
         return value
 

@@ -222,12 +222,12 @@ _PREDICTION = re.compile(r"[^:]*:[^:]+")
 _MOST = 10**12
 
 
-class Statistics(NamedTuple):
+class FileStatistics(NamedTuple):
     totals: FileTotals
     accuracy: Mapping[str, Accuracy]
 
 
-def read_statistics(content: JsonValue) -> Statistics:
+def read_statistics(content: JsonValue) -> FileStatistics:
     """The statistics in a file. Raises ``BadFile``."""
     told = entries_of_object(content)
     counts = _read_numbers(told.get("counts", {}), "counts")
@@ -248,7 +248,7 @@ def read_statistics(content: JsonValue) -> Statistics:
     if unknown:
         raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
     rows = read_all(((f"accuracy {name}", row) for name, row in accuracy.items()), _read_accuracy)
-    return Statistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
+    return FileStatistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
 
 
 def _read_numbers(content: JsonValue, part: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from services.learner.core.files import formats
-from services.learner.core.memory.facts import is_same, merge_facts
+from services.learner.core.memory.facts import merge_facts, says_the_same
 from services.learner.core.training import merge_cases
 from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
 from services.learner.ports.memory import KnownFacts
@@ -73,7 +73,7 @@ def merge_file_entities(stored: StoredFile, new: Sequence[EntityRecord], now: da
     return FileDecision(FileChanges(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
 
 
-def merge_file_statistics(stored: StoredFile, new: formats.Statistics) -> FileDecision:
+def merge_file_statistics(stored: StoredFile, new: formats.FileStatistics) -> FileDecision:
     more = new.totals.counts.get("events", 0) > stored.events
     known = {name: row.attempts for name, row in stored.accuracy.items()}
     accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > known.get(name, 0)}
@@ -82,7 +82,7 @@ def merge_file_statistics(stored: StoredFile, new: formats.Statistics) -> FileDe
 
 def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
     """Whether the fact is stored and its stored form is no older. A superseded fact counts as known."""
-    return not fact.is_current or any(is_same(one, fact) and one.at >= fact.at for one in known)
+    return not fact.is_current or any(says_the_same(one, fact) and one.at >= fact.at for one in known)
 
 
 def _has_newer_counts(stored: StoredFile, record: EntityRecord) -> bool:
@@ -102,7 +102,7 @@ class Importer:
     async def carry_out(self, request: FileRequest) -> FileReport:
         """Imports a file and reports on it. May be repeated. Raises ``StoreUnavailable``."""
         try:
-            total, decides = await asyncio.to_thread(self._read, request)  # a large file would hold up the learner
+            total, decides = await asyncio.to_thread(self._parse, request)  # a large file would hold up the learner
         except formats.BadFile as bad:
             return FileReport(file=request.file, problems=bad.problems, dry_run=request.dry_run)
         for _ in range(_TRIES):
@@ -112,14 +112,14 @@ class Importer:
             if (
                 request.dry_run
                 or not done.taken
-                or await self._repository.keep(request.tenant, done.brought, stored.versions)
+                or await self._repository.store_changes(request.tenant, done.brought, stored.versions)
             ):
                 return FileReport(
                     file=request.file, taken=done.taken, known=known, left_out=done.left_out, dry_run=request.dry_run
                 )
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_TRIES} tries")
 
-    def _read(self, request: FileRequest) -> tuple[int, Decides]:
+    def _parse(self, request: FileRequest) -> tuple[int, Decides]:
         """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
         match request.file:
             case LearningFile.CASE_LOG:

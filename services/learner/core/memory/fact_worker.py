@@ -160,7 +160,7 @@ class FactWorker:
             todo, day = await asyncio.gather(
                 self._facts.find_task_to_search(tenant, event_id), self._budgets.read_day(tenant, now)
             )
-            return todo is None or await self._learn(todo, day, now)
+            return todo is None or await self._find_and_store(todo, day, now)
         except memory.MemorySpoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
         except StoreUnavailable:
@@ -171,7 +171,7 @@ class FactWorker:
         await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _learn(self, todo: memory.FactTodo, day: memory.BudgetDay | None, now: datetime) -> bool:
+    async def _find_and_store(self, todo: memory.FactTodo, day: memory.BudgetDay | None, now: datetime) -> bool:
         """Finds and stores a task's facts within the tenant's daily budget, in which the highest cost is reserved
         first.
         """
@@ -185,7 +185,7 @@ class FactWorker:
         except memory.FactsUnavailable as problem:
             await self._budgets.settle(todo, problem.cost, day)
             return await self._give_up_if_late(todo, problem, now)
-        _, kept = await asyncio.gather(self._budgets.settle(todo, cost, day), self._keep(todo, found, cost, {}))
+        _, kept = await asyncio.gather(self._budgets.settle(todo, cost, day), self._store_facts(todo, found, cost, {}))
         self.counts.tasks += kept
         self.counts.facts += len(found) if kept else 0
         return kept
@@ -196,19 +196,19 @@ class FactWorker:
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
         if now - todo.ended_at < _HOPELESS:
             return False
-        return await self._keep(todo, (), problem.cost, {"facts_given_up": 1})
+        return await self._store_facts(todo, (), problem.cost, {"facts_given_up": 1})
 
-    async def _keep(
+    async def _store_facts(
         self, todo: memory.FactTodo, found: Sequence[memory.RawFact], cost: memory.FactCost, more: Mapping[str, int]
     ) -> bool:
         facts = facts_of(found, todo)
         if not facts:
-            return await self._facts.keep(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
+            return await self._facts.store(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
         for _ in range(_TIMES):
             known = await self._facts.facts(todo.tenant)
             change = merge_facts(known, facts)
             counts = {**_build_counts(facts, cost), **more}
-            if await self._facts.keep(todo, change, counts, known.version):
+            if await self._facts.store(todo, change, counts, known.version):
                 return True
         return False
 

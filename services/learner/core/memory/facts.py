@@ -39,7 +39,7 @@ def merge_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
 
 
 def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
-    same = next((fact for fact in facts if is_same(fact, new)), None)
+    same = next((fact for fact in facts if says_the_same(fact, new)), None)
     if same is not None:
         facts = [fact for fact in facts if fact is not same]
         new = _strengthen(same, new)
@@ -52,7 +52,7 @@ def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
     return [new, *(_supersede(fact, new) if any(fact is one for one in rivals) else fact for fact in facts)]
 
 
-def is_same(one: KnownFact, other: KnownFact) -> bool:
+def says_the_same(one: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
     if _meaning_of(one) and _meaning_of(one) == _meaning_of(other):
         return _value_of(one) == _value_of(other)

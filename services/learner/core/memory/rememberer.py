@@ -23,7 +23,7 @@ _ENTITIES_NAMED = 12
 _SUBJECTS = (EntityKind.VENDOR, EntityKind.PERSON, EntityKind.PRODUCT)
 
 
-class Memo(NamedTuple):
+class OutcomeMemo(NamedTuple):
     """What one outcome adds to memory. ``held``: by kind, whether all predictions that could be checked came true."""
 
     tenant: str
@@ -35,12 +35,12 @@ class Memo(NamedTuple):
     todo: memory.FactTodo | None
 
 
-def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
+def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
     """The memo of an outcome, with protected values removed."""
     said = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
     found = find_entities(f"{said.task}\n{said.answer}")
     teaches = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
-    return Memo(
+    return OutcomeMemo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
         process_type=outcome.process_type,
@@ -120,16 +120,16 @@ class Rememberer:
             for first in range(0, len(found), _AT_ONCE):
                 await self._remember_batch(tenant, found[first : first + _AT_ONCE])
 
-    def _list_memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
+    def _list_memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[OutcomeMemo]]:
         """The memos by tenant, in order, each event once; without unreadable outcomes, dry runs and practice."""
-        memos: dict[str, dict[str, Memo]] = defaultdict(dict)
+        memos: dict[str, dict[str, OutcomeMemo]] = defaultdict(dict)
         for delivery in deliveries:
             memo = self._read_memo(delivery)
             if memo is not None:
                 memos[memo.tenant][memo.event_id] = memo
         return {tenant: list(found.values()) for tenant, found in memos.items()}
 
-    def _read_memo(self, delivery: Delivery) -> Memo | None:
+    def _read_memo(self, delivery: Delivery) -> OutcomeMemo | None:
         try:
             outcome = parse_outcome(delivery.event)
             return None if outcome.dry_run or outcome.practice else memo_of(outcome, wants_facts=self._wants_facts)
@@ -140,9 +140,9 @@ class Rememberer:
             log.error("not_remembered", entry=delivery.entry_id, error=type(error).__name__)
         return None
 
-    async def _remember_batch(self, tenant: str, memos: Sequence[Memo]) -> None:
+    async def _remember_batch(self, tenant: str, memos: Sequence[OutcomeMemo]) -> None:
         try:
-            new = await self._keep(tenant, memos)
+            new = await self._store_memos(tenant, memos)
         except memory.MemorySpoiled as error:
             self.counts.passed += len(memos)
             log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
@@ -156,20 +156,20 @@ class Rememberer:
         self.counts.remembered += new
         self.counts.known += len(memos) - new
 
-    async def _keep(self, tenant: str, memos: Sequence[Memo]) -> int:
+    async def _store_memos(self, tenant: str, memos: Sequence[OutcomeMemo]) -> int:
         """Stores memos; returns how many were new. Tasks of known ones are queued again, since that may have failed
         before.
         """
         events = [memo.event_id for memo in memos]
         fields = sorted({one.field for memo in memos for one in memo.entities})
-        tried = sorted({prediction for memo in memos for prediction in predictions(memo)})
+        tried = sorted({prediction for memo in memos for prediction in predictions_of(memo)})
         for _ in range(_TIMES):
             known = await self._knowledge.read_known(tenant, events, fields, tried)
             new = [memo for memo in memos if memo.event_id not in known.remembered]
             again = [memo.event_id for memo in memos if memo.todo and memo.event_id in known.remembered]
             if again:
                 await self._knowledge.queue(tenant, again)
-            if not new or await self._knowledge.keep(change_of(known, new), known.version):
+            if not new or await self._knowledge.store_change(change_of(known, new), known.version):
                 return len(new)
         raise MemoryContended(f"{len(events)} events could not be remembered in {_TIMES} attempts")
 
@@ -179,7 +179,7 @@ _TASKS = 5
 _NAMES = 4
 
 
-def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.MemoryChange:
+def change_of(known: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
     """The changes that new memos make in a tenant's memory: entities seen and predictions checked, once for
     each memo.
     """
@@ -189,10 +189,10 @@ def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.Me
         for one in memo.entities:
             entities[one.field] = _add_sighting(entities.get(one.field), one, memo.source.at)
             links[one.field] = _add_link(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
-        for prediction, held in predictions(memo).items():
+        for prediction, held in predictions_of(memo).items():
             accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), held, memo.source.at)
     named = {one.field for memo in memos for one in memo.entities}
-    tried = {prediction for memo in memos for prediction in predictions(memo)}
+    tried = {prediction for memo in memos for prediction in predictions_of(memo)}
     return memory.MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
@@ -203,7 +203,7 @@ def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.Me
     )
 
 
-def predictions(memo: Memo) -> Mapping[memory.Prediction, bool]:
+def predictions_of(memo: OutcomeMemo) -> Mapping[memory.Prediction, bool]:
     return {(memo.process_type, kind.value): held for kind, held in memo.held.items()}
 
 
