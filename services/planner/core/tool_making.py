@@ -48,7 +48,7 @@ def make_cases(request: Request) -> JsonObject:
     except NoFormula:
         return {"cases": [], "cannot": NEEDS_A_MODEL}
     found: dict[Decimal, JsonObject] = {}
-    for figures in _sample_inputs(len(names)):
+    for figures in _trial_inputs(len(names)):
         try:
             result = compute_terms(terms, dict(zip(names, map(Decimal, figures), strict=True)))
             shown = result.quantize(_EXACT_ENOUGH, ROUND_HALF_UP).normalize()
@@ -90,7 +90,7 @@ def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _sample_inputs(number: int) -> Iterator[tuple[str, ...]]:
+def _trial_inputs(number: int) -> Iterator[tuple[str, ...]]:
     """Ways to fill so many arguments, each with figures of different sizes."""
     for start in range(len(_SIZES)):
         yield tuple(_SIZES[(start + 3 * place) % len(_SIZES)] for place in range(number))
