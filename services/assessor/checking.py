@@ -23,7 +23,7 @@ class SilentEmitter(Emitter):
     """Nobody follows."""
 
     async def emit(self, update: Update) -> None:
-        """Not kept."""
+        """Ignores the update."""
 
 
 class ScenarioReport(NamedTuple):

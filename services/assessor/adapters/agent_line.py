@@ -41,7 +41,7 @@ class AgentHttpClient:
             raise ParticipantFailed("protocol_error", f"its card says that the agent is at {where}: no key goes there")
 
     async def fetch_card(self, path: str) -> JsonValue:
-        """None where there is none. Tried once: an agent that never was there is not waited for."""
+        """The JSON at a path; None where there is none. Tried once, without waiting for the agent."""
         url = self._agent.url.rstrip("/") + path
         try:
             async with self._http.stream("GET", url, headers=self._headers(url), timeout=_CARD_SECONDS) as answer:
@@ -91,7 +91,7 @@ class AgentHttpClient:
         return headers
 
     def _parse_answer(self, content: bytes, status: int) -> JsonValue:
-        """Without the key, should the agent say it: what it says is logged, told and kept."""
+        """Parses an answer, with the agent's key replaced: what it says is logged, told and kept."""
         try:
             value: JsonValue = json.loads(content)
             if self._agent.key and self._agent.key in (plain := json.dumps(value, ensure_ascii=False)):

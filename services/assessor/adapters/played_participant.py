@@ -14,23 +14,23 @@ FOLDER = "played"
 _DONE: JsonObject = {"message_type": "early_completion", "reason": "Everything that is written down is done."}
 
 
-class _PlayedPart(BaseModel):
+class _PlayedModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class PlayedRequest(_PlayedPart):
+class PlayedRequest(_PlayedModel):
     """A POST to the world, such as ``/email/send``."""
 
     path: str = Field(pattern=r"^/[a-z][a-z/-]*$")
     body: dict[str, JsonValue]
 
 
-class PlayedTurn(_PlayedPart):
+class PlayedTurn(_PlayedModel):
     requests: tuple[PlayedRequest, ...] = ()
     time_step: str = DEFAULT_STEP
 
 
-class PlayedScript(_PlayedPart):
+class PlayedScript(_PlayedModel):
     """What is done turn by turn; after the last one nothing more is to do."""
 
     turns: tuple[PlayedTurn, ...]

@@ -122,7 +122,7 @@ class UESServerManager:
             raise SimulatorFailed(f"the simulator did not answer within {within}: {self._last_output()}") from error
 
     async def _drain_output(self, process: asyncio.subprocess.Process) -> None:
-        """Reads what it says, so that a full pipe never stops it; only the last lines are kept."""
+        """Reads the process's output, so that a full pipe never stops it; keeps only the last lines."""
         if process.stdout is None:
             return
         while chunk := await process.stdout.read(65_536):

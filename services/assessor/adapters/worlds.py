@@ -124,7 +124,7 @@ class RunningSimulator(WorldHost):
 
     @override
     async def ensure_ready(self) -> None:
-        """It runs anyway."""
+        """Nothing to do: it runs anyway."""
 
     @override
     async def has_ended_within(self, seconds: float) -> bool:

@@ -177,7 +177,7 @@ class ResponseGenerator:
         return said.body.strip() if said.should_respond else ""
 
     def _persona(self, responder: Responder) -> Exact:
-        """Who is played. Relationships name the others as the conversation does."""
+        """The section that says who is played; relationships name the others as the conversation does."""
         person, everybody = responder.character, self._scenario.characters
         known = {
             f"{everybody[key].name} ({everybody[key].email or everybody[key].phone})": what

@@ -28,7 +28,7 @@ class NewMessageCollector:
         self._seen: set[str] = set()
 
     async def initialize(self, current_time: datetime) -> None:
-        """What is there now is not new."""
+        """Remembers what is there now, so that it does not count as new."""
         self._since = current_time
         self._seen.update((await self._client.calendar.get_state()).events)
         await self.collect(current_time)

@@ -24,18 +24,18 @@ def _parse_span(value: object) -> object:
 Span = Annotated[timedelta, BeforeValidator(_parse_span), Field(ge=timedelta())]
 
 
-class _Part(NullableModel):
+class _ScenarioModel(NullableModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class ResponseTiming(_Part):
+class ResponseTiming(_ScenarioModel):
     """A reply takes between ``base_delay - variance`` and ``base_delay + variance``."""
 
     base_delay: Span = timedelta(minutes=10)
     variance: Span = timedelta()
 
 
-class ScriptedReply(_Part):
+class ScriptedReply(_ScenarioModel):
     """What a character says without a model: the first entry counts whose words all stand in the message.
 
     Without ``body`` (and without ``rsvp``, for an invitation) the character says nothing.
@@ -50,7 +50,7 @@ class ScriptedReply(_Part):
         return all(word.casefold() in said for word in self.contains)
 
 
-class Character(_Part):
+class Character(_ScenarioModel):
     """``relationships``: what the others are to this one, by their ids."""
 
     name: str = Field(min_length=1)
@@ -70,7 +70,7 @@ class Character(_Part):
         return self
 
 
-class Criterion(_Part):
+class Criterion(_ScenarioModel):
     """Judged by ``evaluator_id`` where a function of that name is there, else by a model with ``evaluation_prompt``."""
 
     criterion_id: Id
@@ -89,7 +89,7 @@ class Criterion(_Part):
         return self
 
 
-class ScenarioConfig(_Part):
+class ScenarioConfig(_ScenarioModel):
     """``initial_state``: the world at the beginning, as a simulator exports it.
 
     ``early_completion_conditions`` name evaluators that must all give full marks to end the run. ``late_replies``: a

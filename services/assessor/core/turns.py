@@ -183,7 +183,7 @@ class TurnPlayer:
         return responses
 
     async def _schedule_response(self, response: ScheduledResponse, within: Window) -> bool:
-        """An answer that the simulator does not take costs that answer, not the run."""
+        """Schedules an answer; False, with an error event, if the simulator refuses it."""
         at = arrival_time(within, response.delay, self.scenario.late_replies)
         try:
             await self.world.events.create(scheduled_time=at, modality=response.modality, data=response.data)
@@ -194,7 +194,7 @@ class TurnPlayer:
         return True
 
     async def _advance_time(self, within: Window) -> int:
-        """How many events there were on the way."""
+        """Advances time to the window's end; returns how many events ran on the way."""
         self._happened = 0
         if within.remainder:
             moved = await self.world.time.advance(within.remainder.total_seconds())

@@ -43,14 +43,14 @@ class CacheFolder:
 
     def _write_one(self, file: LearningFile, text: str) -> None:
         path = self._folder / file.value
-        if file not in self._written and path.is_file() and not self._is_ours(path):
+        if file not in self._written and path.is_file() and not self._is_unchanged(path):
             path.replace(path.with_name(f"{path.name}.before"))
         if self._written.get(file) != text:
             self._replace(path.with_name(f".{path.name}.sha256"), _hash_content(text.encode()))
             self._replace(path, text)
             self._written[file] = text
 
-    def _is_ours(self, path: Path) -> bool:
+    def _is_unchanged(self, path: Path) -> bool:
         """Whether the file is as a learner last wrote it, by its stored hash, so that nothing is lost by
         replacing it.
         """

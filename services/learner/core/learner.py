@@ -93,14 +93,14 @@ class Learner:
             expected, self._expected = sorted(self._expected), set()
             count = min(_LANES, -(-len(expected) // _LANE))
             async with asyncio.TaskGroup() as group:
-                lanes = [group.create_task(self._run_lane(expected[first::count])) for first in range(count)]
+                lanes = [group.create_task(self._run_partitions(expected[first::count])) for first in range(count)]
             found = [lane.result() for lane in lanes]
             for failure in found:
                 if isinstance(failure, StoreUnavailable):
                     raise failure
             return sum(count for count in found if isinstance(count, int))
 
-    async def _run_lane(self, partitions: Sequence[int]) -> int | StoreUnavailable:
+    async def _run_partitions(self, partitions: Sequence[int]) -> int | StoreUnavailable:
         """Handles some partitions; returns how many outcomes there were, or the store's failure.
 
         A failure is returned, not raised, so that other lanes continue.

@@ -43,11 +43,11 @@ def _read_text(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_read_text)]
 
 
-class _RowPart(BaseModel):
+class _RowModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class Metadata(_RowPart):
+class Metadata(_RowModel):
     """A training row's metadata. ``overall_score``: out of 1 or 100, see ``TrainingRows.scale``."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
@@ -58,7 +58,7 @@ class Metadata(_RowPart):
     tool_count: int | None = Field(default=None, ge=0)
 
 
-class TrainingMessage(_RowPart):
+class TrainingMessage(_RowModel):
     """A message of a training row. ``content``: a text, or blocks as in the Messages API."""
 
     role: str
@@ -77,7 +77,7 @@ class TrainingMessage(_RowPart):
         return tuple(str(block.get("name")) for block in blocks if block.get("type") == "tool_use")
 
 
-class TrainingRow(_RowPart):
+class TrainingRow(_RowModel):
     messages: tuple[TrainingMessage, ...]
     metadata: Metadata
 

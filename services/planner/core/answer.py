@@ -140,10 +140,10 @@ def _answer_question(question: str, situation: Situation) -> str:
 def _answer_briefly(question: str, situation: Situation) -> str:
     """As ``_answer_question``, and a figure without its name."""
     said, stated = _answer_question(question, situation), stated_figures(question, situation)
-    return _format_money(stated[0].value) if stated and said == _tell_figure(stated[0]) else said
+    return _format_money(stated[0].value) if stated and said == _describe_figure(stated[0]) else said
 
 
-def _tell_figure(figure: PlannedFigure) -> str:
+def _describe_figure(figure: PlannedFigure) -> str:
     return f"{figure.name.replace('_', ' ').capitalize()}: {_format_money(figure.value)}."
 
 
@@ -263,16 +263,16 @@ def _find_answer(question: str, situation: Situation) -> str:
     if is_of_rows and _unread_of_question(question, situation):
         return ""
     if stated:
-        return _tell_figure(stated[0])
+        return _describe_figure(stated[0])
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
-            return _tell_figure(figure)
+            return _describe_figure(figure)
     record = subject_of(question, situation)
     if record is None or not _may_be_told(record, question, situation):
         return ""
     if unexplained_words(situation.without_documents(question), _list_linked_records(record, situation)):
         return ""
-    if other := _name_referred(record, question, situation):
+    if other := _name_reference(record, question, situation):
         return other
     field = _asked_field(record, question)
     if field is None:
@@ -322,7 +322,7 @@ def _may_be_told(record: FactRecord, asked: str, situation: Situation) -> bool:
     return any(says(text, word) for value in of_person for word in (str(value), *str(value).split()))
 
 
-def _name_referred(record: FactRecord, question: str, situation: Situation) -> str:
+def _name_reference(record: FactRecord, question: str, situation: Situation) -> str:
     """Who or what a record refers to, where that is the question and the other record is known."""
     said = text_stems(question)
     for name, value in record.fields.items():

@@ -70,14 +70,14 @@ def link_to_made(way: CallPlan, intent: Intent, situation: Situation) -> CallPla
     """The call about the thing that an earlier call makes, unless its clause names one that is there."""
     chosen = dict(way.chosen)
     for name in way.tool.properties:
-        thing = _find_meant(way, name, situation) if is_reference(way.tool, name) else None
+        thing = _find_made(way, name, situation) if is_reference(way.tool, name) else None
         if thing and not _is_named(chosen.get(name), intent, situation):
             reference: JsonObject = {REF: f"{thing.key}.{thing.field}"}
             chosen[name] = ArgumentCandidate(reference, "result", "", CERTAIN)
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one not in chosen))
 
 
-def _find_meant(way: CallPlan, name: str, situation: Situation) -> MadeEntity | None:
+def _find_made(way: CallPlan, name: str, situation: Situation) -> MadeEntity | None:
     asked = name in way.tool.required or name in dict(way.chosen)
     return next((one for one in situation.made if asked and one.noun == wanted_noun(way.tool, name)), None)
 

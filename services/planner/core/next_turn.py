@@ -25,7 +25,7 @@ def next_line(request: Request, toolset: Toolset, answer: str) -> str:
         return _OVER if now >= until else _continues_line(min(step, until - now))
     if _is_over(request, answer):
         return _OVER
-    if find_interval(request.task) or speaks_of_later(request.task) or _is_open(request, toolset):
+    if find_interval(request.task) or speaks_of_later(request.task) or _has_unfinished(request, toolset):
         return _continues_line(step)
     return _OVER
 
@@ -37,7 +37,7 @@ def _is_over(request: Request, answer: str) -> bool:
     return bool(wishes) and not open_wishes(request, wishes, answer) and not instructions_besides(text, wishes)
 
 
-def _is_open(request: Request, toolset: Toolset) -> bool:
+def _has_unfinished(request: Request, toolset: Toolset) -> bool:
     """Whether a part was left, or a write did not take hold."""
     writers = {tool.name for tool in toolset.writers} - LOCAL
     made = [call for call in request.calls if call.tool in writers]

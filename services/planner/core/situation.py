@@ -111,7 +111,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
     records = records_of(facts)
     documents = _documents_of(request)
     terms = _things_of(request)
-    reading = _with_documents_asked(understand(text, terms, _verbs_of(request)), documents)
+    reading = _ask_for_documents(understand(text, terms, _verbs_of(request)), documents)
     values = (*objects(request.section("values")), *_find_calculated(request))
     return Situation(
         reading,
@@ -168,7 +168,7 @@ def _documents_of(request: Request) -> tuple[str, ...]:
     return tuple(str(words).casefold() for words in listed if words) if isinstance(listed, list) else ()
 
 
-def _with_documents_asked(reading: TaskReading, documents: Sequence[str]) -> TaskReading:
+def _ask_for_documents(reading: TaskReading, documents: Sequence[str]) -> TaskReading:
     """The reading in which to write a document is no action, where the request says who writes it: it asks instead."""
     mine = [intent for intent in reading.actions if any(words in intent.clause.casefold() for words in documents)]
     if not mine:

@@ -67,10 +67,10 @@ def stem(word: str) -> str:
         word = word[:-3] + "y"
     elif len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
-    return _undouble(_unverb(word))
+    return _strip_double(_strip_verb_ending(word))
 
 
-def _unverb(word: str) -> str:
+def _strip_verb_ending(word: str) -> str:
     for ending in ("ing", "ed"):
         rest = word.removesuffix(ending)
         if rest != word and len(rest) >= 3 and re.search("[aeiouy]", rest):
@@ -78,7 +78,7 @@ def _unverb(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-def _undouble(word: str) -> str:
+def _strip_double(word: str) -> str:
     if len(word) > 3 and word.endswith("e"):
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word

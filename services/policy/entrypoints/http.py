@@ -91,7 +91,7 @@ def validate_document(model: type[_Model], document: JsonObject, **ready: object
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = _find_path(document, first["loc"])
-    sentence = _NO_VALUE if _is_about_a_value(path) else first["msg"]
+    sentence = _NO_VALUE if _is_context_value(path) else first["msg"]
     if first["type"] == "missing":
         path, sentence = [*path, str(first["loc"][-1])], "a value is required"
     raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
@@ -122,7 +122,7 @@ def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     return policies
 
 
-def _is_about_a_value(path: Sequence[str]) -> bool:
+def _is_context_value(path: Sequence[str]) -> bool:
     return "context" in path or ("fields" in path and path[0] in ("calls", "history", "confirmations"))
 
 

@@ -9,18 +9,18 @@ from services.simulator.core.events import EventStatus
 VERSION = 2  # 1 had no ``running``: a simulation had an id only while it ran
 
 
-class _Saved(BaseModel):
+class _SavedModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class SavedClock(_Saved):
+class SavedClock(_SavedModel):
     current: AwareDatetime
     scale: float = Field(gt=0, le=1_000_000, allow_inf_nan=False)
     paused: bool
     auto: bool
 
 
-class SavedEvent(_Saved):
+class SavedEvent(_SavedModel):
     event_id: str = Field(pattern=r"^[0-9a-fA-F-]{36}$")
     scheduled_time: AwareDatetime
     modality: str
@@ -38,7 +38,7 @@ class SavedEvent(_Saved):
     settled: bool
 
 
-class SavedUndoEntry(_Saved):
+class SavedUndoEntry(_SavedModel):
     event_id: str
     modality: str
     action: str
@@ -46,7 +46,7 @@ class SavedUndoEntry(_Saved):
     follow_ups: list[SavedEvent]
 
 
-class SavedHold(_Saved):
+class SavedHold(_SavedModel):
     hold_id: str
     reason: str | None
     agent_id: str | None
@@ -54,7 +54,7 @@ class SavedHold(_Saved):
     acquired_at: AwareDatetime
 
 
-class SavedKey(_Saved):
+class SavedKey(_SavedModel):
     """Its secret's hash, never the secret."""
 
     key_id: str
@@ -72,7 +72,7 @@ class SavedKey(_Saved):
 SavedRows = dict[str, list[tuple[str, int, JsonValue]]]
 
 
-class SavedWorld(_Saved):
+class SavedWorld(_SavedModel):
     """``states`` and ``base`` hold the tables of each modality: now, and what a reset comes back to."""
 
     v: int = Field(ge=1, le=VERSION)

@@ -18,11 +18,11 @@ def _in_utc(time: datetime) -> datetime:
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 
 
-class _Shape(NullableModel):
+class _ScenarioShape(NullableModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class ScenarioTime(_Shape):
+class ScenarioTime(_ScenarioShape):
     current_time: Moment
     time_scale: float = Field(gt=0, le=1_000_000, allow_inf_nan=False)
     is_paused: bool
@@ -34,14 +34,14 @@ def _without_nulls(states: JsonValue) -> JsonValue:
     return {name: state for name, state in states.items() if state is not None} if isinstance(states, dict) else states
 
 
-class ScenarioEnvironment(_Shape):
+class ScenarioEnvironment(_ScenarioShape):
     """A modality whose state is ``null`` is left out."""
 
     time_state: ScenarioTime
     modality_states: Annotated[dict[str, dict[str, JsonValue]], BeforeValidator(_without_nulls)]
 
 
-class WrittenEvent(_Shape):
+class WrittenEvent(_ScenarioShape):
     """``event_id`` is not read: each import makes events of its own."""
 
     scheduled_time: Moment
@@ -56,11 +56,11 @@ class WrittenEvent(_Shape):
     metadata: dict[str, JsonValue] = {}
 
 
-class WrittenEvents(_Shape):
+class WrittenEvents(_ScenarioShape):
     events: list[WrittenEvent]
 
 
-class ScenarioMetadata(_Shape):
+class ScenarioMetadata(_ScenarioShape):
     ues_version: str | None = None
     scenario_version: str | None = None
     created_at: str | None = None
@@ -68,7 +68,7 @@ class ScenarioMetadata(_Shape):
     description: str | None = None
 
 
-class Scenario(_Shape):
+class Scenario(_ScenarioShape):
     metadata: ScenarioMetadata = ScenarioMetadata()
     environment: ScenarioEnvironment
     events: WrittenEvents = WrittenEvents(events=[])

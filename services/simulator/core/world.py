@@ -69,7 +69,7 @@ class SimulatorWorld:
         return found
 
     def set_base(self) -> None:
-        """What a reset comes back to is the state of now."""
+        """Makes the present state the one that a reset comes back to."""
         self.base = {name: modality.store.rows() for name, modality in self.modalities.items()}
 
     def catch_up(self) -> list[WorldEvent]:
@@ -111,7 +111,7 @@ class SimulatorWorld:
         return EventRun(self._end_event(event, EventStatus.EXECUTED, None), applied.outcome)
 
     def next_number(self) -> int:
-        """The next event's."""
+        """Counts events: the number of the next one."""
         self.numbers += 1
         return self.numbers
 

@@ -174,7 +174,7 @@ def _split_days(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tu
 
 
 def _move_exceptions(book: CalendarBook, series: CalendarEventRecord, rest: CalendarEventRecord, day: date) -> None:
-    """Dates that went their own way belong to the part in which they lie."""
+    """Moves detached dates from ``day`` on to the second part of a series that was split."""
     for key in sorted(book.children[series.event_id], key=book.events.position):
         child = book.events[key]
         if child.recurrence_id is not None and child.recurrence_id >= day:

@@ -41,7 +41,7 @@ class LocationTrack:
     def add(self, key: str, position: Position) -> None:
         self.positions.put(key, position)
 
-    def in_order(self) -> list[Position]:
+    def sorted_positions(self) -> list[Position]:
         return [self.positions[key] for key in self.by_time.find_between(None, None)]
 
 
@@ -111,7 +111,7 @@ class LocationModality(ShownModality[LocationTrack]):
 
     @override
     def body(self) -> JsonObject:
-        positions = [row_as_json(position) for position in self.tables.in_order()]
+        positions = [row_as_json(position) for position in self.tables.sorted_positions()]
         return {
             "update_count": self.head.update_count,
             "current": positions[-1] if positions else dict.fromkeys(Position.model_fields),
