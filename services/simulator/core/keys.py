@@ -86,7 +86,7 @@ class KeyRing:
         return iter(self._keys.values())
 
     def find_caller(self, secret: str, wall: datetime) -> KeyCaller | None:
-        """Who has that secret, if the key works. Raises ``TooMany`` for a key that was used too often."""
+        """Who has that secret, if the key works. Raises ``KeyLimitReached`` for a key that was used too often."""
         key_id = self._by_hash.get(hash_secret(secret))
         key = self._keys[key_id] if key_id is not None else None
         if key is None or not key.is_valid_at(wall):

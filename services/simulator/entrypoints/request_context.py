@@ -56,7 +56,7 @@ def entry_of(scope: Scope) -> RoutedRequest:
 
 
 def open_context(entry: RoutedRequest, secret: str | None) -> RequestContext:
-    """Raises ``UnknownWorld``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
+    """Raises ``NoValidKey``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
     caller = _require_caller(entry, secret)
     entry.caller = caller
     hosted = entry.registry.get(entry.world_id)
