@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.vocabulary import CHOOSES
+from services.executor.core.plan.listed_parents import find_settled_parents
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.binding import refs_of_reads_around
 from services.executor.core.records.wanted_reads import missing_reads
@@ -35,20 +36,25 @@ def listed_ids_without_call(
     """The identifiers in a list of the part that none of its calls names, while the calls name others of the same kind.
 
     The kind comes from the records that were read and the arguments of reads; of an identifier that nobody read, its
-    pattern counts. A call of the same tool for another part counts as a call for this part, too.
+    pattern counts. A call of the same tool for another part counts as a call for this part, too. A call also names the
+    listed record to which its own one belongs: the order of a delivery.
     """
     tools = {call.tool for call in calls if call.part == part.number}
-    named = {
-        key
-        for call in calls
-        if call.tool in tools or call.part == part.number
-        for key in _identifier_keys_in(call.arguments)
-    }
+    called = [
+        set(_identifier_keys_in(call.arguments)) for call in calls if call.tool in tools or call.part == part.number
+    ]
+    named = set[_Key]().union(*called)
     if not named or CHOOSES.search(part.quote):
         return ()
     lists = [listed for listed in _find_id_lists(part.quote) if not named.issuperset(map(identifier_key, listed))]
     kinds = _kinds_by_identifier(facts, keys) if lists else {}
-    return tuple(dict.fromkeys(one for listed in lists for one in _find_ids_without_call(listed, named, kinds)))
+    found: dict[str, None] = {}
+    for listed in lists:
+        settled = (
+            find_settled_parents({*map(identifier_key, listed)}, called, facts, keys) if len(listed) > 1 else set()
+        )
+        found |= dict.fromkeys(_find_ids_without_call(listed, named | settled, kinds))
+    return tuple(found)
 
 
 def _find_ids_without_call(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:

@@ -1,0 +1,72 @@
+"""Finds which records of a list the calls reach by way of what belongs to these: an order by its delivery."""
+
+from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple
+
+from services.executor.core.figures.identifiers import identifier_key
+from services.executor.core.records.record_graph import GraphNode, RecordGraph
+from services.executor.core.records.seen_records import RecordReference, references_in
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.record_tree import RecordKeys
+from shared.domain.exact_json import loads_object
+
+_Key = tuple[str, ...]
+
+
+class _Child(NamedTuple):
+    """A record that a read showed. ``parents``: those listed records to which it belongs."""
+
+    own: frozenset[_Key]
+    parents: frozenset[_Key]
+    tool: str
+
+
+def find_settled_parents(
+    listed: Set[_Key], called: Sequence[Set[_Key]], facts: Sequence[Fact], keys: RecordKeys
+) -> set[_Key]:
+    """The listed records that the calls reach by their children, with those that have no child; empty if they reach
+    none.
+
+    ``called``: the identifiers in each call; a call that names a listed record itself reaches no other one. A record
+    that refers to a called one counts as reached, too. Every read counts, also one from before the last writes.
+    """
+    named = frozenset().union(*(ids for ids in called if not ids & listed))
+    graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if named else []
+    nodes = [(graph, node) for graph in graphs for node in graph.nodes]
+    children = [
+        _Child(own, parents, node.seen.fact.tool)
+        for graph, node in nodes
+        if not (own := _own_keys(node)) & listed and (parents := _find_parents(graph, node) & listed)
+    ]
+    reaching = [child for child in children if child.own & named]
+    reached = {key for child in reaching for key in child.parents}
+    if not reached:
+        return set()
+    tools = {child.tool for child in reaching}
+    reached.update(*(own for _, node in nodes if (own := _own_keys(node) & listed) and _references_of(node) & named))
+    with_child = {key for child in children if child.tool in tools for key in child.parents}
+    # What a read is asked with that shows only some of them.
+    narrow = frozenset(listed).union(*(child.own for child in children))
+    asked = [
+        _keys_of(references_in(loads_object(fact.arguments_json))) for fact in facts if fact.ok and fact.tool in tools
+    ]
+    return reached | {key for key in listed - with_child if any(key in one or not one & narrow for one in asked)}
+
+
+def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_Key]:
+    """The identifiers of what the record belongs to: what it is in, what it refers to, what its read was asked with."""
+    outer = graph.enclosing_record(node)
+    around = _own_keys(outer) | _find_parents(graph, outer) if outer else frozenset()
+    return around | _references_of(node) | _keys_of(node.asked)
+
+
+def _own_keys(node: GraphNode) -> frozenset[_Key]:
+    return frozenset(map(identifier_key, node.names[0]))
+
+
+def _references_of(node: GraphNode) -> frozenset[_Key]:
+    return _keys_of(references_in(node.record, node.kind, node.keys))
+
+
+def _keys_of(references: Iterable[RecordReference]) -> frozenset[_Key]:
+    return frozenset(identifier_key(one.text) for one in references if one.is_id or one.looks_like_id)
