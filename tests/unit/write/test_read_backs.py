@@ -226,6 +226,16 @@ def test_the_record_that_holds_the_other_id_is_read_back_and_not_the_one_it_is_g
     assert chosen(put, given, *readers, facts=(room,)) == ("get_room", {"room_id": "R-2"})
 
 
+@each_row("rooms", {"R-2": {"beds": 2}, "R-3": {"beds": 1}}, [{"id": "R-2", "beds": 2}, {"id": "R-3", "beds": 1}])
+def test_the_record_that_will_hold_the_id_goes_before_a_list_of_what_is_put_there(rooms: Json) -> None:
+    put = change("put_in_room", "booking_no", "room_id")
+    readers = [read("get_booking", "booking_no"), read("list_rooms"), read("get_room", "room_id")]
+    booking: JsonObject = {"data": {"booking": {"booking_no": "B-1", "room_id": None}}}
+    facts = (asked_fact("get_booking", {"booking_no": "B-1"}, booking), asked_fact("list_rooms", {}, {"rooms": rooms}))
+    given: JsonObject = {"booking_no": "B-1", "room_id": "R-2"}
+    assert chosen(put, given, *readers, facts=facts) == ("get_booking", {"booking_no": "B-1"})
+
+
 @each_row(
     ("answer", "expected"),
     ({"booking": {"id": 77}}, 77),

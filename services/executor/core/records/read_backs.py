@@ -208,7 +208,8 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
 class _ReadShowingRecord(NamedTuple):
     """A read of this task that showed a record which the call names.
 
-    ``is_own``: it showed that record itself, not others that refer to it. ``selects``: it asked for a selection.
+    ``is_own``: it showed that record itself, not others that refer to it; if the record is known that has the call's
+    other ids as fields, it showed that one. ``selects``: it asked for a selection.
     ``order``: first those that showed what the tool is about, then those of the call's first ids, then those that
     showed the fewest records, then the latest.
     """
@@ -235,6 +236,7 @@ def _earlier_reads_showing(
             asked = ReadToolCall(reader, loads_object(fact.arguments_json))
             is_other = not write.ids[rank].noun & (write.holder or write.words.nouns)
             order = (is_other, rank, shown.records, -place)
+            is_own = is_own and (rank == 0 or not write.holder)  # a list of rooms does not show which booking has one
             found.append(_ReadShowingRecord(order, asked, is_own, _asks_beyond_ids(asked.arguments, write)))
     return sorted(found, key=lambda one: one.order)
 
