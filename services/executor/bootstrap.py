@@ -99,7 +99,7 @@ async def run_executor(settings: ExecutorSettings, worker: MakesWorker, tracer: 
             counted = CountedModel(model, _build_tiers(settings), metrics)
             ports = Ports(counted, tools, RetryingPolicy(policy, metrics), stored(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
-            for name in settings.parts:
+            for name in settings.part_names:
                 build_part = cast(BuildPart, load_part("executor", name))
                 equip_ports = await parts.enter_async_context(build_part(ExecutorPartHost(settings, redis)))
                 ports = equip_ports(ports)

@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.executor.adapters.brainos import Account, BrainOS
+from services.executor.adapters.brainos import BrainOS, BrainOSAccount
 from services.executor.optional_parts import EquipPorts, ExecutorPartHost
 
 
 @asynccontextmanager
 async def build_brainos(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     settings = host.settings
-    account = Account(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
+    account = BrainOSAccount(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
     brainos = BrainOS(account, settings.brainos_timeout)
     try:
         yield lambda ports: ports._replace(brainos=brainos)

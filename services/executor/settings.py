@@ -175,7 +175,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     list_bytes: int = Field(default=1_000_000, ge=10_000, description="bytes that are read of one list")
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def part_names(self) -> tuple[str, ...]:
         """The names of the optional parts to load, each once."""
         outside = (one.value for one in self.orchestrators if one is not OrchestratorName.LOCAL)
         return tuple(dict.fromkeys((*self.executor_parts, *outside)))

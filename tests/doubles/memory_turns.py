@@ -117,7 +117,7 @@ class MemoryTurns(TurnStore):
         await self._write()
         self._keep_steps(end.entries)
         for day, charges in end.charges:
-            await self.daily.settle(end.record.tenant, day, charges)
+            await self.daily.settle_charges(end.record.tenant, day, charges)
         self.record = end.record
         self.remembered = self.remembered if end.session is None else end.session
         self.events += end.events

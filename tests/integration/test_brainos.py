@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from services.executor.adapters.brainos import Account, BrainOS
+from services.executor.adapters.brainos import BrainOS, BrainOSAccount
 from services.executor.ports.orchestrators import (
     OrchestratorCall,
     OrchestratorMessage,
@@ -30,7 +30,7 @@ def _asked(tool: str, **params: Json) -> OrchestratorCall:
 @asynccontextmanager
 async def _client(*rounds: Round, seconds: float = 5.0) -> AsyncIterator[tuple[BrainOS, MockBrainOS]]:
     async with mock_brainos(*rounds) as brain:
-        client = BrainOS(Account(f"{brain.url}/", "a-key", "org-1"), seconds)
+        client = BrainOS(BrainOSAccount(f"{brain.url}/", "a-key", "org-1"), seconds)
         try:
             yield client, brain
         finally:
@@ -110,7 +110,7 @@ async def test_one_that_does_not_answer_in_time_is_not_available() -> None:
 async def test_one_that_cannot_be_reached_is_not_available() -> None:
     async with mock_brainos() as gone:
         url = gone.url
-    client = BrainOS(Account(url, "a-key", "org-1"), 5.0)
+    client = BrainOS(BrainOSAccount(url, "a-key", "org-1"), 5.0)
     with pytest.raises(OrchestratorUnavailable, match="cannot be reached"):
         await client.send(FIRST)
     await client.close()
@@ -118,4 +118,4 @@ async def test_one_that_cannot_be_reached_is_not_available() -> None:
 
 @pytest.mark.promise("brainos.settings")
 def test_the_key_is_in_no_text_of_the_account() -> None:
-    assert "a-key" not in repr(Account("http://b", "a-key", "org-1"))
+    assert "a-key" not in repr(BrainOSAccount("http://b", "a-key", "org-1"))

@@ -402,7 +402,7 @@ async def test_an_operator_sees_what_the_tenant_spent_and_what_is_set_aside(
     _, before = await _tenant(client, "show")
     day = datetime.now(UTC).date().isoformat()
     spend = RedisSpend(redis)
-    await spend.settle("default", day, [Charge("a", 120, 1_500_000)])
+    await spend.settle_charges("default", day, [Charge("a", 120, 1_500_000)])
     await spend.reserve("default", day, Charge("b", 30, 250_000), DayCaps())
     _, after = await _tenant(client, "show")
     row = {"date": day, "tokens": 120, "model_calls": 1, "set_aside_tokens": 30}

@@ -18,7 +18,7 @@ _DONE = "[DONE]"
 _MOST = 2_000_000  # characters of one reply
 
 
-class Account(NamedTuple):
+class BrainOSAccount(NamedTuple):
     """The base address of BrainOS and the account that its requests are made under."""
 
     url: str
@@ -26,7 +26,7 @@ class Account(NamedTuple):
     organization: str
 
     def __repr__(self) -> str:
-        return f"Account({self.url!r})"
+        return f"BrainOSAccount({self.url!r})"
 
 
 class BrainOS(orchestrators.Orchestrator):
@@ -34,7 +34,7 @@ class BrainOS(orchestrators.Orchestrator):
     the whole reply.
     """
 
-    def __init__(self, account: Account, seconds: float) -> None:
+    def __init__(self, account: BrainOSAccount, seconds: float) -> None:
         self._seconds = seconds
         self._url = f"{account.url.rstrip('/')}{_PATH}"
         headers = {"Authorization": f"Bearer {account.key}", "X-Organization-Id": account.organization}

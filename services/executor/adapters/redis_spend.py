@@ -17,7 +17,7 @@ class RedisSpend(ScriptedStore, DailySpend):
         wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
         return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_arguments(settled)]) == 1
 
-    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+    async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         await settle_day_charges(self._scripts, tenant, day, charges)
 
 

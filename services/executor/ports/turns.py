@@ -216,7 +216,7 @@ class DailySpend(Protocol):
         ``settled``: charges of earlier calls, which the same step counts first.
         """
 
-    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+    async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         """Counts what calls cost. A charge that was reserved replaces its reservation, and counts only if that still
         exists.
         """
@@ -230,5 +230,5 @@ class UnlimitedSpend(DailySpend):
         return True
 
     @override
-    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+    async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         return

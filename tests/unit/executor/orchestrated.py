@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
-from services.executor.adapters.brainos import Account, BrainOS
+from services.executor.adapters.brainos import BrainOS, BrainOSAccount
 from services.executor.core.session.context import Ports
 from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
 from shared.domain.exact_json import Json, JsonObject
@@ -46,7 +46,7 @@ async def orchestrated(
     *rounds: Round, text: str = TASK, by: tuple[OrchestratorName, ...] = (BRAINOS, LOCAL), seconds: float = 5.0
 ) -> AsyncIterator[Scene]:
     async with mock_brainos(*rounds) as brain:
-        client = BrainOS(Account(brain.url, "a-key", "org-1"), seconds)
+        client = BrainOS(BrainOSAccount(brain.url, "a-key", "org-1"), seconds)
         try:
             yield Scene(OrchestratedStage(text, client, by), brain)
         finally:

@@ -156,13 +156,13 @@ class MemorySpend(DailySpend):
         self.aside: dict[str, int] = {}
 
     async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
-        await self.settle(tenant, day, over)
+        await self.settle_charges(tenant, day, over)
         fits = caps.tokens is None or self.spent + sum(self.aside.values()) + charge.tokens <= caps.tokens
         if fits:
             self.aside[charge.name] = charge.tokens
         return fits
 
-    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+    async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         for charge in charges:
             if charge.reserved and self.aside.pop(charge.name, None) is None:
                 continue

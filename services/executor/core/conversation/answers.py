@@ -90,7 +90,7 @@ class AnswerChecks:
             raise Failed("the model gave no usable answer: it was empty", "model")
         return ""
 
-    async def is_traced(self, key: str, text: str, progress: Progress) -> bool:
+    async def has_only_traced_values(self, key: str, text: str, progress: Progress) -> bool:
         """Whether each figure and identifier of the text has a source. Decided once, and journaled under ``key``."""
         writes = tuple((await self._ctx.store.read_ledger()).values())
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))

@@ -440,7 +440,7 @@ class Conversation:
         with open_state_span(self.ctx, self.progress):
             text = await self._drafting.draft_final_answer(self.ctx, key, self.progress)
         self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=self._tracker.has_ended)
-        if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
+        if not text.strip() or not await self._answers.has_only_traced_values(f"{key}:traced", text, self.progress):
             return False
         await self._store_answer(text)
         return True

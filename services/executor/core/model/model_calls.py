@@ -112,7 +112,7 @@ class Payment:
             self._journal.release(self._reserved)
             if self._caps:
                 nothing = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
-                await self._daily.settle(*self._day, [nothing])
+                await self._daily.settle_charges(*self._day, [nothing])
             raise
 
     def settle_cost(self, reply: ModelReply) -> Settlement:

@@ -43,14 +43,14 @@ class ReadRules:
         if bar is not None:
             journal.add_entry(f"{key}:barred", "verdict", f"{bar.rule_id}: {bar.reason}")
             return f"{bar.rule_id}: {bar.reason}"
-        return await self._ask_verdict(key, tool, arguments, since) if allowance.ask else None
+        return await self._ask_why_not(key, tool, arguments, since) if allowance.ask else None
 
     def find_barring_rule(self, tool: str) -> str | None:
         """The rule, with its reason, that forbids every call of the tool, whatever came before; else None."""
         bars = self._tools[tool].bars if tool in self._tools else ()
         return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
 
-    async def _ask_verdict(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
+    async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
 
         ctx = self._ctx

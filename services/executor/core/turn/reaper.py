@@ -67,7 +67,7 @@ class Reaper:
         begun = sorted({*overdue.orphaned, *overdue.due, *fired})
         woken = len(await self._wakes.wake_unattended(begun, begun=True)) if begun else 0
         if overdue.unwoken:
-            woken += await self._wake_forgotten(overdue.unwoken)
+            woken += await self._wake_unqueued(overdue.unwoken)
         if fresh := self._mended.take_unreported():
             await self._upkeep.add_fault_counts(fresh)
         return woken
@@ -75,7 +75,7 @@ class Reaper:
     async def update_outcomes_behind(self) -> None:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
-    async def _wake_forgotten(self, sessions: tuple[SessionName, ...]) -> int:
+    async def _wake_unqueued(self, sessions: tuple[SessionName, ...]) -> int:
         """Wakes sessions that are in no queue; returns how many. Who claims the session counts a lost owner."""
         forgotten = await self._wakes.wake_unattended(sorted(sessions))
         if forgotten:

@@ -129,7 +129,7 @@ class Runner:
             lease = await self._take_lease(name)
         finally:
             if lease is None:
-                self._forget_session(name)
+                self._remove_session(name)
         if lease is None:
             return False
         if lease.mended is not None:
@@ -137,7 +137,7 @@ class Runner:
         claimed.run = SessionRun(self._parts, lease, self._leases, self._stopping)
         claimed.task = self._group.create_task(self._run_session(name, claimed.run))
         self._update_free_slot_event()
-        claimed.task.add_done_callback(lambda _: self._forget_session(name))
+        claimed.task.add_done_callback(lambda _: self._remove_session(name))
         return True
 
     async def _take_lease(self, name: SessionName) -> Lease | None:
@@ -158,7 +158,7 @@ class Runner:
         except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
             log.warning("slot_not_left", session=name.session_id, error=str(error))
 
-    def _forget_session(self, name: SessionName) -> None:
+    def _remove_session(self, name: SessionName) -> None:
         """Notes that the session no longer runs here; offers it again if it was woken meanwhile."""
         claimed = self._here.pop(name)
         if claimed.woken and self.free_capacity > 0:

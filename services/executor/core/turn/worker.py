@@ -217,7 +217,7 @@ class Worker(TurnRunner):
         """Counts the cost of a given-up turn's attempts in the tenant's days."""
         try:
             for day, charges in _list_charges(work, earlier):
-                await self._ports.daily.settle(work.record.tenant, day, charges)
+                await self._ports.daily.settle_charges(work.record.tenant, day, charges)
         except StoreUnavailable as error:  # the writes are to be settled all the same
             log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
