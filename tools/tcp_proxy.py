@@ -8,7 +8,7 @@ _PIECE = 65_536
 _UNIX = "unix://"
 
 
-class Way:
+class Flow:
     """One direction of the traffic; ``delay`` holds each piece back for that many seconds."""
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class Way:
         """Swallow the n-th piece that comes from now on, and cut the connection that it came on; once."""
         self._until_cut = piece
 
-    def cut_never(self) -> None:
+    def cancel_cut(self) -> None:
         """Take back what ``cut_at`` asked for and has not happened."""
         self._until_cut = None
 
-    async def lets_through(self) -> bool:
+    async def admit_piece(self) -> bool:
         """Whether a piece that has come goes on; else its connection is to be cut."""
         self.pieces += 1
         if self.delay:
@@ -67,7 +67,7 @@ class TcpProxy:
         self._listen = listen
         self.upstream = upstream  # may be changed: it is where the next connection goes
         self.host, self.port = host, port
-        self.requests, self.answers = Way(), Way()
+        self.requests, self.answers = Flow(), Flow()
         self.connections = 0  # ever made
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.Task[None], list[asyncio.StreamWriter]] = {}
@@ -95,7 +95,7 @@ class TcpProxy:
     async def accept(self) -> None:
         """Take connections, again on the same port."""
         if self._server is None:
-            self._server = await asyncio.start_server(self._line, self.host, self.port)
+            self._server = await asyncio.start_server(self._serve_connection, self.host, self.port)
             self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def refuse(self) -> None:
@@ -122,7 +122,7 @@ class TcpProxy:
         self.requests.resume()
         self.answers.resume()
 
-    async def _line(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is None or self._server is None:
             return writer.transport.abort()
@@ -168,13 +168,13 @@ class TcpProxy:
 
 
 async def _pump(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way, hear: Callable[[bytes], None] | None = None
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Flow, hear: Callable[[bytes], None] | None = None
 ) -> None:
     try:
         while piece := await reader.read(_PIECE):
             if hear:
                 hear(piece)
-            if not await way.lets_through():
+            if not await way.admit_piece():
                 return
             writer.write(piece)
             await writer.drain()

@@ -16,9 +16,9 @@ from redis import Redis
 from cli.stack.child import wait_until_ready
 from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from tests.http_client import open_http
-from tools.chaos.crew import Crew
-from tools.chaos.full_disk import Disk, NoDisk
-from tools.chaos.roller import Roller
+from tools.chaos.crew import ProcessCrew
+from tools.chaos.full_disk import NoDisk, SmallDisk
+from tools.chaos.roller import RollingRestarter
 from tools.chaos.shifted_clock import ClockFile
 from tools.chaos.state_server import StateServer
 from tools.tcp_proxy import TcpProxy
@@ -99,13 +99,13 @@ def test_a_clock_that_is_not_set_wrong_is_right(tmp_path: Path) -> None:
 
 
 def test_nothing_fits_on_a_full_disk_and_everything_once_it_is_empty_again(tmp_path: Path) -> None:
-    disk = Disk(tmp_path / "small")
+    disk = SmallDisk(tmp_path / "small")
     try:
         disk.mount()
     except NoDisk as problem:
         pytest.skip(f"no file system may be mounted here: {problem}")
     try:
-        with disk.full(), pytest.raises(OSError, match="No space left"):
+        with disk.filled(), pytest.raises(OSError, match="No space left"):
             (tmp_path / "small" / "more").write_bytes(bytes(100_000))
         (tmp_path / "small" / "after").write_bytes(bytes(100_000))
     finally:
@@ -118,7 +118,7 @@ def test_where_nobody_can_mount_there_is_no_such_disk(tmp_path: Path, monkeypatc
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(NoDisk):
-        Disk(tmp_path / "small").mount()
+        SmallDisk(tmp_path / "small").mount()
 
 
 _PATIENCE = 60.0
@@ -130,9 +130,9 @@ def _spec(name: str, port: int) -> ProcessSpec:
 
 
 @asynccontextmanager
-async def _crew(folder: Path) -> AsyncIterator[Crew]:
+async def _crew(folder: Path) -> AsyncIterator[ProcessCrew]:
     first, second = free_ports(2)
-    crew = Crew([_spec("called", first), _spec("replica", second)], folder, {})
+    crew = ProcessCrew([_spec("called", first), _spec("replica", second)], folder, {})
     try:
         await wait_until_ready(crew.children, _PATIENCE)
         yield crew
@@ -156,7 +156,7 @@ async def test_a_service_that_is_called_by_name_is_replaced_without_a_failed_req
     """Its successor is ready before it leaves; a replica leaves first. Both end by themselves."""
     async with _crew(tmp_path) as crew, TcpProxy(crew.url("called").removeprefix("http://")) as line:
         pids, failed = [crew.pid(name) for name in crew.names], list[str]()
-        roller = Roller(crew, {"called": line}, serves_on=0.05)
+        roller = RollingRestarter(crew, {"called": line}, serves_on=0.05)
         async with crew.supervise(), asyncio.timeout(_PATIENCE), asyncio.TaskGroup() as group:
             asking = group.create_task(_ask(f"http://{line.address}", failed))
             await roller.run(0)

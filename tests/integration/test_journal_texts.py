@@ -24,7 +24,7 @@ from tests.integration.state_stage import Begun, accepted, an_end, begin, begun_
 from tools.bench.executor.sessions import (
     BOUNDS,
     MORE_BYTES_AT_MOST,
-    Left,
+    BytesLeft,
     SessionFigures,
     SessionTurns,
     measure_sessions,
@@ -182,7 +182,7 @@ async def test_a_finished_session_keeps_to_its_bounds_and_a_long_one_reads_no_mo
 
 @pytest.mark.promise("footprint.finished_session")
 def test_each_missed_target_is_named() -> None:
-    left = tuple(Left(hours, bound + (hours == 1)) for hours, bound in BOUNDS.items())
+    left = tuple(BytesLeft(hours, bound + (hours == 1)) for hours, bound in BOUNDS.items())
     slow = SessionFigures(10, left, {}, 500, SessionTurns(10, 1000), SessionTurns(16, 1001 + MORE_BYTES_AT_MOST))
     assert [sentence.split(",")[0] for sentence in slow.missed] == [
         "a finished session takes 8193 bytes after 1 hours",

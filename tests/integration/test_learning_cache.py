@@ -40,8 +40,8 @@ from tests.integration.learner_stage import PATIENCE, an_outcome, case_log, lear
 from tests.unit.learner.training import a_row, lines_of
 from tools.bench.executor.recall import RecallFigures, RecallReading, measure_recall
 from tools.bench.learner.command import LearnerFigures as Speed
-from tools.bench.learner.rates import LearnerRates, Round, rates
-from tools.bench.learning.story import LAST, TASKS, LearningStory
+from tools.bench.learner.rates import LearnerRates, RateRound, measure_rates
+from tools.bench.learning.story import LAST, TASKS, LearningFigures
 
 BANDIT: JsonValue = {"payroll": {"fsm": {"n": 3, "q": 0.5, "units": 15_000}}}
 PROCESS: JsonValue = {
@@ -205,12 +205,12 @@ def test_a_folder_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
 
 async def test_learner_and_bare_reader_go_through_the_same_events() -> None:
     """Each of them has all; otherwise there would be no figures."""
-    (found,) = (await rates(events=120, rounds=1)).rounds
+    (found,) = (await measure_rates(events=120, rounds=1)).rounds
     assert min(found) > 0
 
 
 def test_a_learner_that_is_much_slower_than_a_bare_reader_misses_its_target() -> None:
-    slow, quick = Round(10_000, 30_000, 60_000), Round(20_000, 30_000, 60_000)
+    slow, quick = RateRound(10_000, 30_000, 60_000), RateRound(20_000, 30_000, 60_000)
     assert Speed(LearnerRates((slow, slow, quick)), (), 0).missed == [
         "0.333 of a bare reader's rate, target at least 0.5"
     ]
@@ -241,13 +241,13 @@ def test_reads_that_grow_with_the_tenants_miss_their_target() -> None:
 )
 def test_a_strategy_is_left_when_it_is_the_least_used_and_hardly_tried_at_last(used: list[str], leaves: bool) -> None:
     assert len(used) == TASKS > LAST
-    assert LearningStory(tuple(used), {}, "t:1", (), 1.0, 1.0).leaves_the_worse is leaves
+    assert LearningFigures(tuple(used), {}, "t:1", (), 1.0, 1.0).has_left_worse is leaves
 
 
 @each_row(("use", "shown"), [("avoid", True), ("follow", False)])
 def test_a_failing_case_counts_only_where_it_is_shown_as_what_to_avoid(use: str, shown: bool) -> None:
     cases = ({"case": "other:1", "use": "avoid"}, {"case": "t:1", "use": use})
-    assert LearningStory(("fsm",), {}, "t:1", cases, 1.0, 1.0).shows_the_failing_case is shown
+    assert LearningFigures(("fsm",), {}, "t:1", cases, 1.0, 1.0).shows_failing_case is shown
 
 
 FIRST, SECOND = f"{TRAINING_PREFIX}20260101_000000_training_data.jsonl", f"{TRAINING_PREFIX}second.json"

@@ -39,7 +39,7 @@ from tests.integration.bucket_stage import BUCKET, bucket_server
 from tests.integration.gateway_stage import at
 from tests.integration.learner_stage import an_outcome
 from tests.unit.executor.test_synthesized_tasks import A_PROCESS
-from tools.tcp_proxy import TcpProxy, Way
+from tools.tcp_proxy import Flow, TcpProxy
 
 OURS = [file for file in LearningFile if file is not LearningFile.SYNTHESIZED]
 NOW = NOON + timedelta(hours=1)
@@ -262,7 +262,7 @@ async def test_a_lost_reply_imports_once_and_tells_what_was_taken(redis: Redis, 
 class _LosingRepository(RedisImportRepository):
     """Loses one reply, or one command, of each change."""
 
-    def __init__(self, redis: Redis, way: Way) -> None:
+    def __init__(self, redis: Redis, way: Flow) -> None:
         super().__init__(redis)
         self._way = way
         self.losses = 0

@@ -59,7 +59,7 @@ def queue(
         print_json(dumps(figures))
     else:
         out.print(_table(figures))
-    _say_missed(figures, check)
+    _report_missed(figures, check)
 
 
 @bench.command()
@@ -85,7 +85,7 @@ def sessions(
         print_json(dumps(figures))
     else:
         out.print(_sessions_table(figures))
-    _say_missed(figures, check)
+    _report_missed(figures, check)
 
 
 @bench.command()
@@ -106,7 +106,7 @@ def policy(
         print_json(dumps(figures))
     else:
         out.print(_policy_table(figures))
-    _say_missed(figures, check)
+    _report_missed(figures, check)
 
 
 @bench.command()
@@ -127,7 +127,7 @@ def simulator(
         print_json(dumps(figures))
     else:
         out.print(_table(figures, "simulator: CPU time of the process"))
-    _say_missed(figures, check)
+    _report_missed(figures, check)
 
 
 bench.command()(learner)
@@ -142,7 +142,7 @@ bench.command("throughput")(throughput_command)
 bench.command("worth")(worth_command)
 
 
-def _say_missed(figures: JsonObject, check: bool) -> None:
+def _report_missed(figures: JsonObject, check: bool) -> None:
     missed = figures.get("missed")
     if isinstance(missed, list) and missed:
         err.print("\n".join(f"Missed: {sentence}" for sentence in missed), style="yellow", soft_wrap=True)

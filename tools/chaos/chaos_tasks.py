@@ -54,14 +54,14 @@ class RowChange(NamedTuple):
     cells: Mapping[str, str | int]
 
 
-class Alteration(NamedTuple):
+class PlanAlteration(NamedTuple):
     """What somebody who can write to Redis puts for a text of the stored plan while its approval waits."""
 
     before: str
     after: str
 
 
-class Intended(NamedTuple):
+class IntendedWrite(NamedTuple):
     """One write that the errand asks for: its tool, and the arguments that tell it from every other write.
 
     ``others``: the arguments that do not tell it apart, and must be these all the same. ``begins``: how a text must
@@ -75,7 +75,7 @@ class Intended(NamedTuple):
 
     def is_made_by(self, tool: str, arguments: JsonObject) -> bool:
         """Whether a write is this one, right or wrong in the rest."""
-        return tool == self.tool and all(_names(arguments.get(key), value) for key, value in self.telling)
+        return tool == self.tool and all(_contains(arguments.get(key), value) for key, value in self.telling)
 
     def differences(self, arguments: JsonObject) -> tuple[str, ...]:
         """Every argument that is not as asked for: another value, none, or one that nobody asked for."""
@@ -99,9 +99,9 @@ class ChaosTask:
     kind: ChaosTaskKind
     text: str
     rows: tuple[SeededRow, ...]
-    writes: tuple[Intended, ...] = ()
+    writes: tuple[IntendedWrite, ...] = ()
     decision: str | None = None
-    meanwhile: RowChange | Alteration | None = None
+    meanwhile: RowChange | PlanAlteration | None = None
 
 
 Maker = Callable[[int, Random], ChaosTask]
@@ -135,11 +135,11 @@ def _number(value: Json) -> Decimal | None:
         return None
 
 
-def _names(value: Json, wanted: str) -> bool:
+def _contains(value: Json, wanted: str) -> bool:
     return isinstance(value, str) and wanted in value
 
 
-def _id(prefix: str, number: int, which: int = 0) -> str:
+def _row_id(prefix: str, number: int, which: int = 0) -> str:
     return f"{prefix}-{_FIRST_ROW + 2 * number + which}"
 
 
@@ -182,20 +182,20 @@ def _money(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
-def _approval(key: str) -> Intended:
-    return Intended("approve_expense", (("expense_id", key),))
+def _approval(key: str) -> IntendedWrite:
+    return IntendedWrite("approve_expense", (("expense_id", key),))
 
 
-def _refund_of(key: str, amount: str, reason: str) -> Intended:
-    return Intended("create_refund", (("order_id", key),), (("amount", amount), ("reason", reason)))
+def _refund_of(key: str, amount: str, reason: str) -> IntendedWrite:
+    return IntendedWrite("create_refund", (("order_id", key),), (("amount", amount), ("reason", reason)))
 
 
-def _claim(kind: ChaosTaskKind, decision: str | None, *, over: bool, category: str = "") -> Maker:
+def _claim_maker(kind: ChaosTaskKind, decision: str | None, *, over: bool, category: str = "") -> Maker:
     """One claim; it is to be written unless somebody or something says no."""
     written = decision != "reject" and decision != "" and category != "alcohol"
 
     def make(number: int, random: Random) -> ChaosTask:
-        key = _id("EXP", number)
+        key = _row_id("EXP", number)
         cents = _amount_over_limit(random) if over else _amount_within_limit(random)
         row = _expense(key, cents, category or random.choice(_CATEGORIES), random)
         writes = (_approval(key),) if written else ()
@@ -205,16 +205,16 @@ def _claim(kind: ChaosTaskKind, decision: str | None, *, over: bool, category: s
 
 
 def _claim_and_notice(number: int, random: Random) -> ChaosTask:
-    key, whom = _id("EXP", number), random.choice(_STAFF)
+    key, whom = _row_id("EXP", number), random.choice(_STAFF)
     text = f"Approve expense claim {key} and notify {whom} that claim {key} is approved."
     row = _expense(key, _amount_within_limit(random), random.choice(_CATEGORIES), random)
     said = (("message", f"Claim {key} is approved"),)  # a clause of the task, told as a sentence
-    notice = Intended("notify_employee", (("employee_id", whom), ("message", key)), begins=said)
+    notice = IntendedWrite("notify_employee", (("employee_id", whom), ("message", key)), begins=said)
     return ChaosTask(ChaosTaskKind.CLAIM_AND_NOTICE, text, (row,), (_approval(key), notice))
 
 
 def _two_claims(number: int, random: Random) -> ChaosTask:
-    first, second = _id("EXP", number), _id("EXP", number, 1)
+    first, second = _row_id("EXP", number), _row_id("EXP", number, 1)
     rows = tuple(
         _expense(key, _amount_within_limit(random), random.choice(_CATEGORIES), random) for key in (first, second)
     )
@@ -222,9 +222,9 @@ def _two_claims(number: int, random: Random) -> ChaosTask:
     return ChaosTask(ChaosTaskKind.TWO_CLAIMS, text, rows, (_approval(first), _approval(second)))
 
 
-def _refund(kind: ChaosTaskKind, decision: str | None, *, over: bool) -> Maker:
+def _refund_maker(kind: ChaosTaskKind, decision: str | None, *, over: bool) -> Maker:
     def make(number: int, random: Random) -> ChaosTask:
-        key = _id("ORD", number)
+        key = _row_id("ORD", number)
         amount = _money(_amount_over_limit(random) if over else _amount_within_limit(random))
         reason = random.choice(_REASONS)
         text = f"Refund {amount} of order {key} because {reason}."
@@ -235,7 +235,7 @@ def _refund(kind: ChaosTaskKind, decision: str | None, *, over: bool) -> Maker:
 
 
 def _two_refunds(number: int, random: Random) -> ChaosTask:
-    keys = (_id("ORD", number), _id("ORD", number, 1))
+    keys = (_row_id("ORD", number), _row_id("ORD", number, 1))
     wanted = [(key, _money(_amount_within_limit(random)), random.choice(_REASONS)) for key in keys]
     rows = tuple(_order(key, random) for key in keys)
     asked = (f"Refund {amount} of order {key} because {reason}." for key, amount, reason in wanted)
@@ -244,7 +244,7 @@ def _two_refunds(number: int, random: Random) -> ChaosTask:
 
 def _full_refund(number: int, random: Random) -> ChaosTask:
     """What is to be written is what is left when the approver has said yes to exactly that."""
-    key, reason = _id("ORD", number), random.choice(_REASONS)
+    key, reason = _row_id("ORD", number), random.choice(_REASONS)
     total, meanwhile = _amount_over_limit(random) + 10_000, random.randint(1_000, 9_000)
     row = _order(key, random)
     row = row._replace(cells={**row.cells, "total_cents": total})
@@ -259,23 +259,23 @@ def _altered_plan(number: int, random: Random) -> ChaosTask:
 
     The approver said yes to less: whoever is asked again about the altered plan says no.
     """
-    key, reason = _id("ORD", number), random.choice(_REASONS)
+    key, reason = _row_id("ORD", number), random.choice(_REASONS)
     amount = _money(_amount_over_limit(random) // 10 * 10 + 7)  # a figure that is written in one way only
     text = f"Refund {amount} of order {key} because {reason}."
     write, row = _refund_of(key, amount, reason), _order(key, random)
-    alteration = Alteration(amount, _money(_ORDER_CENTS))
+    alteration = PlanAlteration(amount, _money(_ORDER_CENTS))
     return ChaosTask(ChaosTaskKind.ALTERED_PLAN, text, (row,), (write,), "approve", alteration)
 
 
 def _canceled_claim(number: int, random: Random) -> ChaosTask:
     """Nothing is to be written, although somebody says yes: the client took the task back before."""
-    asked = _claim(ChaosTaskKind.CANCELED_CLAIM, "approve", over=True)(number, random)
+    asked = _claim_maker(ChaosTaskKind.CANCELED_CLAIM, "approve", over=True)(number, random)
     return replace(asked, writes=())
 
 
 def _siblings(number: int, random: Random) -> ChaosTask:
     """The first claim needs nobody, the second a manager, who says no to the plan."""
-    first, second = _id("EXP", number), _id("EXP", number, 1)
+    first, second = _row_id("EXP", number), _row_id("EXP", number, 1)
     rows = (
         _expense(first, _amount_within_limit(random), random.choice(_CATEGORIES), random),
         _expense(second, _amount_over_limit(random), random.choice(_CATEGORIES), random),
@@ -284,7 +284,7 @@ def _siblings(number: int, random: Random) -> ChaosTask:
 
 
 def _phone(number: int, random: Random) -> ChaosTask:
-    key = _id("EMP", number)
+    key = _row_id("EMP", number)
     cells: dict[str, str | int] = {
         "id": key,
         "name": f"Temp {key}",
@@ -295,31 +295,31 @@ def _phone(number: int, random: Random) -> ChaosTask:
     }
     phone = f"+1 555 {random.randint(1000, 9999)}"
     text = f"Change the phone number of employee {key} to {phone}."
-    changed = Intended("update_employee_phone", (("employee_id", key),), (("phone", phone),))
+    changed = IntendedWrite("update_employee_phone", (("employee_id", key),), (("phone", phone),))
     return ChaosTask(ChaosTaskKind.PHONE, text, (SeededRow("employees", cells),), (changed,))
 
 
 def _question(number: int, random: Random) -> ChaosTask:
-    key = _id("EXP", number)
+    key = _row_id("EXP", number)
     row = _expense(key, _amount_within_limit(random), random.choice(_CATEGORIES), random)
     return ChaosTask(ChaosTaskKind.QUESTION, f"What is the amount of expense claim {key}?", (row,))
 
 
 _MAKERS: Mapping[ChaosTaskKind, Maker] = MappingProxyType(
     {
-        ChaosTaskKind.CLAIM: _claim(ChaosTaskKind.CLAIM, None, over=False),
+        ChaosTaskKind.CLAIM: _claim_maker(ChaosTaskKind.CLAIM, None, over=False),
         ChaosTaskKind.CLAIM_AND_NOTICE: _claim_and_notice,
         ChaosTaskKind.TWO_CLAIMS: _two_claims,
-        ChaosTaskKind.REFUND: _refund(ChaosTaskKind.REFUND, None, over=False),
+        ChaosTaskKind.REFUND: _refund_maker(ChaosTaskKind.REFUND, None, over=False),
         ChaosTaskKind.TWO_REFUNDS: _two_refunds,
         ChaosTaskKind.PHONE: _phone,
-        ChaosTaskKind.APPROVED_CLAIM: _claim(ChaosTaskKind.APPROVED_CLAIM, "approve", over=True),
-        ChaosTaskKind.APPROVED_REFUND: _refund(ChaosTaskKind.APPROVED_REFUND, "approve", over=True),
-        ChaosTaskKind.REJECTED_CLAIM: _claim(ChaosTaskKind.REJECTED_CLAIM, "reject", over=True),
-        ChaosTaskKind.REJECTED_REFUND: _refund(ChaosTaskKind.REJECTED_REFUND, "reject", over=True),
-        ChaosTaskKind.BLOCKED_CLAIM: _claim(ChaosTaskKind.BLOCKED_CLAIM, None, over=False, category="alcohol"),
+        ChaosTaskKind.APPROVED_CLAIM: _claim_maker(ChaosTaskKind.APPROVED_CLAIM, "approve", over=True),
+        ChaosTaskKind.APPROVED_REFUND: _refund_maker(ChaosTaskKind.APPROVED_REFUND, "approve", over=True),
+        ChaosTaskKind.REJECTED_CLAIM: _claim_maker(ChaosTaskKind.REJECTED_CLAIM, "reject", over=True),
+        ChaosTaskKind.REJECTED_REFUND: _refund_maker(ChaosTaskKind.REJECTED_REFUND, "reject", over=True),
+        ChaosTaskKind.BLOCKED_CLAIM: _claim_maker(ChaosTaskKind.BLOCKED_CLAIM, None, over=False, category="alcohol"),
         ChaosTaskKind.QUESTION: _question,
-        ChaosTaskKind.LEFT_WAITING: _claim(ChaosTaskKind.LEFT_WAITING, "", over=True),
+        ChaosTaskKind.LEFT_WAITING: _claim_maker(ChaosTaskKind.LEFT_WAITING, "", over=True),
         ChaosTaskKind.CANCELED_CLAIM: _canceled_claim,
         ChaosTaskKind.FULL_REFUND: _full_refund,
         ChaosTaskKind.SIBLINGS: _siblings,

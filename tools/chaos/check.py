@@ -81,13 +81,13 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def code_of(seeds: Sequence[CheckedSeed]) -> ExitCode:
+def exit_code_of(seeds: Sequence[CheckedSeed]) -> ExitCode:
     return worst_of([one.code for one in seeds])
 
 
 def check_json(seeds: Sequence[CheckedSeed], seconds: float) -> JsonObject:
     """All seeds as one object."""
-    code = code_of(seeds)
+    code = exit_code_of(seeds)
     return {
         "ok": code is ExitCode.HELD,
         "judged": all(one.code is not ExitCode.NOT_JUDGED for one in seeds),
@@ -130,7 +130,7 @@ _FIGURES: Mapping[str, str] = MappingProxyType(
 
 def check_table(seeds: Sequence[CheckedSeed], *, rolling: bool = False) -> Table:
     """A row for each figure, a column for each seed."""
-    table = Table("", *(f"seed {one.seed}" for one in seeds), title=f"chaos: {_TITLES[code_of(seeds)]}")
+    table = Table("", *(f"seed {one.seed}" for one in seeds), title=f"chaos: {_TITLES[exit_code_of(seeds)]}")
     table.add_row("[bold]all in all[/]", *(_TITLES[one.code] for one in seeds))
     for name, value in _rows(seeds, rolling=rolling):
         table.add_row(name, *value)

@@ -19,12 +19,12 @@ from cli.launcher import stop_on_signals
 from shared.domain.exact_json import dumps
 from shared.infra.archive_open import get_or_create_key
 from tools.chaos.chaos_tasks import ChaosTaskKind
-from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, code_of, write_check
+from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, exit_code_of, write_check
 from tools.chaos.evidence import RunEvidence
-from tools.chaos.findings import findings
+from tools.chaos.findings import find_harms
 from tools.chaos.judgement import ExitCode
 from tools.chaos.report import ChaosReport, JudgedRun, report_json
-from tools.chaos.run import ChaosRun, at_own_pace, carry_out, course_of, stack_of
+from tools.chaos.run import ChaosRun, carry_out, course_of, running_stack, set_pace
 from tools.chaos.schedule import MOST_A_SECOND, Schedule, schedule
 from tools.chaos.strikes import BY_NAME, ListedFault
 from tools.chaos.wiring import KEYS_ON, LEAVING, Wiring
@@ -91,12 +91,12 @@ def chaos(
 
       purple chaos --rolling
     """
-    chosen = _faults(faults)
-    kinds = _kinds(tasks)
+    chosen = _parse_faults(faults)
+    kinds = _parse_kinds(tasks)
     numbers = tuple(seed or ((1, 2, 3) if check else (1,)))
     if len(numbers) > 1 and not check:
         raise CommandError("Several seeds are run with --check.")
-    options = Options(folder, rate, patience, quiet=as_json)
+    options = ChaosOptions(folder, rate, patience, quiet=as_json)
     most = max(rate or 0.0, MOST_A_SECOND)
     planned = [
         schedule(number, minutes * 60, _EXECUTORS, rolling=rolling, rate=most, faults=chosen, kinds=kinds)
@@ -108,7 +108,7 @@ def chaos(
     if check:
         words = ["--minutes", str(minutes), "--patience", str(patience), "--faults", faults, "--tasks", tasks]
         words += ["--rate", str(rate)] if rate else []
-        raise typer.Exit(_check(numbers, words, options, report))
+        raise typer.Exit(_check_all(numbers, words, options, report))
     judged = _run_one(planned[0], options)
     if report:
         report.write_text(dumps(report_json(judged)) + "\n", "utf-8")
@@ -118,7 +118,7 @@ def chaos(
 
 
 @dataclass(frozen=True)
-class Options:
+class ChaosOptions:
     """What the caller chose beside the schedule."""
 
     folder: Path | None
@@ -127,7 +127,7 @@ class Options:
     quiet: bool
 
 
-def _check(seeds: Sequence[int], words: Sequence[str], options: Options, report: Path | None) -> ExitCode:
+def _check_all(seeds: Sequence[int], words: Sequence[str], options: ChaosOptions, report: Path | None) -> ExitCode:
     """Every seed, whatever becomes of another; the report is written anew after each of them."""
     began, done = time.monotonic(), list[CheckedSeed]()
     kept = report or Path(_REPORT)
@@ -139,24 +139,24 @@ def _check(seeds: Sequence[int], words: Sequence[str], options: Options, report:
         if one.problem:
             err.print(f"seed {one.seed}: {one.problem}", markup=False, style="red")
 
-    folder = _folder(options.folder)
+    folder = _prepare_folder(options.folder)
     for at_seed in seeds:
         (folder / f"seed-{at_seed}").mkdir(exist_ok=True)
     check_seeds(seeds, [*words, *own], folder, tell)
-    if options.folder is None and code_of(done) is ExitCode.HELD:
+    if options.folder is None and exit_code_of(done) is ExitCode.HELD:
         shutil.rmtree(folder, ignore_errors=True)
     if options.quiet:
         print_json(dumps(check_json(done, time.monotonic() - began)))
     else:
         out.print(check_table(done))
         err.print(f"The whole report is in {kept}.", style="dim")
-    return code_of(done)
+    return exit_code_of(done)
 
 
-def _run_one(planned: Schedule, options: Options) -> ChaosReport:
+def _run_one(planned: Schedule, options: ChaosOptions) -> ChaosReport:
     """One run to its end, and what is to be said of it."""
     try:
-        report = asyncio.run(_chaos(planned, options))
+        report = asyncio.run(_run_chaos(planned, options))
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         raise CommandError("Stopped before the end.") from None
     if not options.quiet:
@@ -166,19 +166,19 @@ def _run_one(planned: Schedule, options: Options) -> ChaosReport:
     return report
 
 
-async def _chaos(planned: Schedule, options: Options) -> ChaosReport:
+async def _run_chaos(planned: Schedule, options: ChaosOptions) -> ChaosReport:
     stop_on_signals()
     began = time.monotonic()
-    place = _folder(options.folder)
+    place = _prepare_folder(options.folder)
     environ = {**_environ(), **(LEAVING if planned.rolling else {}), **(KEYS_ON if planned.tenants[1:] else {})}
     wiring = Wiring.arrange(place, environ, _EXECUTORS, get_or_create_key(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
         with StartupProgress(err, options.quiet) as starting:
-            async with stack_of(planned, wiring, starting, options.patience) as ready:
-                run = await at_own_pace(ready, options.rate)
+            async with running_stack(planned, wiring, starting, options.patience) as ready:
+                run = await set_pace(ready, options.rate)
                 evidence = await _watch_run(run, options.quiet)
-                judged = JudgedRun(evidence, findings(evidence), course_of(run, evidence))
+                judged = JudgedRun(evidence, find_harms(evidence), course_of(run, evidence))
         report = ChaosReport(run, judged, time.monotonic() - began)
         kept = not report.ok
         return report
@@ -227,7 +227,7 @@ def _line_of(run: ChaosRun) -> str:
     )
 
 
-def _faults(names: str) -> tuple[ListedFault, ...] | None:
+def _parse_faults(names: str) -> tuple[ListedFault, ...] | None:
     """The faults of these names; None for those of any run. ``none`` is a run in which nothing is struck."""
     if not names:
         return None
@@ -237,7 +237,7 @@ def _faults(names: str) -> tuple[ListedFault, ...] | None:
     return tuple(BY_NAME[name] for name in wanted)
 
 
-def _kinds(names: str) -> tuple[ChaosTaskKind, ...]:
+def _parse_kinds(names: str) -> tuple[ChaosTaskKind, ...]:
     known = {kind.name.lower(): kind for kind in ChaosTaskKind}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in known]:
@@ -245,7 +245,7 @@ def _kinds(names: str) -> tuple[ChaosTaskKind, ...]:
     return tuple(known[name] for name in wanted) or tuple(ChaosTaskKind)
 
 
-def _folder(folder: Path | None) -> Path:
+def _prepare_folder(folder: Path | None) -> Path:
     if folder is None:
         return Path(mkdtemp(prefix="purple-chaos-"))
     if folder.exists() and any(folder.iterdir()):
@@ -264,7 +264,7 @@ def _explain(report: ChaosReport) -> None:
         told = f"{finding.harm.value}: task {finding.task_id} (seed {report.run.schedule.seed}): {finding.sentence}"
         err.print(told, markup=False, style="red", soft_wrap=True)
         sessions = [task.session_id for _, task in report.run.load.accepted_tasks() if task.task_id == finding.task_id]
-        for line in excerpt(report.run.wiring.options.folder / "logs", (finding.task_id, *sessions)):
+        for line in find_log_lines(report.run.wiring.options.folder / "logs", (finding.task_id, *sessions)):
             err.print(f"  {line}", markup=False, style="dim", soft_wrap=True)
     for shortfall in report.shortfalls:
         told = f"{shortfall.rule} (seed {report.run.schedule.seed}): {shortfall.sentence}"
@@ -275,7 +275,7 @@ _MOST = 15
 _LONGEST = 300
 
 
-def excerpt(logs: Path, names: tuple[str, ...]) -> tuple[str, ...]:
+def find_log_lines(logs: Path, names: tuple[str, ...]) -> tuple[str, ...]:
     """At most some lines of each log that hold one of the names, oldest first within a log."""
     return tuple(line for log in sorted(logs.glob("*.log")) for line in _lines(log, names))
 

@@ -19,7 +19,7 @@ _LOOK_EVERY = 0.02
 _AGAIN_AFTER = 0.3  # seconds between two starts of a process that ends by itself
 
 
-class Crew:
+class ProcessCrew:
     """Use ``supervise`` as a context around the load. Everything runs in the main thread: children die with it."""
 
     def __init__(self, specs: Sequence[ProcessSpec], logs: Path, servers: dict[str, EmbeddedRedis]) -> None:

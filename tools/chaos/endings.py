@@ -14,14 +14,14 @@ _NOT_DONE = frozenset(
 )
 
 
-class Unforeseen(NamedTuple):
+class UnforeseenApproval(NamedTuple):
     """An approval that an errand did not foresee, and the reasons it gave."""
 
     task_id: str
     sentence: str
 
 
-class Otherwise(NamedTuple):
+class UnexpectedEnd(NamedTuple):
     """A task that ended otherwise than its errand asks; ``why`` as the task says it."""
 
     task_id: str
@@ -54,9 +54,9 @@ def is_expected_end(sent: SentTask, state: str) -> bool:
     return state == expected_end(sent)
 
 
-def find_unexpected_ends(ended: Iterable[tuple[SentTask, TaskView]]) -> Iterator[Otherwise]:
+def find_unexpected_ends(ended: Iterable[tuple[SentTask, TaskView]]) -> Iterator[UnexpectedEnd]:
     """Each with what it says of why."""
     for sent, view in ended:
         if not is_expected_end(sent, view.state):
             expected = expected_end(sent)
-            yield Otherwise(view.id, sent.planned.task.text, expected, view.state, view.answer[:_LONGEST])
+            yield UnexpectedEnd(view.id, sent.planned.task.text, expected, view.state, view.answer[:_LONGEST])

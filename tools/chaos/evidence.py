@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
-from tools.chaos.endings import Otherwise, find_unexpected_ends
+from tools.chaos.endings import UnexpectedEnd, find_unexpected_ends
 from tools.chaos.ledgers import CompanyLedger
 from tools.chaos.load import ENDED, SentTask
-from tools.chaos.roller import Rolled
+from tools.chaos.roller import RollingEvidence
 from tools.chaos.sent_calls import SentCall
 from tools.chaos.sight import Counted
 
@@ -77,7 +77,7 @@ class RunEvidence:
     books: Mapping[str, CompanyLedger]
     counted: Counted
     known_tasks: frozenset[str]
-    rolled: Rolled | None = None
+    rolled: RollingEvidence | None = None
     calls: Sequence[SentCall] = ()
     crossings: Sequence[Crossing] = ()
     over_limit: Sequence[Crossing] = ()
@@ -87,7 +87,7 @@ class RunEvidence:
         return frozenset(task_id for task_id, view in self.views.items() if view.state in ENDED)
 
     @property
-    def ended_otherwise(self) -> tuple[Otherwise, ...]:
+    def unexpected_ends(self) -> tuple[UnexpectedEnd, ...]:
         return tuple(find_unexpected_ends(self.endings()))
 
     def endings(self) -> Iterator[tuple[SentTask, TaskView]]:

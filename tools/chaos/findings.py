@@ -12,9 +12,9 @@ from tools.chaos.writes import judge_writes
 _DOUBTED = (WriteStatus.ABSENT.value, WriteStatus.IN_DOUBT.value, WriteStatus.SENDING.value)
 
 
-def findings(evidence: RunEvidence) -> tuple[Finding, ...]:
+def find_harms(evidence: RunEvidence) -> tuple[Finding, ...]:
     """Everything that must not be; empty for a run in which nothing was lost and nothing happened twice."""
-    looks = (_find_lost, _twice, judge_writes, _outcomes, _overspent, _find_crossings, _find_rolling_harm)
+    looks = (_find_lost, _find_twice, judge_writes, _miscounted, _overspent, _find_crossings, _find_rolling_harm)
     return tuple(finding for look in looks for finding in look(evidence))
 
 
@@ -23,7 +23,7 @@ def is_settled(kind: ChaosTaskKind, state: str) -> bool:
     return state in ENDED or (kind is ChaosTaskKind.LEFT_WAITING and state == TaskState.INPUT_REQUIRED)
 
 
-def untold_writes(evidence: RunEvidence) -> tuple[str, ...]:
+def find_untold_writes(evidence: RunEvidence) -> tuple[str, ...]:
     """Ended tasks whose write took hold without their report saying so, or saying that it may have."""
     told = (*_DOUBTED, WriteStatus.VERIFIED.value, WriteStatus.UNVERIFIED.value, WriteStatus.SENT.value)
     found = []
@@ -31,7 +31,7 @@ def untold_writes(evidence: RunEvidence) -> tuple[str, ...]:
         reported = [write for write in reported_writes(view) if write.get("status") in told]
         for intended in sent.planned.task.writes:
             shown = any(intended.is_made_by(str(write.get("tool")), arguments_of(write)) for write in reported)
-            if evidence.books[sent.planned.protocol].times(intended) and not shown:
+            if evidence.books[sent.planned.protocol].count(intended) and not shown:
                 found.append(f"{view.id}: {intended.tool} {dict(intended.telling)} ({view.state}: {view.answer[:200]})")
     return tuple(found)
 
@@ -50,7 +50,7 @@ def _find_lost(evidence: RunEvidence) -> Iterator[Finding]:
             yield Finding(Harm.LOST, sent.accepted.task_id, told)
 
 
-def _twice(evidence: RunEvidence) -> Iterator[Finding]:
+def _find_twice(evidence: RunEvidence) -> Iterator[Finding]:
     for sent in evidence.sent:
         if sent.accepted is None:
             continue
@@ -64,7 +64,7 @@ def _twice(evidence: RunEvidence) -> Iterator[Finding]:
         yield Finding(Harm.TWICE_ACCEPTED, task_id, "Redis knows a task that no client was told of")
 
 
-def _outcomes(evidence: RunEvidence) -> Iterator[Finding]:
+def _miscounted(evidence: RunEvidence) -> Iterator[Finding]:
     counted = evidence.counted
     expected = {f"{task_id}:1": task_id for task_id in evidence.ended}
     for event_id, task_id in expected.items():
@@ -104,6 +104,6 @@ def _find_rolling_harm(evidence: RunEvidence) -> Iterator[Finding]:
     yield from (Finding(Harm.ROUGH_END, NOWHERE, told) for told in rolled.rough_ends())
     yield from (Finding(Harm.DOUBT, NOWHERE, doubt) for doubt in sorted(rolled.doubts))
     yield from (Finding(Harm.UNFORESEEN, *one) for one in rolled.unforeseen)
-    for one in evidence.ended_otherwise:
+    for one in evidence.unexpected_ends:
         harm = Harm.FAILED_TASK if one.state == TaskState.FAILED else Harm.OTHERWISE
         yield Finding(harm, one.task_id, one.sentence)

@@ -26,15 +26,15 @@ class Followers:
     async def follow(self, task_id: str) -> None:
         """To the end of the turn, or until the stream breaks as it must not."""
         self.told[task_id] = ()
-        while await self._leaves(task_id):
+        while await self._read_until_parted(task_id):
             self.moved += 1
             await asyncio.sleep(_PAUSE)
 
-    async def story(self, task_id: str) -> tuple[str, ...]:
+    async def event_ids(self, task_id: str) -> tuple[str, ...]:
         """The whole story's ids, read at once."""
         return tuple([event.id async for event in self._read(task_id, "") if event.id])
 
-    async def _leaves(self, task_id: str) -> bool:
+    async def _read_until_parted(self, task_id: str) -> bool:
         """Read on; whether the gateway asked for a new connection."""
         last = self.told[task_id][-1:]
         asked = False

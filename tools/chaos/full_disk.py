@@ -14,7 +14,7 @@ class NoDisk(Exception):
     """Nobody may mount file systems here; the message is what mount said."""
 
 
-class Disk:
+class SmallDisk:
     """A file system in memory, mounted over an empty folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -36,7 +36,7 @@ class Disk:
         subprocess.run(["umount", str(self._folder)], capture_output=True, check=False)  # noqa: S603, S607  # ours
 
     @contextmanager
-    def full(self) -> Iterator[None]:
+    def filled(self) -> Iterator[None]:
         """Not a page more fits inside."""
         try:
             with (self._folder / _BALLAST).open("wb", buffering=0) as ballast, suppress(OSError):

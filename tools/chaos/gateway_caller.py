@@ -60,30 +60,30 @@ class GatewayCaller:
         self, utterance: OutgoingMessage, message_id: str, first: int = 0, tenant: str = FIRST
     ) -> AcceptedTask:
         """Hand a message over under that id, for good. Raises ``RpcRefused``."""
-        params = _with_id(utterance.as_params(), message_id)
+        params = _set_message_id(utterance.as_params(), message_id)
         headers = self._keyring.headers(tenant, utterance.speaker.name)
         result = await self._ask_until_answered(_SEND, params, first, headers)
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
     async def send_once(self, url: str, utterance: OutgoingMessage, message_id: str, tenant: str) -> AcceptedTask:
         """One attempt. Raises ``NoAnswer``, ``TooManyForNow`` and ``RpcRefused``."""
-        params = _with_id(utterance.as_params(), message_id)
+        params = _set_message_id(utterance.as_params(), message_id)
         body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": _SEND, "params": params}
         result = await self._call_rpc(url, body, self._keyring.headers(tenant, utterance.speaker.name))
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
     async def view(self, task: AcceptedTask, speaker: Speaker) -> TaskView:
-        return task_view(await self.ask_of(task.task_id, "tasks/get", speaker, task.tenant))
+        return task_view(await self.ask_about_task(task.task_id, "tasks/get", speaker, task.tenant))
 
     async def cancel(self, task: AcceptedTask, speaker: Speaker) -> TaskView:
-        return task_view(await self.ask_of(task.task_id, "tasks/cancel", speaker, task.tenant))
+        return task_view(await self.ask_about_task(task.task_id, "tasks/cancel", speaker, task.tenant))
 
     async def post(self, path: str, body: JsonObject, speaker: Speaker, tenant: str) -> JsonObject:
         """A plain POST of JSON to a gateway. Raises ``RpcRefused``."""
         headers = self._keyring.headers(tenant, speaker.name)
-        return await self._ask_again(lambda url: self._body(f"{url}{path}", body, headers), 0)
+        return await self._ask_again(lambda url: self._post_once(f"{url}{path}", body, headers), 0)
 
-    async def ask_of(self, task_id: str, method: str, speaker: Speaker, tenant: str) -> JsonObject:
+    async def ask_about_task(self, task_id: str, method: str, speaker: Speaker, tenant: str) -> JsonObject:
         """Ask about a task with the tenant's key. Raises ``RpcRefused``, as where the task is another tenant's."""
         params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.as_json()}}
         return await self._ask_until_answered(method, params, 0, self._keyring.headers(tenant, speaker.name))
@@ -112,13 +112,13 @@ class GatewayCaller:
         raise NoAnswer("no gateway is ready")
 
     async def _call_rpc(self, url: str, body: JsonObject, headers: Mapping[str, str]) -> JsonObject:
-        answer = await self._body(f"{url}/", body, headers)
+        answer = await self._post_once(f"{url}/", body, headers)
         result, problem = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result
-        raise _fault(problem if isinstance(problem, dict) else {"message": dumps(answer)})
+        raise _rpc_fault(problem if isinstance(problem, dict) else {"message": dumps(answer)})
 
-    async def _body(self, url: str, body: JsonObject, headers: Mapping[str, str]) -> JsonObject:
+    async def _post_once(self, url: str, body: JsonObject, headers: Mapping[str, str]) -> JsonObject:
         self.attempts += 1
         try:
             told = {"Content-Type": "application/json", **headers}
@@ -135,11 +135,11 @@ class GatewayCaller:
         return said
 
 
-def _with_id(params: JsonObject, message_id: str) -> JsonObject:
+def _set_message_id(params: JsonObject, message_id: str) -> JsonObject:
     message = params["message"]
     return {**params, "message": {**message, "messageId": message_id} if isinstance(message, dict) else message}
 
 
-def _fault(problem: JsonObject) -> Exception:
+def _rpc_fault(problem: JsonObject) -> Exception:
     sentence = str(problem.get("message"))
     return NoAnswer(sentence) if problem.get("code") == _INTERNAL else RpcRefused(sentence)

@@ -23,9 +23,9 @@ class Intruder:
     async def try_all(self) -> int:
         """Look at the newest tasks, and cancel them, with another tenant's key; how often a gateway answered."""
         newest = [accepted for _, accepted in self._load.accepted_tasks()][-_MOST:]
-        return sum(await asyncio.gather(*(self._try(task) for task in newest)))
+        return sum(await asyncio.gather(*(self._try_task(task) for task in newest)))
 
-    async def _try(self, task: AcceptedTask) -> int:
+    async def _try_task(self, task: AcceptedTask) -> int:
         other = self._tenants[(self._tenants.index(task.tenant) + 1) % len(self._tenants)]
         try:
             async with asyncio.timeout(_SECONDS):
@@ -36,7 +36,7 @@ class Intruder:
     async def _is_answered(self, task: AcceptedTask, other: str, method: str) -> bool:
         speaker: Speaker = OPERATOR
         try:
-            await self._gateways.ask_of(task.task_id, method, speaker, other)
+            await self._gateways.ask_about_task(task.task_id, method, speaker, other)
         except RpcRefused:
             return True
         told = f"{method} with a key of tenant {other} was answered, and the task is of tenant {task.tenant}"

@@ -54,9 +54,9 @@ class Shortfall(NamedTuple):
     sentence: str
 
 
-def shortfalls(course: RunCourse) -> tuple[Shortfall, ...]:
+def find_shortfalls(course: RunCourse) -> tuple[Shortfall, ...]:
     """Every rule that was not met."""
-    looks = (_of_recovery, _of_load, _of_faults, _of_sight)
+    looks = (_recovery_shortfalls, _load_shortfalls, _fault_shortfalls, _sight_shortfalls)
     return tuple(shortfall for look in looks for shortfall in look(course))
 
 
@@ -71,7 +71,7 @@ def exit_code(course: RunCourse, *, harmed: bool) -> ExitCode:
         return ExitCode.BROKEN
     if is_too_slow(course):
         return ExitCode.NOT_JUDGED
-    return ExitCode.BROKEN if shortfalls(course) else ExitCode.HELD
+    return ExitCode.BROKEN if find_shortfalls(course) else ExitCode.HELD
 
 
 def worst_of(codes: Sequence[ExitCode]) -> ExitCode:
@@ -82,16 +82,16 @@ def worst_of(codes: Sequence[ExitCode]) -> ExitCode:
 
 def count_as_asked(evidence: RunEvidence) -> int:
     """Tasks of the stated rate that ended as their errand asks, each of their writes applied."""
-    return sum(not _why_not_as_asked(sent, evidence) for sent in _of_stated_rate(evidence))
+    return sum(not _why_not_as_asked(sent, evidence) for sent in _tasks_of_stated_rate(evidence))
 
 
 def tasks_not_as_asked(evidence: RunEvidence) -> tuple[str, ...]:
     """Each task of the stated rate that did not end as its errand asks, with what it says of why."""
-    reasons = ((sent, _why_not_as_asked(sent, evidence)) for sent in _of_stated_rate(evidence))
+    reasons = ((sent, _why_not_as_asked(sent, evidence)) for sent in _tasks_of_stated_rate(evidence))
     return tuple(f"{sent.planned.task.kind.value}: {sent.planned.task.text}: {why}" for sent, why in reasons if why)
 
 
-def _of_stated_rate(evidence: RunEvidence) -> Iterator[SentTask]:
+def _tasks_of_stated_rate(evidence: RunEvidence) -> Iterator[SentTask]:
     return (sent for sent in evidence.sent if sent.planned.number < WARM_UP_FROM)
 
 
@@ -105,13 +105,13 @@ def _why_not_as_asked(sent: SentTask, evidence: RunEvidence) -> str:
     if view.state != TaskState.COMPLETED:
         return ""
     books = evidence.books[sent.planned.protocol]
-    missing = [one.tool for one in sent.planned.task.writes if not books.times(one)]
+    missing = [one.tool for one in sent.planned.task.writes if not books.count(one)]
     return f"{view.state} without {', '.join(missing)}: {told}" if missing else ""
 
 
-def _of_recovery(course: RunCourse) -> Iterator[Shortfall]:
+def _recovery_shortfalls(course: RunCourse) -> Iterator[Shortfall]:
     kinds = {
-        "a killed executor's turns": ([one for one in course.recoveries if _is_plain(one)], RECOVERY_SECONDS),
+        "a killed executor's turns": ([one for one in course.recoveries if _is_undelayed(one)], RECOVERY_SECONDS),
         "turns with a write in doubt": (
             [one for one in course.recoveries if one.doubtful and not one.everything_was_dead],
             RECOVERY_SECONDS + CALL_SECONDS,
@@ -129,11 +129,11 @@ def _of_recovery(course: RunCourse) -> Iterator[Shortfall]:
         yield Shortfall("recovery", f"{course.outstanding} turns of killed executors had no owner at the end")
 
 
-def _is_plain(one: Recovered) -> bool:
+def _is_undelayed(one: Recovered) -> bool:
     return not one.doubtful and not one.everything_was_dead
 
 
-def _of_load(course: RunCourse) -> Iterator[Shortfall]:
+def _load_shortfalls(course: RunCourse) -> Iterator[Shortfall]:
     if not course.planned:
         yield Shortfall("rate", "no task was planned")
         return
@@ -143,12 +143,12 @@ def _of_load(course: RunCourse) -> Iterator[Shortfall]:
             yield Shortfall("rate", f"{told}, under {LEAST_SHARE:.0%}")
 
 
-def _of_faults(course: RunCourse) -> Iterator[Shortfall]:
+def _fault_shortfalls(course: RunCourse) -> Iterator[Shortfall]:
     for name, times in course.struck.items():
         if times < LEAST_STRIKES:
             yield Shortfall("faults", f"{name} struck {times} times, and {LEAST_STRIKES} are needed")
 
 
-def _of_sight(course: RunCourse) -> Iterator[Shortfall]:
+def _sight_shortfalls(course: RunCourse) -> Iterator[Shortfall]:
     if course.unreadable:
         yield Shortfall("sight", f"{course.unreadable} requests to a company could not be read")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.domain.exact_json import JsonObject, loads_object
-from tools.chaos.chaos_tasks import Intended, RowChange, SeededRow
+from tools.chaos.chaos_tasks import IntendedWrite, RowChange, SeededRow
 
 _PATIENCE = 5.0
 
@@ -36,16 +36,16 @@ class CompanyLedger:
             found = connection.execute("SELECT tool, arguments FROM writes ORDER BY number").fetchall()
         return cls(AppliedWrite(str(tool), loads_object(str(arguments))) for tool, arguments in found)
 
-    def times(self, intended: Intended) -> int:
+    def count(self, intended: IntendedWrite) -> int:
         """How often the write took hold."""
         return len(self.applications_of(intended))
 
-    def applications_of(self, intended: Intended) -> tuple[AppliedWrite, ...]:
+    def applications_of(self, intended: IntendedWrite) -> tuple[AppliedWrite, ...]:
         """Each time that the write took hold, right or wrong in its other arguments."""
         return tuple(write for write in self._by_tool[intended.tool] if intended.is_made_by(*write))
 
 
-def plant(database: Path, rows: Iterable[SeededRow]) -> None:
+def plant_rows(database: Path, rows: Iterable[SeededRow]) -> None:
     """Add rows to a company's books, and money to its budgets so that none runs dry."""
     with closing(sqlite3.connect(database, timeout=_PATIENCE)) as connection, connection:
         connection.execute("UPDATE budgets SET allocated_cents = allocated_cents * 1000")

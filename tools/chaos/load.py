@@ -11,14 +11,14 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tools.chaos.followers import Followers
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, NoAnswer, RpcRefused, TooManyForNow
-from tools.chaos.schedule import Planned
+from tools.chaos.schedule import PlannedTask
 
 CLAIMANT = Speaker("casey")
 _FOLLOWED = 3  # every third task is watched by a stream, where streams are
 ENDED = frozenset(state.value for state in TaskState if state.is_terminal)
 
 
-class Approved(NamedTuple):
+class GivenApproval(NamedTuple):
     """A yes. ``at``: monotonic time right before it was sent. ``calls``: tools and arguments as the approver saw."""
 
     at: float
@@ -29,7 +29,7 @@ class Approved(NamedTuple):
 class SentTask:
     """One task as its client knows it. ``refused``: why it was not accepted. ``twice``: why its resend failed."""
 
-    planned: Planned
+    planned: PlannedTask
     accepted: AcceptedTask | None = None
     refused: str = ""
     twice: str = ""
@@ -40,7 +40,7 @@ class SentTask:
     accepted_at: float = 0.0  # monotonic time at which its acceptance was answered
     decided_at: dict[str, float] = field(default_factory=dict)  # by approval: monotonic time of the answer to it
     is_meddled_with: bool = False
-    approvals: list[Approved] = field(default_factory=list)
+    approvals: list[GivenApproval] = field(default_factory=list)
     state: str = ""
     looked_at: float = 0.0  # when somebody last looked at it because it waited
 
@@ -67,11 +67,11 @@ class Load:
         self._may_send.set()
         self.lasted = 0.0  # seconds in which tasks were sent
 
-    def hold(self) -> None:
-        """Nothing more of the schedule is sent until ``go_on``."""
+    def pause(self) -> None:
+        """Nothing more of the schedule is sent until ``resume``."""
         self._may_send.clear()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._may_send.set()
 
     def stop(self) -> None:
@@ -81,7 +81,7 @@ class Load:
     def accepted_tasks(self) -> Iterator[tuple[SentTask, AcceptedTask]]:
         return ((sent, sent.accepted) for sent in self.sent if sent.accepted is not None)
 
-    async def run(self, tasks: Sequence[Planned]) -> None:
+    async def run(self, tasks: Sequence[PlannedTask]) -> None:
         """Send each task at its time, however much is open; returns when every client has done its part.
 
         It is for the caller to bound that. A load that waited for the worker would be as light as the worker is slow.
@@ -97,19 +97,19 @@ class Load:
                 self.lasted = clock() - began
                 group.create_task(self.send(planned))
 
-    async def send(self, planned: Planned) -> SentTask:
+    async def send(self, planned: PlannedTask) -> SentTask:
         """Send one task, and do what else its client does; returns when that is done."""
         sent = SentTask(planned)
         self.sent.append(sent)
         await self._client(sent)
         return sent
 
-    async def send_once(self, planned: Planned, gateway: str) -> bool | None:
+    async def send_once(self, planned: PlannedTask, gateway: str) -> bool | None:
         """One attempt at one gateway. False: it was refused for now, and is not sent again.
 
         None: nobody answered in time, and it is sent until somebody does.
         """
-        utterance, message_id = self._utterance(planned), self._message_id(planned)
+        utterance, message_id = self._build_message(planned), self._message_id(planned)
         sent = SentTask(planned)
         try:
             sent.accepted = await self._gateways.send_once(gateway, utterance, message_id, planned.tenant)
@@ -124,7 +124,7 @@ class Load:
 
     async def _client(self, sent: SentTask) -> None:
         planned = sent.planned
-        utterance = self._utterance(planned)
+        utterance = self._build_message(planned)
         await self._hand_over(sent)
         if sent.accepted is None:
             return
@@ -156,7 +156,7 @@ class Load:
         planned = sent.planned
         try:
             sent.accepted = await self._gateways.send(
-                self._utterance(planned), self._message_id(planned), planned.number, planned.tenant
+                self._build_message(planned), self._message_id(planned), planned.number, planned.tenant
             )
             sent.accepted_at = time.monotonic()
         except RpcRefused as refusal:
@@ -189,9 +189,9 @@ class Load:
         except RpcRefused as refusal:  # it had ended
             sent.cancel_said = str(refusal)
 
-    def _utterance(self, planned: Planned) -> OutgoingMessage:
+    def _build_message(self, planned: PlannedTask) -> OutgoingMessage:
         endpoint = self._endpoint if planned.protocol == "rest" else None
         return OutgoingMessage(planned.task.text, CLAIMANT, session=planned.session, tools_endpoint=endpoint)
 
-    def _message_id(self, planned: Planned) -> str:
+    def _message_id(self, planned: PlannedTask) -> str:
         return f"chaos-{self._seed}-{planned.number}"

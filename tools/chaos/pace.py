@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tools.chaos.gateway_caller import GatewayCaller
 from tools.chaos.load import CLAIMANT, ENDED, Load
-from tools.chaos.schedule import Planned
+from tools.chaos.schedule import PlannedTask
 
 LONE_TASKS = 6  # one after another; the first is for the connections, and not counted
 BURST_TASKS = 16
@@ -23,7 +23,7 @@ class Pace(NamedTuple):
     carried: float | None = None
 
 
-async def measure_pace(load: Load, gateways: GatewayCaller, tasks: Sequence[Planned]) -> Pace:
+async def measure_pace(load: Load, gateways: GatewayCaller, tasks: Sequence[PlannedTask]) -> Pace:
     """The first tasks one after another, the others at once. A task that does not end counts for as long as awaited."""
     alone = [await _seconds(load, gateways, task) for task in tasks[:LONE_TASKS]]
     undisturbed = median(alone[1:])
@@ -35,7 +35,7 @@ async def measure_pace(load: Load, gateways: GatewayCaller, tasks: Sequence[Plan
     return Pace(undisturbed, len(burst) / (time.monotonic() - began))
 
 
-async def _seconds(load: Load, gateways: GatewayCaller, task: Planned) -> float:
+async def _seconds(load: Load, gateways: GatewayCaller, task: PlannedTask) -> float:
     began = time.monotonic()
     sent = await load.send(task)
     while sent.accepted and not sent.has_ended and time.monotonic() < began + _MOST_SECONDS:

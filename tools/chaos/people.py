@@ -9,12 +9,12 @@ from pathlib import Path
 from cli.gateway.messages import OutgoingMessage, Speaker, TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Level, TaskState
-from tools.chaos.chaos_tasks import Alteration, ChaosTaskKind, Intended, RowChange
-from tools.chaos.endings import Unforeseen
+from tools.chaos.chaos_tasks import ChaosTaskKind, IntendedWrite, PlanAlteration, RowChange
+from tools.chaos.endings import UnforeseenApproval
 from tools.chaos.evidence import arguments_of
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.ledgers import CompanyLedger, change_row
-from tools.chaos.load import Approved, Load, SentTask
+from tools.chaos.load import GivenApproval, Load, SentTask
 from tools.chaos.sight import Sight
 from tools.chaos.wiring import COMPANIES
 from tools.chaos.writes import IN_HAND_SECONDS
@@ -38,14 +38,14 @@ class LateCalls:
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
 
-    def note(self, company: str, seconds: float) -> None:
+    def expect(self, company: str, seconds: float) -> None:
         """The company applies within so many seconds what it has been asked for by now."""
         self._until[company] = max(self._until.get(company, 0.0), time.monotonic() + seconds + _MARGIN_SECONDS)
 
     def are_in_hand(self, company: str) -> bool:
         return time.monotonic() < self._until.get(company, 0.0)
 
-    async def until_none(self) -> None:
+    async def wait_for_none(self) -> None:
         """Return once no company has one in hand."""
         await asyncio.sleep(max(0.0, max(self._until.values(), default=0.0) - time.monotonic()))
 
@@ -70,15 +70,15 @@ class People:
         self._seed = seed
         self.resolved: dict[str, str] = {}  # doubt -> what was said of it
         self._seen: dict[str, float] = {}  # doubt -> when the operator first saw it
-        self.unforeseen: list[Unforeseen] = []  # the answer was no
+        self.unforeseen: list[UnforeseenApproval] = []  # the answer was no
 
     async def serve(self) -> None:
         """Until cancelled."""
         while True:
-            await self.look()
+            await self.answer_waiting()
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def look(self) -> None:
+    async def answer_waiting(self) -> None:
         """Note where every open task stands, and answer those that wait."""
         open_tasks = [(sent, accepted) for sent, accepted in self._load.accepted_tasks() if not sent.has_ended]
         states = await self._sight.states([accepted for _, accepted in open_tasks])
@@ -98,7 +98,7 @@ class People:
     async def _answer(self, sent: SentTask, accepted: AcceptedTask) -> None:
         try:
             view = await self._gateways.view(accepted, OPERATOR)
-            doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
+            doubts = [doubt for doubt in _list_or_empty(view.metadata.get("doubts")) if isinstance(doubt, dict)]
             if view.state != TaskState.INPUT_REQUIRED:
                 return
             if doubts:
@@ -110,29 +110,29 @@ class People:
 
     async def _decide(self, sent: SentTask, accepted: AcceptedTask, view: TaskView) -> None:
         approval = str(view.metadata.get("approval_id"))
-        word = _word(sent, view)
+        word = _choose_decision(sent, view)
         if approval in sent.decided_at:
             return
         utterance = OutgoingMessage(word or "reject", APPROVER, task_id=accepted.task_id)
         if not sent.is_meddled_with:
             sent.is_meddled_with = True
-            await self._meddle(sent, accepted)
+            await self._interfere(sent, accepted)
         if word == "approve":
-            sent.approvals.append(Approved(time.monotonic(), _calls_shown(view)))
+            sent.approvals.append(GivenApproval(time.monotonic(), _calls_shown(view)))
         await self._gateways.send(
             utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}", tenant=accepted.tenant
         )
         sent.decided_at[approval] = time.monotonic()
         if word is None:
             told = f"{sent.planned.task.text} needs an approval: {view.answer}"
-            self.unforeseen.append(Unforeseen(accepted.task_id, told))
+            self.unforeseen.append(UnforeseenApproval(accepted.task_id, told))
 
-    async def _meddle(self, sent: SentTask, accepted: AcceptedTask) -> None:
+    async def _interfere(self, sent: SentTask, accepted: AcceptedTask) -> None:
         """What somebody else does right before the approver answers what was shown."""
         match sent.planned.task.meanwhile:
             case RowChange() as change:
                 change_row(self._books[sent.planned.protocol], change)
-            case Alteration(before, after):
+            case PlanAlteration(before, after):
                 await self._sight.alter_plan(accepted, before, after)
 
     async def _resolve(self, sent: SentTask, accepted: AcceptedTask, doubts: list[JsonObject]) -> None:
@@ -149,31 +149,31 @@ class People:
                 continue
             name, call = str(doubt.get("doubt")), str(doubt.get("call_id"))
             intended = _intended_writes(sent, doubt)
-            word = "done" if any(applied.times(one) for one in intended) else self._find_word(name, call, accepted)
+            word = "done" if any(applied.count(one) for one in intended) else self._choose_word(name, call, accepted)
             self.resolved[name] = word
             body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
             await self._gateways.post(f"/tasks/{accepted.task_id}/resolve", body, OPERATOR, accepted.tenant)
 
-    def _find_word(self, doubt: str, call: str, task: AcceptedTask) -> str:
+    def _choose_word(self, doubt: str, call: str, task: AcceptedTask) -> str:
         """What is said of a write that did not take hold; the same for the same doubt."""
         if doubt not in self.resolved:
             self._retried[f"{task.task_id}:{call}"] += 1
         return "retry" if self._retried[f"{task.task_id}:{call}"] <= _MOST_RETRIES else "skip"
 
 
-def _intended_writes(sent: SentTask, doubt: JsonObject) -> list[Intended]:
+def _intended_writes(sent: SentTask, doubt: JsonObject) -> list[IntendedWrite]:
     arguments = doubt.get("arguments")
     known = arguments if isinstance(arguments, dict) else {}
     return [one for one in sent.planned.task.writes if one.is_made_by(str(doubt.get("tool")), known)]
 
 
-def _word(sent: SentTask, view: TaskView) -> str | None:
+def _choose_decision(sent: SentTask, view: TaskView) -> str | None:
     """What the approver answers: no to calls of a plan that somebody altered."""
     task = sent.planned.task
     asked = {(tool, dumps(arguments)) for tool, arguments in _calls_shown(view)}
     known = {(tool, dumps(arguments)) for one in sent.approvals for tool, arguments in one.calls}
     is_other = bool(known) and asked != known
-    return "reject" if is_other and isinstance(task.meanwhile, Alteration) else task.decision
+    return "reject" if is_other and isinstance(task.meanwhile, PlanAlteration) else task.decision
 
 
 def _is_too_soon(sent: SentTask, now: float) -> bool:
@@ -187,9 +187,9 @@ def _calls_shown(view: TaskView) -> tuple[tuple[str, JsonObject], ...]:
     """What the approver sees of the plan: its calls with their arguments."""
     asked = view.metadata.get("approval_request")
     listed = asked.get("calls") if isinstance(asked, dict) else None
-    calls = [call for call in _list(listed) if isinstance(call, dict)]
+    calls = [call for call in _list_or_empty(listed) if isinstance(call, dict)]
     return tuple((str(call.get("tool")), arguments_of(call)) for call in calls)
 
 
-def _list(value: Json) -> list[Json]:
+def _list_or_empty(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []

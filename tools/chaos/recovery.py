@@ -20,7 +20,7 @@ class Recovered(NamedTuple):
     everything_was_dead: bool
 
 
-class _Lost(NamedTuple):
+class _LostOwner(NamedTuple):
     since: float
     everything_was_dead: bool
 
@@ -28,14 +28,14 @@ class _Lost(NamedTuple):
 class Recoveries:
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._lost: dict[HeldSession, _Lost] = {}
+        self._lost: dict[HeldSession, _LostOwner] = {}
         self.known: list[Recovered] = []
 
     @property
     def outstanding(self) -> int:
         return len(self._lost)
 
-    async def note(self, pids: Sequence[int], since: float, *, everything_was_dead: bool = False) -> None:
+    async def note_deaths(self, pids: Sequence[int], since: float, *, everything_was_dead: bool = False) -> None:
         """Executors of these pids died at ``since`` (monotonic): remember what they had in hand.
 
         With ``everything_was_dead`` whatever still waits for an owner waits for the restart of everything.
@@ -44,15 +44,15 @@ class Recoveries:
             self._lost = {held: lost._replace(everything_was_dead=True) for held, lost in self._lost.items()}
         for pid in pids:
             found = await self._sight.sessions_of(pid)
-            self._lost |= {held: _Lost(since, everything_was_dead) for held in found}
+            self._lost |= {held: _LostOwner(since, everything_was_dead) for held in found}
 
-    def count_from(self, moment: float) -> None:
+    def restart_count(self, moment: float) -> None:
         """Everything was dead until that moment (monotonic): what still waits for an owner waits since then."""
         self._lost = {
             held: lost._replace(since=moment) if lost.everything_was_dead else lost for held, lost in self._lost.items()
         }
 
-    async def rebase(self) -> None:
+    async def lower_fences(self) -> None:
         """The server forgot its last writes: what waits for an owner waits for a fence above the one it has now."""
         lost = dict(self._lost)
         fences = await self._sight.fences(tuple(lost))

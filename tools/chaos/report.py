@@ -7,18 +7,18 @@ from decimal import Decimal
 
 from shared.domain.exact_json import Json, JsonObject
 from tools.chaos.evidence import Finding, Harm, RunEvidence
-from tools.chaos.findings import untold_writes
+from tools.chaos.findings import find_untold_writes
 from tools.chaos.judgement import (
     RECOVERY_SECONDS,
     ExitCode,
     RunCourse,
     Shortfall,
     exit_code,
-    shortfalls,
+    find_shortfalls,
     tasks_not_as_asked,
 )
 from tools.chaos.recovery import Recovered, percentile
-from tools.chaos.roller import Rolled
+from tools.chaos.roller import RollingEvidence
 from tools.chaos.run import ChaosRun
 from tools.chaos.writes import reported_doublings
 
@@ -49,7 +49,7 @@ class ChaosReport:
     @property
     def shortfalls(self) -> tuple[Shortfall, ...]:
         """None of a run in which everything was restarted: there, any failure is a harm."""
-        return () if self.run.schedule.rolling else shortfalls(self.judged.course)
+        return () if self.run.schedule.rolling else find_shortfalls(self.judged.course)
 
     @property
     def code(self) -> ExitCode:
@@ -89,7 +89,7 @@ def report_json(report: ChaosReport) -> JsonObject:
         "cancels": sum(sent.planned.canceled_after is not None for sent in evidence.sent),
         "writes_applied": {protocol: len(books.writes) for protocol, books in evidence.books.items()},
         **{harm.name.lower(): report.harms[harm] for harm in Harm},
-        "writes_not_told": [*untold_writes(evidence)],
+        "writes_not_told": [*find_untold_writes(evidence)],
         "doublings_reported": [*reported_doublings(evidence)],
         "doubts_escalated": len(run.people.resolved),
         "doubts_resolved": _counts(Counter(run.people.resolved.values())),
@@ -100,7 +100,7 @@ def report_json(report: ChaosReport) -> JsonObject:
             for one in run.repair.lost
         ],
         "bursts": [dict(one._asdict()) for one in run.bursts.made],
-        "ended_otherwise": len(evidence.ended_otherwise),
+        "ended_otherwise": len(evidence.unexpected_ends),
         "not_as_asked": [*tasks_not_as_asked(evidence)],
         "rolling": None if evidence.rolled is None else rolling_json(run, evidence.rolled),
         "kills": sum(run.crew.killed.values()),
@@ -130,7 +130,7 @@ def recovery_json(known: Sequence[Recovered], outstanding: int) -> JsonObject:
     }
 
 
-def rolling_json(run: ChaosRun, rolled: Rolled) -> JsonObject:
+def rolling_json(run: ChaosRun, rolled: RollingEvidence) -> JsonObject:
     """How often each process was restarted, and how long the slowest of them took from its signal to its end."""
     slowest: dict[str, float] = {}
     for restart in rolled.restarts:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from cli.stack.child import wait_until_ready
 from cli.stack.plan import free_ports
-from tools.chaos.crew import Crew
-from tools.chaos.endings import Unforeseen
+from tools.chaos.crew import ProcessCrew
+from tools.chaos.endings import UnforeseenApproval
 from tools.tcp_proxy import TcpProxy
 
 READY_SECONDS = 60.0
@@ -26,13 +26,13 @@ class Restart(NamedTuple):
     code: int | None
 
 
-class Roller:
+class RollingRestarter:
     """``lines``: the services that are called by a name; a new process of these is ready before the old one leaves.
 
     The others are stopped, and started again: replicas, and consumers whose work waits for them.
     """
 
-    def __init__(self, crew: Crew, lines: Mapping[str, TcpProxy], serves_on: float = SERVES_ON) -> None:
+    def __init__(self, crew: ProcessCrew, lines: Mapping[str, TcpProxy], serves_on: float = SERVES_ON) -> None:
         self._crew, self._lines, self._serves_on = crew, lines, serves_on
         self.restarts: list[Restart] = []
         self.rounds = 0
@@ -46,7 +46,7 @@ class Roller:
         ends = time.monotonic() + seconds
         while not self.rounds or time.monotonic() < ends:
             for name in self._in_order():
-                await self._roll(name)
+                await self._restart(name)
                 await asyncio.sleep(self._serves_on / 2)  # a breath between two
             self.rounds += 1
 
@@ -54,7 +54,7 @@ class Roller:
         """All but the companies: their servers are somebody else's."""
         return tuple(name for name in sorted(self._crew.processes) if not name.startswith("company"))
 
-    async def _roll(self, name: str) -> None:
+    async def _restart(self, name: str) -> None:
         line = self._lines.get(name)
         if line is None:
             self.restarts.append(Restart(name, *await self._crew.terminate(name, GONE_SECONDS)))
@@ -69,7 +69,7 @@ class Roller:
 
 
 @dataclass(frozen=True)
-class Rolled:
+class RollingEvidence:
     """What is left of a run in which everything was restarted with care.
 
     ``failed``: requests and streams that came to nothing. ``streams``: events as told, and the whole story, by task.
@@ -82,7 +82,7 @@ class Rolled:
     restarts: Sequence[Restart]
     by_themselves: Sequence[str]
     doubts: frozenset[str]
-    unforeseen: Sequence[Unforeseen] = ()
+    unforeseen: Sequence[UnforeseenApproval] = ()
 
     def gaps(self) -> Iterator[tuple[str, str]]:
         """Tasks whose watchers lack an event, or got one twice, and what is the matter."""

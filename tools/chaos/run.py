@@ -20,29 +20,29 @@ from shared.infra.redis import connect
 from shared.infra.tls import trusted_certificates
 from tools.chaos.balancer import Balancer
 from tools.chaos.burst import BURST_MESSAGES, Bursts
-from tools.chaos.crew import Crew
+from tools.chaos.crew import ProcessCrew
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import is_settled
 from tools.chaos.followers import Followers
-from tools.chaos.full_disk import Disk, NoDisk
+from tools.chaos.full_disk import NoDisk, SmallDisk
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.intruder import Intruder
 from tools.chaos.judgement import RunCourse, count_as_asked
-from tools.chaos.ledgers import CompanyLedger, plant
+from tools.chaos.ledgers import CompanyLedger, plant_rows
 from tools.chaos.load import CLAIMANT, Load
 from tools.chaos.pace import BURST_TASKS, LONE_TASKS, Pace, measure_pace
 from tools.chaos.people import LateCalls, People
 from tools.chaos.recovery import Recoveries
-from tools.chaos.roller import Rolled, Roller
+from tools.chaos.roller import RollingEvidence, RollingRestarter
 from tools.chaos.schedule import (
     LONGEST_ROUND,
     MOST_A_SECOND,
     QUIET_SHARE,
     WARM_UP_FROM,
-    Planned,
+    PlannedTask,
     Schedule,
-    burst_tasks,
-    warm_up,
+    make_burst_tasks,
+    make_warm_up_tasks,
 )
 from tools.chaos.sent_calls import CallTap
 from tools.chaos.shifted_clock import ClockFile
@@ -71,14 +71,14 @@ class ChaosRun:
 
     schedule: Schedule
     wiring: Wiring
-    crew: Crew
+    crew: ProcessCrew
     striker: Striker
     recoveries: Recoveries
     load: Load
     people: People
     sight: Sight
     gateways: GatewayCaller
-    roller: Roller
+    roller: RollingRestarter
     balancer: Balancer
     followers: Followers
     taps: Mapping[str, CallTap]
@@ -104,7 +104,7 @@ class ChaosRun:
 
 
 @asynccontextmanager
-async def stack_of(
+async def running_stack(
     schedule: Schedule, wiring: Wiring, tell: Tell, patience: float = SETTLE_SECONDS
 ) -> AsyncIterator[ChaosRun]:
     """The stack, ready, its books filled. Everything is stopped on leaving, whatever happened.
@@ -114,7 +114,7 @@ async def stack_of(
     folder = wiring.options.folder
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as held:
-        disk, without = _disk_for(schedule, folder / "redis", held)
+        disk, without = _mount_disk(schedule, folder / "redis", held)
         state = StateServer(folder / "redis")
         held.callback(state.stop)
         state.server.start()
@@ -127,8 +127,8 @@ async def stack_of(
         lines = {name: await held.enter_async_context(line) for name, line in made.items()}
         clocks = _make_clocks(schedule, wiring)
         specs = wiring.specs({name: line.address for name, line in lines.items()}, clocks)
-        crew = Crew(specs, folder / "logs", {"redis": state.server, QUEUE: queue})
-        state.on_change = partial(_lead_to, crew, lines)
+        crew = ProcessCrew(specs, folder / "logs", {"redis": state.server, QUEUE: queue})
+        state.on_change = partial(_switch_state_server, crew, lines)
         held.push_async_callback(crew.stop)
         await wait_until_ready(crew.children, READY_SECONDS, tell)
         http = await held.enter_async_context(
@@ -141,7 +141,7 @@ async def stack_of(
         held.push_async_callback(redis.aclose)
         keyring = await _open_tenants(schedule, wiring, crew, lines, http)
         told = (Sight(redis), http, keyring, {name: ClockFile(file) for name, file in clocks.items()}, disk)
-        run = _run(schedule, wiring, crew, lines, taps, state, *told, patience)
+        run = _build_run(schedule, wiring, crew, lines, taps, state, *told, patience)
         yield replace(run, without=without)
 
 
@@ -157,7 +157,7 @@ def _make_clocks(schedule: Schedule, wiring: Wiring) -> Mapping[str, Path]:
 
 
 async def _open_tenants(
-    schedule: Schedule, wiring: Wiring, crew: Crew, lines: Mapping[str, TcpProxy], http: httpx.AsyncClient
+    schedule: Schedule, wiring: Wiring, crew: ProcessCrew, lines: Mapping[str, TcpProxy], http: httpx.AsyncClient
 ) -> TenantTokens:
     """A key for each of the people of each tenant; none where there is one tenant, which asks nobody for a key."""
     if len(schedule.tenants) == 1:
@@ -168,7 +168,7 @@ async def _open_tenants(
     return await opened.open_all(schedule.tenants, http)
 
 
-def _lead_to(crew: Crew, lines: Mapping[str, TcpProxy], server: EmbeddedRedis) -> None:
+def _switch_state_server(crew: ProcessCrew, lines: Mapping[str, TcpProxy], server: EmbeddedRedis) -> None:
     """All that speak to Redis speak to that server from now on, as where a name is given to a promoted replica."""
     for name, line in lines.items():
         if name.endswith(_TO_STATE):
@@ -177,11 +177,11 @@ def _lead_to(crew: Crew, lines: Mapping[str, TcpProxy], server: EmbeddedRedis) -
     crew.replace_server("redis", server)
 
 
-def _disk_for(schedule: Schedule, folder: Path, held: AsyncExitStack) -> tuple[Disk | None, tuple[str, ...]]:
+def _mount_disk(schedule: Schedule, folder: Path, held: AsyncExitStack) -> tuple[SmallDisk | None, tuple[str, ...]]:
     """A disk of its own for Redis where its being full is listed, and why there is none where nobody may mount one."""
     if not any(BY_NAME[name].blow is Blow.DISK for name in schedule.faults):
         return None, ()
-    disk = Disk(folder)
+    disk = SmallDisk(folder)
     try:
         disk.mount()
     except NoDisk as problem:
@@ -190,10 +190,10 @@ def _disk_for(schedule: Schedule, folder: Path, held: AsyncExitStack) -> tuple[D
     return disk, ()
 
 
-def _run(
+def _build_run(
     schedule: Schedule,
     wiring: Wiring,
-    crew: Crew,
+    crew: ProcessCrew,
     lines: Mapping[str, TcpProxy],
     taps: Mapping[str, CallTap],
     state: StateServer,
@@ -201,14 +201,14 @@ def _run(
     http: httpx.AsyncClient,
     keyring: TenantTokens,
     clocks: Mapping[str, ClockFile],
-    disk: Disk | None,
+    disk: SmallDisk | None,
     patience: float,
 ) -> ChaosRun:
     books = {protocol: wiring.database(protocol) for protocol in PROTOCOLS}
-    in_bursts = _in_bursts(schedule)
-    tasks = (*schedule.tasks, *_warm_up(schedule), *in_bursts)
+    in_bursts = _burst_tasks(schedule)
+    tasks = (*schedule.tasks, *_warm_up_tasks(schedule), *in_bursts)
     for protocol, database in books.items():
-        plant(database, (row for task in tasks if task.protocol == protocol for row in task.task.rows))
+        plant_rows(database, (row for task in tasks if task.protocol == protocol for row in task.task.rows))
     recoveries = Recoveries(sight)
     addresses = [crew.url(name) for name in GATEWAYS]
     balancer = Balancer(addresses, http)
@@ -222,24 +222,24 @@ def _run(
     bursts = Bursts(load, sight, in_bursts)
     means = StrikeMeans(state, repair, intruder, late, clocks, bursts, disk)
     striker = Striker(crew, lines, tuple(taps.values()), recoveries, sight, http, means)
-    roller = Roller(crew, {name: lines[name] for name in CALLED_BY_NAME})
+    roller = RollingRestarter(crew, {name: lines[name] for name in CALLED_BY_NAME})
     parts = (crew, striker, recoveries, load, people, sight, gateways, roller, balancer, followers, taps)
     return ChaosRun(schedule, wiring, *parts, repair, intruder, late, bursts, patience, time.monotonic())
 
 
-def _in_bursts(schedule: Schedule) -> tuple[Planned, ...]:
+def _burst_tasks(schedule: Schedule) -> tuple[PlannedTask, ...]:
     """As many as may be needed: a burst that meets another fault is sent again."""
     is_listed = any(BY_NAME[name].blow is Blow.BURST for name in schedule.faults)
-    return burst_tasks(schedule.seed, MOST_BURSTS * BURST_MESSAGES) if is_listed else ()
+    return make_burst_tasks(schedule.seed, MOST_BURSTS * BURST_MESSAGES) if is_listed else ()
 
 
-def _warm_up(schedule: Schedule) -> tuple[Planned, ...]:
-    return warm_up(schedule.seed, LONE_TASKS + BURST_TASKS)
+def _warm_up_tasks(schedule: Schedule) -> tuple[PlannedTask, ...]:
+    return make_warm_up_tasks(schedule.seed, LONE_TASKS + BURST_TASKS)
 
 
-async def at_own_pace(run: ChaosRun, rate: float | None) -> ChaosRun:
+async def set_pace(run: ChaosRun, rate: float | None) -> ChaosRun:
     """The run at the rate that was stated, else at half of what its stack carries while nothing is struck."""
-    tasks = _warm_up(run.schedule)
+    tasks = _warm_up_tasks(run.schedule)
     async with run.crew.supervise():
         pace = await measure_pace(run.load, run.gateways, tasks if rate is None else tasks[:LONE_TASKS])
     half = MOST_A_SECOND if pace.carried is None else min(MOST_A_SECOND, pace.carried / 2)
@@ -275,11 +275,11 @@ async def carry_out(run: ChaosRun) -> RunEvidence:
         attending = [group.create_task(work) for work in serving]
         await _await_strikes(run)
         await run.striker.heal()
-        await _run_bounded(_ready(run), READY_SECONDS)
+        await _run_bounded(_await_ready(run), READY_SECONDS)
         await _run_bounded(run.load.finish_sending(), READY_SECONDS)
-        await run.late.until_none()
-        await _run_bounded(_settled_and_counted(run), run.patience)
-        evidence = await _evidence(run)
+        await run.late.wait_for_none()
+        await _run_bounded(_await_settled_and_counted(run), run.patience)
+        evidence = await _gather_evidence(run)
         for task in attending:
             task.cancel()
     return evidence
@@ -290,7 +290,7 @@ async def _await_strikes(run: ChaosRun) -> None:
     patience = run.schedule.seconds + run.patience + (LONGEST_ROUND if run.schedule.rolling else 0.0)
     async with asyncio.TaskGroup() as group:
         group.create_task(_run_bounded(run.load.run(run.schedule.tasks), patience))
-        group.create_task(_restarts(run) if run.schedule.rolling else _run_bounded(_strike(run), patience))
+        group.create_task(_restart_all(run) if run.schedule.rolling else _run_bounded(_strike(run), patience))
 
 
 async def _strike(run: ChaosRun) -> None:
@@ -302,10 +302,10 @@ async def _strike(run: ChaosRun) -> None:
     await _run_bounded(run.striker.strike_again(random, listed), max(0.0, ends - time.monotonic()))
 
 
-async def _restarts(run: ChaosRun) -> None:
+async def _restart_all(run: ChaosRun) -> None:
     """The load lasts as long."""
     async with asyncio.TaskGroup() as group:
-        visiting = group.create_task(Visitors(run.gateways, run.load).serve())
+        visiting = group.create_task(TaskViewers(run.gateways, run.load).serve())
         await run.roller.run(run.schedule.seconds)
         visiting.cancel()
     run.load.stop()
@@ -318,7 +318,7 @@ async def _run_bounded(work: Coroutine[None, None, None], seconds: float) -> Non
             await work
 
 
-async def _ready(run: ChaosRun) -> None:
+async def _await_ready(run: ChaosRun) -> None:
     """Until all processes are; one that ends because another is not back yet is started again meanwhile."""
     while True:
         with suppress(CommandError):
@@ -326,9 +326,9 @@ async def _ready(run: ChaosRun) -> None:
         await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _settled_and_counted(run: ChaosRun) -> None:
+async def _await_settled_and_counted(run: ChaosRun) -> None:
     await _await_settled(run)
-    await _all_counted(run)
+    await _await_counted(run)
 
 
 async def _await_settled(run: ChaosRun) -> None:
@@ -336,15 +336,15 @@ async def _await_settled(run: ChaosRun) -> None:
         await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _all_counted(run: ChaosRun) -> None:
+async def _await_counted(run: ChaosRun) -> None:
     """Until the learner has counted as many outcomes as tasks have ended."""
     ended = run.count_ended()
     while (await run.sight.count_all(run.schedule.tenants)).events < ended:  # noqa: ASYNC110  # the learner tells nobody
         await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _evidence(run: ChaosRun) -> RunEvidence:
-    views = await _views(run)
+async def _gather_evidence(run: ChaosRun) -> RunEvidence:
+    views = await _read_views(run)
     books = {protocol: CompanyLedger.read(database) for protocol, database in run.books.items()}
     seen = (await run.sight.count_all(run.schedule.tenants), await run.sight.known_tasks())
     rolled = await _read_rolled(run) if run.schedule.rolling else None
@@ -354,15 +354,15 @@ async def _evidence(run: ChaosRun) -> RunEvidence:
     )
 
 
-async def _read_rolled(run: ChaosRun) -> Rolled:
-    streams = {task_id: (told, await run.followers.story(task_id)) for task_id, told in run.followers.told.items()}
+async def _read_rolled(run: ChaosRun) -> RollingEvidence:
+    streams = {task_id: (told, await run.followers.event_ids(task_id)) for task_id, told in run.followers.told.items()}
     by_themselves = tuple(run.crew.ended_by_themselves)
     failed = (*run.gateways.failed, *run.followers.broken)
     doubts, unforeseen = frozenset(run.people.resolved), tuple(run.people.unforeseen)
-    return Rolled(failed, streams, tuple(run.roller.restarts), by_themselves, doubts, unforeseen)
+    return RollingEvidence(failed, streams, tuple(run.roller.restarts), by_themselves, doubts, unforeseen)
 
 
-async def _views(run: ChaosRun) -> dict[str, TaskView]:
+async def _read_views(run: ChaosRun) -> dict[str, TaskView]:
     """Every accepted task as the gateway shows it."""
     gate = asyncio.Semaphore(_VIEWS_AT_ONCE)
 
@@ -379,7 +379,7 @@ VISITORS = 3
 _PAUSE = 0.04
 
 
-class Visitors:
+class TaskViewers:
     def __init__(self, gateways: GatewayCaller, load: Load) -> None:
         self._gateways, self._load = gateways, load
 

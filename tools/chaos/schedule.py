@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from shared.domain.exact_json import JsonObject
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
-from tools.chaos.strikes import Blow, ListedFault, Strike, listed_faults, strikes
+from tools.chaos.strikes import Blow, ListedFault, Strike, listed_faults, plan_strikes
 from tools.chaos.tenants import FIRST, TENANTS
 
 MOST_A_SECOND = 1.8  # tasks; a machine that carries less is sent less
@@ -42,7 +42,7 @@ _MIX: Mapping[ChaosTaskKind, int] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedTask:
     """One task: when it is sent, over which protocol its tools are called, and what its client does besides.
 
     ``tenant``: whose client sends it. ``session``: a session that it shares with others. ``resent_after``: seconds
@@ -69,7 +69,7 @@ class Schedule:
 
     seed: int
     seconds: float
-    tasks: tuple[Planned, ...]
+    tasks: tuple[PlannedTask, ...]
     strikes: tuple[Strike, ...]
     rolling: bool = False
     rate: float = MOST_A_SECOND
@@ -90,7 +90,7 @@ class Schedule:
             "rolling": self.rolling,
             "rate": _as_decimal(self.rate),
             "faults": [*self.faults],
-            "tasks": [_task(planned) for planned in self.tasks],
+            "tasks": [_task_as_json(planned) for planned in self.tasks],
             "strikes": [strike.as_json() for strike in self.strikes],
         }
 
@@ -108,32 +108,32 @@ def schedule(
     """The same for the same arguments, on every machine; another ``rate`` sends the same tasks at other times."""
     for_tasks, for_strikes = Random(f"tasks {seed}"), Random(f"strikes {seed}")  # noqa: S311  # not a secret
     listed = listed_faults(seconds) if faults is None else tuple(faults)
-    struck = () if rolling else strikes(for_strikes, seconds, executors, listed)
+    struck = () if rolling else plan_strikes(for_strikes, seconds, executors, listed)
     lasts = seconds + LONGEST_ROUND if rolling else seconds
     tenants = TENANTS if any(fault.blow is Blow.FOREIGN_KEY for fault in listed) and not rolling else (FIRST,)
     names = () if rolling else tuple(fault.name for fault in listed)
     planned = tuple(
-        replace(task, tenant=tenants[task.number % len(tenants)]) for task in _tasks(for_tasks, lasts, rate, kinds)
+        replace(task, tenant=tenants[task.number % len(tenants)]) for task in _plan_tasks(for_tasks, lasts, rate, kinds)
     )
     return Schedule(seed, seconds, planned, struck, rolling, rate, names, tuple(tenants))
 
 
-def warm_up(seed: int, tasks: int) -> tuple[Planned, ...]:
+def make_warm_up_tasks(seed: int, tasks: int) -> tuple[PlannedTask, ...]:
     """Tasks that wait for nobody, to measure what the stack carries while nothing is struck; none of the schedule's."""
     random = Random(f"warm up {seed}")  # noqa: S311  # not a secret
     numbers = range(WARM_UP_FROM, WARM_UP_FROM + tasks)
     wanted = ((number, make_task(random.choice(_OF_WARM_UP), number, random)) for number in numbers)
-    return tuple(Planned(number, 0.0, one, random.choice(("mcp", "rest"))) for number, one in wanted)
+    return tuple(PlannedTask(number, 0.0, one, random.choice(("mcp", "rest"))) for number, one in wanted)
 
 
-def burst_tasks(seed: int, tasks: int) -> tuple[Planned, ...]:
+def make_burst_tasks(seed: int, tasks: int) -> tuple[PlannedTask, ...]:
     """Questions that are sent at once; none of the schedule's."""
     random = Random(f"burst {seed}")  # noqa: S311  # not a secret
     numbers = range(BURST_FROM, BURST_FROM + tasks)
-    return tuple(Planned(one, 0.0, make_task(ChaosTaskKind.QUESTION, one, random), "mcp") for one in numbers)
+    return tuple(PlannedTask(one, 0.0, make_task(ChaosTaskKind.QUESTION, one, random), "mcp") for one in numbers)
 
 
-def _tasks(random: Random, seconds: float, rate: float, kinds: Sequence[ChaosTaskKind]) -> Iterator[Planned]:
+def _plan_tasks(random: Random, seconds: float, rate: float, kinds: Sequence[ChaosTaskKind]) -> Iterator[PlannedTask]:
     weights = [_MIX[kind] for kind in kinds]
     for number in range(int(seconds * rate)):
         (kind,) = random.choices(kinds, weights)
@@ -141,11 +141,11 @@ def _tasks(random: Random, seconds: float, rate: float, kinds: Sequence[ChaosTas
         yield _plan_task(random, number, at, make_task(kind, number, random))
 
 
-def _plan_task(random: Random, number: int, at: float, wanted: ChaosTask) -> Planned:
+def _plan_task(random: Random, number: int, at: float, wanted: ChaosTask) -> PlannedTask:
     canceled = random.uniform(0.2, 2.5) if random.random() < 0.06 and wanted.writes else None
     if wanted.kind is ChaosTaskKind.CANCELED_CLAIM:
         canceled = random.uniform(2.0, 3.0)
-    return Planned(
+    return PlannedTask(
         number=number,
         at=round(at, 3),
         task=wanted,
@@ -156,7 +156,7 @@ def _plan_task(random: Random, number: int, at: float, wanted: ChaosTask) -> Pla
     )
 
 
-def _task(planned: Planned) -> JsonObject:
+def _task_as_json(planned: PlannedTask) -> JsonObject:
     return {
         "number": planned.number,
         "at": _as_decimal(planned.at),

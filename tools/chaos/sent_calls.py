@@ -49,7 +49,7 @@ class CallTap:
         def hear(piece: bytes) -> None:
             buffer.extend(piece)
             for body in self._bodies(buffer):
-                self._note(body)
+                self._note_call(body)
 
         return hear
 
@@ -69,7 +69,7 @@ class CallTap:
             del buffer[: begins + length]
             yield body
 
-    def _note(self, body: bytes) -> None:
+    def _note_call(self, body: bytes) -> None:
         found = _call_in(body)
         if found is None:
             return

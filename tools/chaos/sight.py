@@ -58,24 +58,24 @@ class Sight:
     async def sessions_of(self, pid: int) -> tuple[HeldSession, ...]:
         """The sessions that a process of this machine owns, and in which work waits or is under way."""
         partitions = tuple(keys.all_partitions())
-        found = await self._run_pipeline(lambda pipe: _each(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
+        found = await self._run_pipeline(lambda pipe: _queue(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
         members = [keys.unpack(keys.SessionMember, member) for row in found for member in cast("list[str]", row)]
         return tuple([held for member in members if (held := await self._find_session(*member, pid)) is not None])
 
     async def fences(self, sessions: Sequence[HeldSession]) -> tuple[int, ...]:
         """The fence of each session's lease: it grows with every owner."""
         leases = [keys.session_keys(held.tenant, held.session_id).lease for held in sessions]
-        found = await self._run_pipeline(lambda pipe: _each(pipe.hget, ((lease, "fence") for lease in leases)))
+        found = await self._run_pipeline(lambda pipe: _queue(pipe.hget, ((lease, "fence") for lease in leases)))
         return tuple(int(str(fence or 0)) for fence in found)
 
-    async def waiting(self) -> int:
+    async def count_waiting(self) -> int:
         """How many sessions wait for an executor, without those that were put off."""
-        (now,) = await self._run_pipeline(lambda pipe: _each(pipe.time, ((),)))
+        (now,) = await self._run_pipeline(lambda pipe: _queue(pipe.time, ((),)))
         seconds, _ = cast("tuple[int, int]", now)
         soon = (seconds + _PUT_OFF_SECONDS) * 1000
         partitions = tuple(keys.all_partitions())
         found = await self._run_pipeline(
-            lambda pipe: _each(pipe.zcount, ((one.waiting, "-inf", soon) for one in partitions))
+            lambda pipe: _queue(pipe.zcount, ((one.waiting, "-inf", soon) for one in partitions))
         )
         return sum(cast("list[int]", found))
 
@@ -111,7 +111,7 @@ class Sight:
     async def alter_plan(self, task: AcceptedTask, before: str, after: str) -> None:
         """Put another text into a task's stored plan, as somebody could who can write to Redis."""
         journal = keys.task_keys(task.tenant, task.session_id, task.task_id).journal
-        (rows,) = await self._run_pipeline(lambda pipe: _each(pipe.xrange, ((journal,),)))
+        (rows,) = await self._run_pipeline(lambda pipe: _queue(pipe.xrange, ((journal,),)))
         found = read_rows(cast("list[Row]", rows))
         texts = {
             step.key: step.join_data({}) for step in found if step.kind == OWN_TEXT
@@ -153,7 +153,7 @@ class Sight:
 
     async def _in_doubt(self, tenant: str, session: str, tasks: Iterable[str]) -> bool:
         ledgers = [keys.task_keys(tenant, session, task).ledger for task in tasks]
-        found = await self._run_pipeline(lambda pipe: _each(pipe.hvals, ((ledger,) for ledger in ledgers)))
+        found = await self._run_pipeline(lambda pipe: _queue(pipe.hvals, ((ledger,) for ledger in ledgers)))
         entries = [entry for row in found for entry in cast("list[str]", row)]
         return any(entry.startswith(f"{_SENDING}\n") for entry in entries)
 
@@ -174,6 +174,6 @@ class Sight:
                 await asyncio.sleep(_AGAIN)
 
 
-def _each(command: Callable[..., object], calls: Iterable[tuple[str | int, ...]]) -> None:
+def _queue(command: Callable[..., object], calls: Iterable[tuple[str | int, ...]]) -> None:
     for call in calls:
         command(*call)

@@ -30,7 +30,7 @@ class LogEnd(NamedTuple):
     size: int
 
 
-class Node(NamedTuple):
+class ServerNode(NamedTuple):
     server: EmbeddedRedis
     port: int
     folder: Path
@@ -39,7 +39,7 @@ class Node(NamedTuple):
 class Replica(NamedTuple):
     """A server that follows the present one over ``line``, which can be paused."""
 
-    node: Node
+    node: ServerNode
     line: TcpProxy
 
 
@@ -90,12 +90,12 @@ class StateServer:
 
     async def catch_up(self, replica: Replica) -> bool:
         """Whether the replica has, within some time, everything that was written before this was called."""
-        written = (await _report(self._serving.port)).get("master_repl_offset")
+        written = (await _read_replication(self._serving.port)).get("master_repl_offset")
         if not isinstance(written, int):
             return False
         with suppress(TimeoutError):
             async with asyncio.timeout(_COMMAND_SECONDS):
-                while _offset(await _report(replica.node.port)) < written:  # noqa: ASYNC110  # nobody tells
+                while _replicated_offset(await _read_replication(replica.node.port)) < written:  # noqa: ASYNC110  # nobody tells
                     await asyncio.sleep(_LOOK_EVERY)
                 return True
         return False
@@ -109,7 +109,7 @@ class StateServer:
     async def promote(self, replica: Replica) -> bool:
         """Let the replica serve in place of the present server, which must be dead; whether it does."""
         await replica.line.refuse()
-        if await _command(replica.node.port, "REPLICAOF", "NO", "ONE") is None:
+        if await _run_command(replica.node.port, "REPLICAOF", "NO", "ONE") is None:
             return False
         self._replicas.remove(replica)
         old, self._serving = self._serving, replica.node
@@ -119,33 +119,33 @@ class StateServer:
 
     async def _follow(self, replica: Replica) -> None:
         port = replica.node.port
-        while await _command(port, "REPLICAOF", _HOST, replica.line.port) is None:  # noqa: ASYNC110  # it starts
+        while await _run_command(port, "REPLICAOF", _HOST, replica.line.port) is None:  # noqa: ASYNC110  # it starts
             await asyncio.sleep(_LOOK_EVERY)
-        while (await _report(port)).get("master_link_status") != "up":  # noqa: ASYNC110  # it is sent everything
+        while (await _read_replication(port)).get("master_link_status") != "up":  # noqa: ASYNC110  # it is sent everything
             await asyncio.sleep(_LOOK_EVERY)
 
-    def _make(self) -> Node:
+    def _make(self) -> ServerNode:
         folder = self._folder / str(next(self._numbers))
         (port,) = free_ports(1)
-        return Node(EmbeddedRedis(folder, more=("--port", str(port), "--bind", _HOST, *_QUICK)), port, folder)
+        return ServerNode(EmbeddedRedis(folder, more=("--port", str(port), "--bind", _HOST, *_QUICK)), port, folder)
 
 
-def _remove(node: Node) -> None:
+def _remove(node: ServerNode) -> None:
     node.server.kill()
     shutil.rmtree(node.folder, ignore_errors=True)
 
 
-def _offset(report: Mapping[str, object]) -> int:
+def _replicated_offset(report: Mapping[str, object]) -> int:
     found = report.get("slave_repl_offset")
     return found if isinstance(found, int) else -1
 
 
-async def _report(port: int) -> Mapping[str, object]:
-    found = await _command(port, "INFO", "replication")
+async def _read_replication(port: int) -> Mapping[str, object]:
+    found = await _run_command(port, "INFO", "replication")
     return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
-async def _command(port: int, *words: str | int) -> object:
+async def _run_command(port: int, *words: str | int) -> object:
     """What the server answers; None where it does not."""
     client = Redis(host=_HOST, port=port, decode_responses=True, socket_timeout=_COMMAND_SECONDS)
     try:

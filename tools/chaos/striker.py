@@ -14,8 +14,8 @@ import httpx
 
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tools.chaos.burst import Bursts
-from tools.chaos.crew import Crew
-from tools.chaos.full_disk import Disk
+from tools.chaos.crew import ProcessCrew
+from tools.chaos.full_disk import SmallDisk
 from tools.chaos.intruder import Intruder
 from tools.chaos.people import LateCalls
 from tools.chaos.recovery import Recoveries
@@ -24,7 +24,7 @@ from tools.chaos.shifted_clock import ClockFile
 from tools.chaos.sight import Sight
 from tools.chaos.state_server import StateServer
 from tools.chaos.strikes import LEASE_SECONDS, Blow, ListedFault, Strike, second_tries
-from tools.chaos.tails import Tail, TailRepair
+from tools.chaos.tails import LostTail, TailRepair
 from tools.chaos.wiring import GATEWAYS, MODEL_LATENCY_MS
 from tools.tcp_proxy import TcpProxy
 
@@ -52,7 +52,7 @@ class StrikeMeans:
     late: LateCalls
     clocks: Mapping[str, ClockFile]
     bursts: Bursts
-    disk: Disk | None
+    disk: SmallDisk | None
 
 
 class Striker:
@@ -64,7 +64,7 @@ class Striker:
 
     def __init__(
         self,
-        crew: Crew,
+        crew: ProcessCrew,
         lines: Mapping[str, TcpProxy],
         taps: Sequence[CallTap],
         recoveries: Recoveries,
@@ -112,11 +112,11 @@ class Striker:
         await self._sight.limit_memory(0)
         for name in self._crew.names:
             if name.startswith("company"):
-                await self._tell(name, "{}")
-        await self._tell("planner", '{"faults": "", "latency_ms": 0}')
+                await self._switch_faults(name, "{}")
+        await self._switch_faults("planner", '{"faults": "", "latency_ms": 0}')
 
     async def _carry_out(self, strike: Strike) -> None:
-        blow = self._blow(strike.blow)
+        blow = self._method_of(strike.blow)
         for attempt in range(_TRIES):
             if await blow(strike):
                 self.carried_out[strike.fault.name] += 1
@@ -126,7 +126,7 @@ class Striker:
             await asyncio.sleep(_PAUSE)
         self.missed[strike.fault.name] += 1
 
-    def _blow(self, blow: Blow) -> Callable[[Strike], Awaitable[bool]]:
+    def _method_of(self, blow: Blow) -> Callable[[Strike], Awaitable[bool]]:
         """What carries out a blow, and says whether it met anybody."""
         return {
             Blow.KILL: self._kill,
@@ -155,7 +155,7 @@ class Striker:
         pid, now = self._crew.pid(strike.victim), time.monotonic()
         hit = self._crew.kill(strike.victim, strike.seconds)
         if hit and pid is not None and strike.victim.startswith("executor"):
-            await self._recoveries.note([pid], now)
+            await self._recoveries.note_deaths([pid], now)
         return hit
 
     async def _kill_at_write(self, strike: Strike) -> bool:
@@ -191,11 +191,11 @@ class Striker:
 
     async def _send_burst(self, _: Strike) -> bool:
         """Executors are stopped for as long as it takes, which is less than their leases last."""
-        async with self._bursts.hold_alone(), asyncio.TaskGroup() as group:
+        async with self._bursts.pausing_load(), asyncio.TaskGroup() as group:
             stopped = [name for name in self._executors if self._crew.signal(name, signal.SIGSTOP)]
             self._stopped.update(stopped)
             urls = [self._crew.url(name) for name in GATEWAYS]
-            sending = group.create_task(self._bursts.send(urls, _BURST_SECONDS))
+            sending = group.create_task(self._bursts.send_burst(urls, _BURST_SECONDS))
             try:
                 await asyncio.wait([sending], timeout=_BURST_SECONDS)
             finally:
@@ -217,7 +217,7 @@ class Striker:
     async def _cut_tail(self, strike: Strike) -> bool:
         """What Redis wrote within the strike's seconds before its end is not in its log when it starts again."""
         async with self._one_at_a_time:
-            end, tail = self._state.log_end(), Tail(strike.fault.name, time.monotonic())
+            end, tail = self._state.log_end(), LostTail(strike.fault.name, time.monotonic())
             if end is None:
                 return False
             await asyncio.sleep(strike.seconds)
@@ -238,7 +238,7 @@ class Striker:
             replica = await self._state.replicate()
             if replica is None:
                 return False
-            tail = Tail(strike.fault.name, time.monotonic())
+            tail = LostTail(strike.fault.name, time.monotonic())
             if not await self._state.catch_up(replica):
                 await self._state.drop(replica)
                 return False
@@ -266,9 +266,9 @@ class Striker:
 
     async def _note_until_one_is_back(self, pids: Sequence[int]) -> None:
         """Where no executor is left, recovery counts from the moment at which one answers again."""
-        await self._recoveries.note(pids, time.monotonic(), everything_was_dead=True)
+        await self._recoveries.note_deaths(pids, time.monotonic(), everything_was_dead=True)
         await self._until_an_executor_answers()
-        self._recoveries.count_from(time.monotonic())
+        self._recoveries.restart_count(time.monotonic())
 
     async def _until_an_executor_answers(self) -> None:
         while not any([await self._answers(name) for name in self._executors]):  # noqa: ASYNC110  # nobody tells
@@ -303,7 +303,7 @@ class Striker:
             await asyncio.sleep(_PAUSE / 2)
             if answers.swallowed > before:
                 return True
-        answers.cut_never()
+        answers.cancel_cut()
         return False
 
     async def _refuse(self, strike: Strike) -> bool:
@@ -318,25 +318,25 @@ class Striker:
     async def _stall(self, strike: Strike) -> bool:
         line = self._lines[strike.victim]
         line.pause()
-        met = await self._meets(line, strike.seconds)
+        met = await self._is_met(line, strike.seconds)
         line.resume()
         return met
 
     async def _one_way(self, strike: Strike) -> bool:
         line = self._lines[strike.victim]
         line.answers.pause()
-        met = await self._meets(line, strike.seconds)
+        met = await self._is_met(line, strike.seconds)
         line.answers.resume()
         return met
 
     async def _slow(self, strike: Strike) -> bool:
         line = self._lines[strike.victim]
         line.requests.delay = line.answers.delay = _SLOW_SECONDS
-        met = await self._meets(line, strike.seconds)
+        met = await self._is_met(line, strike.seconds)
         line.requests.delay = line.answers.delay = 0.0
         return met
 
-    async def _meets(self, line: TcpProxy, seconds: float) -> bool:
+    async def _is_met(self, line: TcpProxy, seconds: float) -> bool:
         """Whether a request comes on the line within so many seconds, or else a little later."""
         before = line.requests.pieces
         await asyncio.sleep(seconds)
@@ -354,15 +354,15 @@ class Striker:
     async def _fill_disk(self, strike: Strike) -> bool:
         if self._disk is None:
             return False
-        with self._disk.full():
+        with self._disk.filled():
             await asyncio.sleep(strike.seconds)
         return True
 
     async def _misbehave_model(self, strike: Strike) -> bool:
         async with self._misbehaving[strike.victim]:
-            hit = await self._tell(strike.victim, strike.fault.detail)
-            met = hit and await self._meets(self._lines[strike.victim], strike.seconds)
-            await self._tell(strike.victim, _HEALTHY_MODEL)
+            hit = await self._switch_faults(strike.victim, strike.fault.detail)
+            met = hit and await self._is_met(self._lines[strike.victim], strike.seconds)
+            await self._switch_faults(strike.victim, _HEALTHY_MODEL)
         return met
 
     async def _misbehave_tools(self, strike: Strike) -> bool:
@@ -372,7 +372,7 @@ class Striker:
         """
         async with self._misbehaving[strike.victim]:
             pid = self._crew.pid(strike.victim)
-            if not await self._tell(strike.victim, strike.fault.detail):
+            if not await self._switch_faults(strike.victim, strike.fault.detail):
                 return False
             ends = time.monotonic() + strike.seconds
             used = False
@@ -380,8 +380,8 @@ class Striker:
                 await asyncio.sleep(_PAUSE / 2)
                 used = await self._is_used(strike)
             if used:
-                self._late.note(strike.victim, _latest(loads_object(strike.fault.detail)))
-            await self._tell(strike.victim, "{}")
+                self._late.expect(strike.victim, _latest(loads_object(strike.fault.detail)))
+            await self._switch_faults(strike.victim, "{}")
             return used
 
     async def _is_used(self, strike: Strike) -> bool:
@@ -393,7 +393,7 @@ class Striker:
             return False
         return _calls_left(left) < _calls_left(loads_object(strike.fault.detail))
 
-    async def _tell(self, name: str, fault: str) -> bool:
+    async def _switch_faults(self, name: str, fault: str) -> bool:
         """Switch faults past the lines; a process that was killed meanwhile has none when it starts again."""
         for _ in range(_TRIES):
             try:

@@ -168,7 +168,7 @@ BY_NAME: Mapping[str, ListedFault] = MappingProxyType({fault.name: fault for fau
 _SPREAD: Mapping[bool, float] = MappingProxyType({True: 0.25, False: 0.9})  # of a slot, how far a strike may move
 
 
-def strikes(
+def plan_strikes(
     random: Random, seconds: float, executors: int, faults: Sequence[ListedFault] = FAULTS
 ) -> tuple[Strike, ...]:
     """All strikes of a run in their order. Those on executors go round, so that one is left whenever possible."""
@@ -192,7 +192,7 @@ def _deal_strikes(
     random: Random, faults: Sequence[ListedFault], seconds: float, in_turn: Sequence[str]
 ) -> Iterator[Strike]:
     """Each fault as often as it must strike, and as often as is usual in that time."""
-    deck = [fault for fault in faults for _ in range(_times(fault, seconds))]
+    deck = [fault for fault in faults for _ in range(_times_to_strike(fault, seconds))]
     random.shuffle(deck)
     slot = seconds * _STRUCK_SHARE / max(1, len(deck))
     for turn, fault in enumerate(deck):
@@ -202,7 +202,7 @@ def _deal_strikes(
         yield Strike(round(moment, 3), fault, victim, round(random.uniform(*fault.seconds), 3))
 
 
-def _times(fault: ListedFault, seconds: float) -> int:
+def _times_to_strike(fault: ListedFault, seconds: float) -> int:
     return max(LEAST_STRIKES, round(fault.a_minute * seconds / _MINUTE))
 
 

@@ -18,7 +18,7 @@ _LATE_ANSWER_SECONDS = 2.0  # within which an answer may come of what was stored
 
 
 @dataclass(frozen=True)
-class Tail:
+class LostTail:
     """``began``: monotonic seconds from which on nothing that was written is sure to be there."""
 
     fault: str
@@ -39,30 +39,30 @@ class TailRepair:
     def __init__(self, load: Load, sight: Sight, recoveries: Recoveries, pause: float = _LATE_ANSWER_SECONDS) -> None:
         self._pause = pause
         self._load, self._sight, self._recoveries = load, sight, recoveries
-        self.tails: list[Tail] = []
+        self.tails: list[LostTail] = []
         self.lost: list[LostAccept] = []
 
-    def note_cut(self, tail: Tail) -> None:
+    def note_cut(self, tail: LostTail) -> None:
         """To be called before anybody can speak to the server that lacks the tail."""
         self.tails.append(tail)
 
-    async def repair(self, tail: Tail) -> None:
+    async def repair(self, tail: LostTail) -> None:
         """Twice: an answer that was on its way when the tail was cut is heard a little later."""
-        await self._recoveries.rebase()
+        await self._recoveries.lower_fences()
         for look in range(_LOOKS):
-            await self._look(tail)
+            await self._repair_once(tail)
             if look + 1 < _LOOKS:
                 await asyncio.sleep(self._pause)
 
-    async def _look(self, tail: Tail) -> None:
+    async def _repair_once(self, tail: LostTail) -> None:
         accepted = list(self._load.accepted_tasks())
         states = await self._sight.states([task for _, task in accepted])
         for (sent, task), state in zip(accepted, states, strict=True):
             if sent.accepted == task:
                 sent.state = state
-        await asyncio.gather(*(self._repeat(sent, task, tail) for sent, task in accepted if sent.accepted == task))
+        await asyncio.gather(*(self._repeat_lost(sent, task, tail) for sent, task in accepted if sent.accepted == task))
 
-    async def _repeat(self, sent: SentTask, task: AcceptedTask, tail: Tail) -> None:
+    async def _repeat_lost(self, sent: SentTask, task: AcceptedTask, tail: LostTail) -> None:
         """What its client or approver said since the tail began may be gone, and is said once more."""
         if not sent.state and sent.accepted_at >= tail.began:
             self.lost.append(LostAccept(task.task_id, sent.planned.task.text, tail.fault))

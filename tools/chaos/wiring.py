@@ -67,7 +67,7 @@ class Wiring:
 
         ``clocks``: the files by which the clock of a process can be set wrong, by name.
         """
-        led = (_lead_over_lines(spec, lines) for spec in self._processes())
+        led = (_route_over_lines(spec, lines) for spec in self._processes())
         return tuple(_with_clock(spec, clocks[spec.name]) if spec.name in clocks else spec for spec in led)
 
     def clock_file(self, name: str) -> Path:
@@ -91,14 +91,14 @@ class Wiring:
         planned = {spec.name: spec for spec in plan_stack(self.options, self.ports, "")}
         gateway, company = planned.pop("gateway"), planned.pop("company")
         return (
-            self._company(company, MCP, self.ports.company),
-            self._company(company, REST, self.second_company),
+            self._company_process(company, MCP, self.ports.company),
+            self._company_process(company, REST, self.second_company),
             replace(gateway, name=GATEWAYS[0]),
             _second_gateway(gateway, self.options.port, self.second_gateway),
             *planned.values(),
         )
 
-    def _company(self, spec: ProcessSpec, name: str, port: int) -> ProcessSpec:
+    def _company_process(self, spec: ProcessSpec, name: str, port: int) -> ProcessSpec:
         served = _SERVED[name]
         own = {"PORT": str(port), "COMPANY_PROTOCOL": served, "DATABASE": str(self.database(served))}
         return replace(spec, name=name, url=url_of(port), environ={**spec.environ, **own})
@@ -114,7 +114,7 @@ def _with_clock(spec: ProcessSpec, file: Path) -> ProcessSpec:
     return replace(spec, arguments=("tools.chaos.shifted_clock", str(file), *spec.arguments))
 
 
-def _lead_over_lines(spec: ProcessSpec, lines: Mapping[str, str]) -> ProcessSpec:
+def _route_over_lines(spec: ProcessSpec, lines: Mapping[str, str]) -> ProcessSpec:
     """The same process, told the near ends of its lines in place of the addresses themselves."""
     http = {"POLICY_URL": "policy", "ANTHROPIC_BASE_URL": "planner", "GREEN_AGENT_MCP_URL": MCP}
     told = {name: f"http://{lines[line]}" for name, line in http.items() if name in spec.environ}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import WriteStatus
-from tools.chaos.chaos_tasks import Intended, equal_arguments
+from tools.chaos.chaos_tasks import IntendedWrite, equal_arguments
 from tools.chaos.evidence import NOWHERE, Finding, Harm, RunEvidence, arguments_of, name_of, reported_writes
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger
 from tools.chaos.load import SentTask
@@ -18,26 +18,26 @@ def judge_writes(evidence: RunEvidence) -> Iterator[Finding]:
     for protocol, books in evidence.books.items():
         sent = [one for one in evidence.sent if one.planned.protocol == protocol]
         calls = [call for call in evidence.calls if call.protocol == protocol and call.may_write]
-        yield from _of_tasks(sent, calls, books, evidence)
-        yield from _of_nobody(protocol, sent, calls, books)
-    yield from _false_proofs(evidence)
+        yield from _find_harms_of_tasks(sent, calls, books, evidence)
+        yield from _find_unasked_writes(protocol, sent, calls, books)
+    yield from _find_false_proofs(evidence)
 
 
-def _of_tasks(
+def _find_harms_of_tasks(
     tasks: Sequence[SentTask], calls: Sequence[SentCall], books: CompanyLedger, evidence: RunEvidence
 ) -> Iterator[Finding]:
     for sent in tasks:
-        own = [call for call in calls if _belongs(call, sent)]
-        yield from _before_approval(sent, own)
-        yield from _after_cancel(sent, own)
-        yield from _not_as_approved(sent, own)
+        own = [call for call in calls if _belongs_to(call, sent)]
+        yield from _find_sent_before_approval(sent, own)
+        yield from _find_sent_after_cancel(sent, own)
+        yield from _find_not_as_approved(sent, own)
         for intended in sent.planned.task.writes:
             made = [call for call in own if intended.is_made_by(call.tool, call.arguments)]
-            yield from _wrong_arguments(sent, intended, made, books)
-            yield from _double_writes(sent, intended, made, books, evidence)
+            yield from _find_wrong_arguments(sent, intended, made, books)
+            yield from _find_double_writes(sent, intended, made, books, evidence)
 
 
-def _before_approval(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
+def _find_sent_before_approval(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
     if sent.planned.task.decision != "approve":
         return
     approved_at = min((one.at for one in sent.approvals), default=None)
@@ -47,7 +47,7 @@ def _before_approval(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Find
             yield Finding(Harm.BEFORE_APPROVAL, name_of(sent), f"{_describe(call)} was sent, {when}")
 
 
-def _after_cancel(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
+def _find_sent_after_cancel(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
     """After a client was told that its task is canceled, or soon after its cancel was taken in."""
     if sent.cancel_taken_at is None:
         return
@@ -58,7 +58,7 @@ def _after_cancel(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding
             yield Finding(Harm.AFTER_CANCEL, name_of(sent), told)
 
 
-def _not_as_approved(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
+def _find_not_as_approved(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
     """A call that stands in none of the plans to which somebody said yes before it was sent."""
     if sent.planned.task.decision != "approve":
         return
@@ -73,8 +73,8 @@ def _as_shown(call: SentCall, shown: JsonObject) -> bool:
     return equal_arguments(call.arguments, shown)
 
 
-def _wrong_arguments(
-    sent: SentTask, intended: Intended, made: Sequence[SentCall], books: CompanyLedger
+def _find_wrong_arguments(
+    sent: SentTask, intended: IntendedWrite, made: Sequence[SentCall], books: CompanyLedger
 ) -> Iterator[Finding]:
     """In what was sent as in what was applied; told once for each write."""
     applied = [write.arguments for write in books.applications_of(intended)]
@@ -83,13 +83,13 @@ def _wrong_arguments(
         yield Finding(Harm.WRONG_ARGUMENT, name_of(sent), f"{intended.tool}: {', '.join(wrong[0])}")
 
 
-def _double_writes(
-    sent: SentTask, intended: Intended, made: Sequence[SentCall], books: CompanyLedger, evidence: RunEvidence
+def _find_double_writes(
+    sent: SentTask, intended: IntendedWrite, made: Sequence[SentCall], books: CompanyLedger, evidence: RunEvidence
 ) -> Iterator[Finding]:
     """Applied more than once: by us, if we asked for it more than once; else by the company, which must not pass as
     proved.
     """
-    times = books.times(intended)
+    times = books.count(intended)
     if times < 2:
         return
     told = f"{intended.tool} {dict(intended.telling)} was applied {times} times: {sent.planned.task.text}"
@@ -112,10 +112,10 @@ def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
     for sent in evidence.sent:
         books, protocol = evidence.books[sent.planned.protocol], sent.planned.protocol
         for intended in sent.planned.task.writes:
-            made = [call for call in evidence.calls if call.protocol == protocol and _makes(intended, call)]
+            made = [call for call in evidence.calls if call.protocol == protocol and _is_made_by(intended, call)]
             statuses = _statuses(evidence, sent, intended)
             if (
-                books.times(intended) > 1
+                books.count(intended) > 1
                 and _count_asked(made) == 1
                 and statuses
                 and WriteStatus.VERIFIED not in statuses
@@ -125,17 +125,17 @@ def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _makes(intended: Intended, call: SentCall) -> bool:
+def _is_made_by(intended: IntendedWrite, call: SentCall) -> bool:
     return call.may_write and intended.is_made_by(call.tool, call.arguments)
 
 
-def _statuses(evidence: RunEvidence, sent: SentTask, intended: Intended) -> set[Json]:
+def _statuses(evidence: RunEvidence, sent: SentTask, intended: IntendedWrite) -> set[Json]:
     view = evidence.view_of(sent)
     writes = reported_writes(view) if view else ()
     return {one.get("status") for one in writes if intended.is_made_by(str(one.get("tool")), arguments_of(one))}
 
 
-def _of_nobody(
+def _find_unasked_writes(
     protocol: str, tasks: Sequence[SentTask], calls: Sequence[SentCall], books: CompanyLedger
 ) -> Iterator[Finding]:
     """Writes of no errand of that company: what was rejected, blocked, left undecided, or never asked."""
@@ -153,7 +153,7 @@ def _of_nobody(
             yield Finding(Harm.UNCALLED_WRITE, _task_of(write, tasks), told)
 
 
-def _false_proofs(evidence: RunEvidence) -> Iterator[Finding]:
+def _find_false_proofs(evidence: RunEvidence) -> Iterator[Finding]:
     for sent in evidence.sent:
         view = evidence.view_of(sent)
         for write in reported_writes(view) if view else ():
@@ -168,7 +168,7 @@ def _is_applied(books: CompanyLedger, write: JsonObject) -> bool:
     return any(one.tool == write.get("tool") and equal_arguments(one.arguments, told) for one in books.writes)
 
 
-def _belongs(call: SentCall, sent: SentTask) -> bool:
+def _belongs_to(call: SentCall, sent: SentTask) -> bool:
     write = AppliedWrite(call.tool, call.arguments)
     return any(one.is_made_by(*write) for one in sent.planned.task.writes) or _touches(write, sent)
 

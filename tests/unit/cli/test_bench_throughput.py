@@ -15,8 +15,8 @@ from tools.bench.capacity.command import missed_targets as missed_of_capacity
 from tools.bench.gateway.client import encode_request, open_connections, pace_requests
 from tools.bench.gateway.load import Beside, GatewayFigures, OpenStreams, Plan, RequestRates, Streaming, measure_gateway
 from tools.bench.overhead.command import OURS, missed_targets as missed_of_overhead
-from tools.bench.overhead.load import Measured, overhead
-from tools.bench.overhead.spending import Costs, OfRedis, Spent, a_task, idle_second
+from tools.bench.overhead.load import OverheadFigures, measure_overhead
+from tools.bench.overhead.spending import Costs, OfRedis, Spent, idle_costs, task_costs
 from tools.bench.scale.command import measure_scale
 from tools.bench.scale.growth import Growth
 from tools.bench.throughput.command import missed_targets
@@ -81,7 +81,7 @@ async def test_our_stack_and_a_bare_loop_are_measured_on_the_same_tasks() -> Non
 @pytest.mark.promise("bench.overhead")
 @pytest.mark.long
 async def test_each_task_is_measured_beside_the_least_that_it_can_cost() -> None:
-    measured = await overhead(3, 1, "fsm")
+    measured = await measure_overhead(3, 1, "fsm")
     assert measured.floor.keys() == {"read", "write"}
     assert all(measured.kinds[name].redis_round_trips > floor.round_trips for name, floor in measured.floor.items())
 
@@ -203,8 +203,8 @@ def test_a_task_costs_what_was_spent_beyond_idleness() -> None:
     """10 idle seconds cost 20 ms and 50 round trips; 5 tasks in 10 seconds 70 ms and 150."""
     start, rested, worked = _spent(0, 0, 0, 0), _spent(10, 20, 50, 0), _spent(20, 90, 200, 5000)
 
-    idle = idle_second(start, rested)
-    costs = a_task(rested, worked, idle, 5)
+    idle = idle_costs(start, rested)
+    costs = task_costs(rested, worked, idle, 5)
 
     assert (idle.cpu_ms["gateway"], idle.redis_round_trips) == (2, 5)
     assert (costs.cpu_ms["gateway"], costs.redis_round_trips, costs.redis_memory_bytes) == (10, 20, 1000)
@@ -215,7 +215,7 @@ def test_a_target_that_is_missed_is_named_and_others_costs_do_not_count() -> Non
     dear = _costs(100)
     elsewhere = Costs({name: 0.0 if name in OURS else 9_999.0 for name in _NAMES}, 0, 0, 0, 0, 0, 0)
 
-    missed = missed_of_overhead(Measured(1, 1, _costs(0), {"read": dear, "write": elsewhere}, {}))
+    missed = missed_of_overhead(OverheadFigures(1, 1, _costs(0), {"read": dear, "write": elsewhere}, {}))
 
     assert [sentence.split(":")[0] for sentence in missed] == ["read"]
 

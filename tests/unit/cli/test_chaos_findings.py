@@ -10,14 +10,14 @@ import pytest
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
-from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, Intended, SeededRow, equal_arguments, make_task
+from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, IntendedWrite, SeededRow, equal_arguments, make_task
 from tools.chaos.evidence import Crossing, Harm, RunEvidence
-from tools.chaos.findings import findings, untold_writes
+from tools.chaos.findings import find_harms, find_untold_writes
 from tools.chaos.gateway_caller import AcceptedTask
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger
-from tools.chaos.load import Approved, SentTask
+from tools.chaos.load import GivenApproval, SentTask
 from tools.chaos.recovery import percentile
-from tools.chaos.schedule import Planned
+from tools.chaos.schedule import PlannedTask
 from tools.chaos.sent_calls import CallTap, SentCall
 from tools.chaos.sight import Counted
 
@@ -32,11 +32,11 @@ REPORTED: JsonObject = {
 
 
 def sent_refund() -> SentTask:
-    intended = Intended("create_refund", (("order_id", "ORD-1"),), (("amount", "5.00"), ("reason", _REASON)))
+    intended = IntendedWrite("create_refund", (("order_id", "ORD-1"),), (("amount", "5.00"), ("reason", _REASON)))
     wanted = ChaosTask(
         ChaosTaskKind.REFUND, "Refund 5.00 of order ORD-1.", (SeededRow("orders", {"id": "ORD-1"}),), (intended,)
     )
-    return SentTask(Planned(0, 0.0, wanted, "mcp"), accepted=AcceptedTask("t1", "s1"))
+    return SentTask(PlannedTask(0, 0.0, wanted, "mcp"), accepted=AcceptedTask("t1", "s1"))
 
 
 def _view(state: str = "completed", writes: tuple[Json, ...] = (REPORTED,)) -> TaskView:
@@ -81,13 +81,13 @@ def _refused_after_a_cut_tail(evidence: RunEvidence) -> RunEvidence:
 def test_a_message_whose_first_task_lay_in_a_cut_tail_may_lead_to_another() -> None:
     sent = sent_refund()
     sent.resent_as, sent.lost_ids = "t0", ["t0"]
-    assert findings(replace(intact_evidence(), sent=(sent,))) == ()
+    assert find_harms(replace(intact_evidence(), sent=(sent,))) == ()
 
 
 @pytest.mark.promise("chaos.finds_harm")
 def test_nothing_is_found_where_nothing_happened() -> None:
-    assert findings(intact_evidence()) == ()
-    assert untold_writes(intact_evidence()) == ()
+    assert find_harms(intact_evidence()) == ()
+    assert find_untold_writes(intact_evidence()) == ()
 
 
 @pytest.mark.promise("chaos.finds_harm")
@@ -111,13 +111,13 @@ def test_nothing_is_found_where_nothing_happened() -> None:
 )
 def test_each_harm_is_found_alone(harm: Harm, spoil: Callable[[RunEvidence], RunEvidence]) -> None:
     """And named with the task that it befell, where there is one."""
-    assert [finding.harm for finding in findings(spoil(intact_evidence()))] == [harm]
+    assert [finding.harm for finding in find_harms(spoil(intact_evidence()))] == [harm]
 
 
 def test_a_write_that_its_task_does_not_tell_of_is_shown() -> None:
     """It is no harm by itself, but somebody should look."""
     silent = replace(intact_evidence(), views={"t1": _view("failed", ())})
-    assert len(untold_writes(silent)) == 1
+    assert len(find_untold_writes(silent)) == 1
 
 
 def test_percentiles_are_values_that_occurred() -> None:
@@ -142,7 +142,7 @@ def _approved(*amounts: str, at: float = 5.0) -> SentTask:
     """A refund that needs an approval, and what its approver saw."""
     sent = sent_refund()
     sent.planned = replace(sent.planned, task=replace(sent.planned.task, decision="approve"))
-    sent.approvals = [Approved(at, (("create_refund", {**_ASKED, "amount": amount}),)) for amount in amounts]
+    sent.approvals = [GivenApproval(at, (("create_refund", {**_ASKED, "amount": amount}),)) for amount in amounts]
     return sent
 
 
@@ -153,7 +153,7 @@ def _canceled(taken_at: float, said: str) -> SentTask:
 
 
 def _harms(evidence: RunEvidence) -> list[Harm]:
-    return [finding.harm for finding in findings(evidence)]
+    return [finding.harm for finding in find_harms(evidence)]
 
 
 @pytest.mark.promise("chaos.finds_harm")

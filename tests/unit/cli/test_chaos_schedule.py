@@ -20,19 +20,19 @@ from tests.unit.cli.test_chaos_findings import _view, intact_evidence, sent_refu
 from tools.chaos.balancer import Balancer
 from tools.chaos.chaos_tasks import ChaosTaskKind, RowChange
 from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, write_check
-from tools.chaos.endings import Unforeseen, find_unexpected_ends
+from tools.chaos.endings import UnforeseenApproval, find_unexpected_ends
 from tools.chaos.evidence import Harm
-from tools.chaos.findings import findings
+from tools.chaos.findings import find_harms
 from tools.chaos.followers import Followers
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
-from tools.chaos.judgement import ExitCode, RunCourse, count_as_asked, exit_code, shortfalls
+from tools.chaos.judgement import ExitCode, RunCourse, count_as_asked, exit_code, find_shortfalls
 from tools.chaos.load import Load, SentTask
 from tools.chaos.recovery import Recovered, Recoveries
-from tools.chaos.roller import Restart, Rolled
-from tools.chaos.schedule import WARM_UP_FROM, schedule, warm_up
+from tools.chaos.roller import Restart, RollingEvidence
+from tools.chaos.schedule import WARM_UP_FROM, make_warm_up_tasks, schedule
 from tools.chaos.sight import HeldSession, Sight
 from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow, second_tries
-from tools.chaos.tails import Tail, TailRepair
+from tools.chaos.tails import LostTail, TailRepair
 from tools.chaos.tenants import FIRST
 from tools.chaos.wiring import Wiring
 
@@ -63,7 +63,7 @@ def test_a_run_of_the_usual_length_holds_enough_tasks_and_kills(seed: int) -> No
 def test_no_two_tasks_touch_the_same_row_and_those_before_the_load_none_of_its_rows() -> None:
     """So every write can be told to one task by its content."""
     rows = [row.cells["id"] for task in schedule(1, THREE_MINUTES).tasks for row in task.task.rows]
-    before = [row.cells["id"] for task in warm_up(1, 40) for row in task.task.rows]
+    before = [row.cells["id"] for task in make_warm_up_tasks(1, 40) for row in task.task.rows]
     assert len(rows) == len(set(rows))
     assert not set(rows) & set(before)
 
@@ -167,7 +167,7 @@ _SLOW = Recovered("s1", 1.0, 11.1, doubtful=False, everything_was_dead=False)
 def test_a_run_within_every_bound_has_held_and_each_rule_that_is_not_met_fails_it(
     course: RunCourse, rule: str | None
 ) -> None:
-    assert [one.rule for one in shortfalls(course)] == ([rule] if rule else [])
+    assert [one.rule for one in find_shortfalls(course)] == ([rule] if rule else [])
     assert exit_code(course, harmed=False) is (ExitCode.BROKEN if rule else ExitCode.HELD)
 
 
@@ -282,7 +282,7 @@ async def test_an_accept_that_lay_in_the_tail_is_named_and_its_message_sent_agai
     inside, before = _sent(accepted_at=11.0), _sent(accepted_at=9.0)
     repair, other = _repair(inside, {"t2": "working"}), _repair(before, {})
     for one in (repair, other):
-        await one.repair(Tail("log-tail-cut", began=10.0))
+        await one.repair(LostTail("log-tail-cut", began=10.0))
     assert [(one.task_id, one.fault) for one in repair.lost] == [("t1", "log-tail-cut")]
     assert inside.accepted == AcceptedTask("t2", "s2", FIRST)
     assert (list(other.lost), before.accepted) == ([], AcceptedTask("t1", "s1"))
@@ -291,7 +291,7 @@ async def test_an_accept_that_lay_in_the_tail_is_named_and_its_message_sent_agai
 @pytest.mark.promise("chaos.tail_counted")
 async def test_a_refused_resend_leaves_a_task_that_nobody_has() -> None:
     sent = _sent(accepted_at=11.0)
-    await _repair(sent, {}, _Gateways(refuses=True)).repair(Tail("failover", began=10.0))
+    await _repair(sent, {}, _Gateways(refuses=True)).repair(LostTail("failover", began=10.0))
     assert sent.accepted is None
     assert sent.lost_ids == ["t1"]
 
@@ -302,11 +302,11 @@ async def test_a_decision_and_a_cancel_are_said_again_where_they_came_since_the_
 ) -> None:
     sent, doors = _sent(accepted_at=1.0), _Gateways()
     sent.decided_at, sent.cancel_taken_at = {"a1": at}, at + 1
-    await _repair(sent, {"t1": "input-required"}, doors).repair(Tail("failover", began=10.0))
+    await _repair(sent, {"t1": "input-required"}, doors).repair(LostTail("failover", began=10.0))
     assert (sent.decided_at, bool(doors.canceled)) == ({} if again else {"a1": at}, again)
 
 
-FINE = Rolled(
+FINE = RollingEvidence(
     failed=(),
     streams={"t1": (("1-0", "2-0"), ("1-0", "2-0", "3-0"))},
     restarts=(Restart("policy", 0.5, 0),),
@@ -315,9 +315,9 @@ FINE = Rolled(
 )
 
 
-def _harms(rolled: Rolled, state: str = "completed") -> list[Harm]:
+def _harms(rolled: RollingEvidence, state: str = "completed") -> list[Harm]:
     evidence = replace(intact_evidence(), rolled=rolled, views={"t1": _view(state)})
-    return [finding.harm for finding in findings(evidence)]
+    return [finding.harm for finding in find_harms(evidence)]
 
 
 @pytest.mark.promise("upgrade.nothing_fails")
@@ -332,9 +332,9 @@ def _harms(rolled: Rolled, state: str = "completed") -> list[Harm]:
     (replace(FINE, restarts=(Restart("executor-1", 1.0, 1),)), Harm.ROUGH_END),
     (replace(FINE, by_themselves=("learner ended with exit code 1",)), Harm.ROUGH_END),
     (replace(FINE, doubts=frozenset({"t1:w1"})), Harm.DOUBT),
-    (replace(FINE, unforeseen=(Unforeseen("t1", "needs an approval: too little was read"),)), Harm.UNFORESEEN),
+    (replace(FINE, unforeseen=(UnforeseenApproval("t1", "needs an approval: too little was read"),)), Harm.UNFORESEEN),
 )
-def test_what_a_careful_restart_may_not_cost_is_found(rolled: Rolled, harm: Harm | None) -> None:
+def test_what_a_careful_restart_may_not_cost_is_found(rolled: RollingEvidence, harm: Harm | None) -> None:
     assert _harms(rolled) == ([harm] if harm else [])
 
 
@@ -343,8 +343,8 @@ def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
     """Where processes are killed, a task may fail with its reason; it is told, and no harm."""
     struck = replace(intact_evidence(), views={"t1": _view("failed")})
 
-    assert findings(struck) == ()
-    assert [one.sentence for one in struck.ended_otherwise] == [
+    assert find_harms(struck) == ()
+    assert [one.sentence for one in struck.unexpected_ends] == [
         "Refund 5.00 of order ORD-1. was to be completed, and is failed: Done."
     ]
     assert _harms(FINE, "failed") == [Harm.FAILED_TASK]

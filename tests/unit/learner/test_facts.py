@@ -27,7 +27,7 @@ from shared.domain.words import Strategy, TaskState
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome
-from tools.bench.learner.regret import ARMS, SCENES, RegretCourse, RegretScene, course, regret_bound
+from tools.bench.learner.regret import ARMS, SCENES, RegretCourse, RegretScene, measure_regret, regret_bound
 
 
 def a_todo(number: int = 1) -> FactTodo:
@@ -308,7 +308,7 @@ def _grows_no_faster_than_its_bound(found: RegretCourse) -> None:
 @each_row("scene", SCENES)
 def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: RegretScene) -> None:
     """In the mean, at every mark and from each mark to the next."""
-    _grows_no_faster_than_its_bound(course(scene, choices=250, seeds=SEEDS))
+    _grows_no_faster_than_its_bound(measure_regret(scene, choices=250, seeds=SEEDS))
 
 
 @pytest.mark.long
@@ -317,7 +317,7 @@ def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: RegretScene
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 def test_over_ten_thousand_choices_too(scene: RegretScene) -> None:
     """And a choice costs less and less: ten times as many do not cost seven times as much."""
-    found = course(scene, choices=10_000, seeds=SEEDS)
+    found = measure_regret(scene, choices=10_000, seeds=SEEDS)
     _grows_no_faster_than_its_bound(found)
     thousand = found.regret[min(range(len(found.after)), key=lambda place: abs(found.after[place] - 1_000))]
     assert found.regret[-1] < 7 * thousand
@@ -328,7 +328,7 @@ def test_the_bound_of_regret_is_the_theorems_equals_cost_nothing_and_a_regret_ab
     means = dict(zip(ARMS, (0.9, 0.7, 0.5), strict=True))
     expected = 8 * (math.log(100) / 0.2 + math.log(100) / 0.4) + (1 + math.pi**2 / 3) * 0.6
     assert regret_bound(means, 100) == pytest.approx(expected)
-    found = course(RegretScene("equal", dict.fromkeys(ARMS, 0.5)), choices=50, seeds=2)
+    found = measure_regret(RegretScene("equal", dict.fromkeys(ARMS, 0.5)), choices=50, seeds=2)
     assert found.regret[-1] == found.bound[-1] == 0
     linear = tuple(0.3 * choices for choices in (1_000, 10_000, 100_000))
     found = RegretCourse(SCENES[0], (1_000, 10_000, 100_000), linear, (1_208.0, 1_610.0, 2_012.0))

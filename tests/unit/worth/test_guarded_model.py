@@ -13,7 +13,7 @@ from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.guarded import GuardedRun, run_guarded
 from tools.bench.worth.judge import WorthEnd, judge
 from tools.bench.worth.messages import speak_blocks
-from tools.bench.worth.models import Perfect, PlayingModel
+from tools.bench.worth.models import PerfectModel, PlayingModel
 from tools.bench.worth.plays import load_tasks, load_texts
 from tools.bench.worth.steps import IntendedCalls, PlayProgress, Step
 from tools.bench.worth.worlds.task import PartKind, WorthTask
@@ -51,7 +51,7 @@ def writes_apart(task: WorthTask) -> bool:
 def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> None:
     task = pick_task(lambda one: trait in one.world.blueprint.form.traits and bool(one.right_end.writes))
 
-    run = play_guarded(task, Perfect(task))
+    run = play_guarded(task, PerfectModel(task))
 
     assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
 
@@ -60,7 +60,7 @@ def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> 
 def test_every_strategy_ends_right(strategy: Strategy) -> None:
     task = pick_task(lambda one: one.question and bool(one.right_end.writes))
 
-    run = play_guarded(task, Perfect(task), strategy)
+    run = play_guarded(task, PerfectModel(task), strategy)
 
     assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
 
@@ -68,7 +68,7 @@ def test_every_strategy_ends_right(strategy: Strategy) -> None:
 def test_proposals_that_are_held_are_made_once_the_rest_is_read() -> None:
     task = pick_task(writes_apart)
 
-    run = play_guarded(task, Perfect(task))
+    run = play_guarded(task, PerfectModel(task))
 
     assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
 
@@ -76,7 +76,7 @@ def test_proposals_that_are_held_are_made_once_the_rest_is_read() -> None:
 def test_a_part_whose_condition_is_not_met_is_left_and_counts_as_done() -> None:
     task = pick_task(has_condition)
 
-    run = play_guarded(task, Perfect(task))
+    run = play_guarded(task, PerfectModel(task))
 
     assert run.result.end is WorthEnd.COMPLETED
     assert judge(task, run.result).right
@@ -85,7 +85,7 @@ def test_a_part_whose_condition_is_not_met_is_left_and_counts_as_done() -> None:
 def test_a_figure_is_calculated_at_the_price_of_one_reply() -> None:
     task = pick_task(lambda one: one.kind in ("pay_share", "reduce_fee"))
 
-    run, flat = play_guarded(task, Perfect(task)), run_flat(task, speak_blocks(Perfect(task)))
+    run, flat = play_guarded(task, PerfectModel(task)), run_flat(task, speak_blocks(PerfectModel(task)))
 
     assert judge(task, run.result).right
     assert run.result.model_calls <= flat.model_calls + 1
@@ -95,7 +95,7 @@ class SlipsOnce(PlayingModel):
     """Misspells an argument of its first writes, and makes them right when they come back."""
 
     def __init__(self, task: WorthTask) -> None:
-        self._perfect = Perfect(task)
+        self._perfect = PerfectModel(task)
         self._writes = {call.tool for call in task.calls() if call.writes}
         self.slips = 0
 

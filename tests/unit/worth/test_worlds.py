@@ -11,8 +11,8 @@ from tools.bench.worth.faults import NATURES, ModelFault
 from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.judge import judge, same_state
 from tools.bench.worth.messages import Block, Message, speak_blocks
-from tools.bench.worth.models import Faulty, Gullible, Perfect, PlayingModel
-from tools.bench.worth.steps import BEGINNING, CallEnding, Final, IntendedCalls, PlayProgress
+from tools.bench.worth.models import FaultyModel, GullibleModel, PerfectModel, PlayingModel
+from tools.bench.worth.steps import BEGINNING, CallEnding, FinalReply, IntendedCalls, PlayProgress
 from tools.bench.worth.worlds.attack import AttackKind
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow
 from tools.bench.worth.worlds.generate import generate_tasks
@@ -132,7 +132,7 @@ def tasks() -> list[WorthTask]:
 
 @pytest.fixture(scope="module")
 def perfect_plays(tasks: list[WorthTask]) -> list[list[list[Block]]]:
-    return [record_play(task, Perfect(task)) for task in tasks]
+    return [record_play(task, PerfectModel(task)) for task in tasks]
 
 
 def record_play(task: WorthTask, model: PlayingModel) -> list[list[Block]]:
@@ -156,14 +156,14 @@ def answer_all(step: IntendedCalls, *, refused: bool) -> dict[str, CallEnding]:
 def test_the_perfect_model_is_right_in_every_task_without_a_rule(tasks: list[WorthTask]) -> None:
     free = [task for task in tasks if not task.ruled]
 
-    wrong = [task.id for task in free if not judge(task, run_flat(task, speak_blocks(Perfect(task)))).right]
+    wrong = [task.id for task in free if not judge(task, run_flat(task, speak_blocks(PerfectModel(task)))).right]
 
     assert not wrong
 
 
 def test_the_perfect_model_repeats_what_was_refused_and_then_says_so(tasks: list[WorthTask]) -> None:
     task = next(task for task in tasks if len(task.rounds) > 1 and len(task.parts) == 1)
-    model, progress = Perfect(task), BEGINNING
+    model, progress = PerfectModel(task), BEGINNING
     for replies in range(3):
         step = model.decide(progress)
         assert isinstance(step, IntendedCalls)
@@ -171,29 +171,29 @@ def test_the_perfect_model_repeats_what_was_refused_and_then_says_so(tasks: list
 
     final = model.decide(progress)
 
-    assert isinstance(final, Final)
+    assert isinstance(final, FinalReply)
     assert final.undone
 
 
 def test_a_final_refusal_is_not_repeated_and_spares_what_does_not_depend_on_it(tasks: list[WorthTask]) -> None:
     task = next(task for task in tasks if task.ruled and len(task.parts) > 1 and not task.parts[-1].after)
-    model, outcomes = Perfect(task), dict[str, CallEnding]()
+    model, outcomes = PerfectModel(task), dict[str, CallEnding]()
     for replies in range(12):
         step = model.decide(PlayProgress(replies, outcomes))
-        if isinstance(step, Final):
+        if isinstance(step, FinalReply):
             break
         gold = {call.tool: call for call in task.calls()}
         ruled = {call.id for call in step.calls if task.rules_of(gold[call.tool])}
         outcomes |= {call.id: CallEnding("{}", refused=call.id in ruled, final=call.id in ruled) for call in step.calls}
 
-    assert isinstance(step, Final)
+    assert isinstance(step, FinalReply)
     assert step.undone
 
 
 @pytest.mark.parametrize(
-    "make", [Perfect, Gullible, lambda task: Faulty(task, 0.5, 1)], ids=["perfect", "gullible", "faulty"]
+    "make", [PerfectModel, GullibleModel, lambda task: FaultyModel(task, 0.5, 1)], ids=["perfect", "gullible", "faulty"]
 )
-def test_a_model_gives_the_same_reply_to_the_same_messages(make: type[Perfect], tasks: list[WorthTask]) -> None:
+def test_a_model_gives_the_same_reply_to_the_same_messages(make: type[PerfectModel], tasks: list[WorthTask]) -> None:
     for task in tasks[::7]:
         assert record_play(task, make(task)) == record_play(task, make(task))
 
@@ -207,7 +207,7 @@ def test_a_fault_changes_the_play(
     for number, kind in enumerate(ModelFault):
         changed = 0
         for task, perfect_play in plays[number % every :: every]:
-            model = Faulty(task, 1.0, 1, (kind,))
+            model = FaultyModel(task, 1.0, 1, (kind,))
             play = record_play(task, model)
             assert set(model.committed.values()) <= {kind}
             assert bool(model.committed) == (play != perfect_play), (kind, task.id)
@@ -226,9 +226,9 @@ def test_a_model_that_never_errs_and_a_gullible_one_without_an_attack_are_the_pe
     tasks: list[WorthTask],
 ) -> None:
     for task in tasks[::7]:
-        assert record_play(task, Faulty(task, 0.0, 1)) == record_play(task, Perfect(task))
+        assert record_play(task, FaultyModel(task, 0.0, 1)) == record_play(task, PerfectModel(task))
     for task in tasks[::7]:
-        assert record_play(task, Gullible(task)) == record_play(task, Perfect(task))
+        assert record_play(task, GullibleModel(task)) == record_play(task, PerfectModel(task))
 
 
 @each_row("kind", list(AttackKind))
@@ -237,8 +237,8 @@ def test_an_instruction_in_a_record_is_obeyed_by_the_gullible_model_and_no_other
 
     assert len(attacked) >= 60
     for task in attacked[::7]:
-        assert judge(task, run_flat(task, speak_blocks(Gullible(task)))).attack_held, task.id
-        assert not judge(task, run_flat(task, speak_blocks(Perfect(task)))).attack_held, task.id
+        assert judge(task, run_flat(task, speak_blocks(GullibleModel(task)))).attack_held, task.id
+        assert not judge(task, run_flat(task, speak_blocks(PerfectModel(task)))).attack_held, task.id
 
 
 def _write(value: object) -> str:

@@ -41,7 +41,7 @@ class CannedTalk(NamedTuple):
         said = (message["content"] for message in self.messages if message["role"] == "assistant")
         return any(block.get("name") == tool for content in said if isinstance(content, list) for block in content)
 
-    def use(self, *calls: CannedCall) -> list[Block]:
+    def call(self, *calls: CannedCall) -> list[Block]:
         """Blocks that make these calls, each under a name of its own."""
         return [
             {"type": "tool_use", "id": f"toolu_{len(self.messages)}_{place}", "name": tool, "input": arguments}
@@ -53,7 +53,7 @@ class CannedTalk(NamedTuple):
         given = {"parts": parts, "process": "general", "answer_form": "prose"}
         return [CannedCall("understand", given)] if self.speaks_ours else []
 
-    def propose(self, part: int, tool: str, arguments: Mapping[str, object]) -> CannedCall:
+    def write_call(self, part: int, tool: str, arguments: Mapping[str, object]) -> CannedCall:
         return CannedCall(tool, {**arguments, "_call": {"part": part}} if self.speaks_ours else arguments)
 
 
@@ -66,7 +66,7 @@ def reply_to(body: bytes) -> bytes:
     """
     request = json.loads(body)
     tools = {tool["name"] for tool in request.get("tools", ())}
-    blocks = _say(CannedTalk(request["messages"], "understand" in tools)) if tools else _tell(_judge(request))
+    blocks = _reply(CannedTalk(request["messages"], "understand" in tools)) if tools else _as_text(_judge(request))
     message = {
         "id": "msg_canned",
         "type": "message",
@@ -80,22 +80,22 @@ def reply_to(body: bytes) -> bytes:
     return json.dumps(message).encode()
 
 
-def _say(talk: CannedTalk) -> list[Block]:
+def _reply(talk: CannedTalk) -> list[Block]:
     first = "\n".join(_texts(talk.messages[0]["content"]))
     section = _TASK.search(first)  # beside it may stand what is known of earlier tasks
     task = section[1] if section else first
     if question := _QUESTION.search(task):
-        return _answer(talk, question)
+        return _answer_question(talk, question)
     if claim := _CLAIM.search(task):
         return _carry_out(talk, claim)
     raise UncannedTask("none of the bench's tasks stands in the first message")
 
 
-def _answer(talk: CannedTalk, question: re.Match[str]) -> list[Block]:
+def _answer_question(talk: CannedTalk, question: re.Match[str]) -> list[Block]:
     key, record = question["key"], _find_record(talk.shown, question["key"])
     if not record:
-        return talk.use(*talk.understand("find out", question[0]), CannedCall("get_expense", {"expense_id": key}))
-    return _tell(f"The amount of {key} is {_field(record, 'amount')}.")
+        return talk.call(*talk.understand("find out", question[0]), CannedCall("get_expense", {"expense_id": key}))
+    return _as_text(f"The amount of {key} is {_field(record, 'amount')}.")
 
 
 def _carry_out(talk: CannedTalk, claim: re.Match[str]) -> list[Block]:
@@ -104,22 +104,22 @@ def _carry_out(talk: CannedTalk, claim: re.Match[str]) -> list[Block]:
     record = _find_record(shown, key)
     if not record:
         quotes = [quote for quote in (claim["part"], claim["notice"]) if quote]
-        return talk.use(*talk.understand("do", *quotes), CannedCall("get_expense", {"expense_id": key}))
+        return talk.call(*talk.understand("do", *quotes), CannedCall("get_expense", {"expense_id": key}))
     if '"available"' not in shown:
-        return talk.use(CannedCall("get_department_budget", {"department": _field(record, "department")}))
+        return talk.call(CannedCall("get_department_budget", {"department": _field(record, "department")}))
     if not talk.has_called("approve_expense"):
         notice = {"employee_id": claim["whom"], "message": claim["message"]}
-        told = [talk.propose(2, "notify_employee", notice)] if claim["notice"] else []
-        return talk.use(talk.propose(1, "approve_expense", {"expense_id": key}), *told)
+        told = [talk.write_call(2, "notify_employee", notice)] if claim["notice"] else []
+        return talk.call(talk.write_call(1, "approve_expense", {"expense_id": key}), *told)
     also = f" {claim['whom']} is notified." if claim["notice"] else ""
-    return _tell(f"{key} of {_field(record, 'amount')} is approved.{also}")
+    return _as_text(f"{key} of {_field(record, 'amount')} is approved.{also}")
 
 
 def _judge(request: Mapping[str, object]) -> str:
     return _NO_FACTS if '"facts"' in json.dumps(request.get("output_config", {})) else _AGREED
 
 
-def _tell(text: str) -> list[Block]:
+def _as_text(text: str) -> list[Block]:
     return [{"type": "text", "text": text}]
 
 

@@ -26,7 +26,7 @@ from shared.infra.redis import connect
 from shared.infra.tls import trusted_certificates
 from tools.bench.overhead.spending import cpu_ms
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
-from tools.chaos.ledgers import plant
+from tools.chaos.ledgers import plant_rows
 
 _FLOOD, _QUIET = "default", "quiet"
 _NOT_ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
@@ -159,11 +159,11 @@ class _Burst:
         await self._quiet.request_json("PUT", path_of("tenants", _QUIET, "record"), {"record": record})
         tasks = self._make_tasks(_WARM + self._plan.tasks)
         for one in [tasks.pop() for _ in range(_WARM)]:  # what only the first tasks cost
-            await _carry_out(self._flood, one.text)
+            await _send_and_await_end(self._flood, one.text)
         clock, wakes = asyncio.get_running_loop().time, await self._count_wakes()
         began, spent = clock(), self._executors_cpu()
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(self._ask_beside())
+            asking = group.create_task(self._ask_quiet_tasks())
             with err.status(f"{len(tasks)} tasks at once ..."):
                 taken = sum(await asyncio.gather(*(self._send(one) for one in tasks)))
                 sent = clock() - began
@@ -191,7 +191,7 @@ class _Burst:
 
     def _make_tasks(self, count: int) -> list[ChaosTask]:
         tasks = [make_task(ChaosTaskKind.QUESTION, number, Random(number)) for number in range(count)]  # noqa: S311  amounts
-        plant(self._stack.options.company_database, [row for one in tasks for row in one.rows])
+        plant_rows(self._stack.options.company_database, [row for one in tasks for row in one.rows])
         return tasks
 
     async def _send(self, one: ChaosTask) -> bool:
@@ -202,13 +202,13 @@ class _Burst:
             return False
         return True
 
-    async def _ask_beside(self) -> list[QuietTask]:
+    async def _ask_quiet_tasks(self) -> list[QuietTask]:
         """The quiet tenant asks one thing after another until the burst has drained; it sends again what is refused."""
         asked: list[QuietTask] = []
         while not (self._drained.is_set() and asked):
             try:
                 async with asyncio.timeout(_LONGEST_SECONDS):
-                    asked.append(await _ask(self._quiet))
+                    asked.append(await _ask_quiet_task(self._quiet))
             except TimeoutError:
                 asked.append(QuietTask(_LONGEST_SECONDS, _LONGEST_SECONDS))
             except CommandError as refused:
@@ -241,13 +241,13 @@ class _Burst:
         return int(said.get("cmdstat_rpush", {}).get("calls", 0))
 
 
-async def _carry_out(client: GatewayClient, text: str) -> None:
+async def _send_and_await_end(client: GatewayClient, text: str) -> None:
     task = await client.send_message(OutgoingMessage(text, _SPEAKER))
     async for _ in client.stream_events(task.id):
         pass
 
 
-async def _ask(client: GatewayClient) -> QuietTask:
+async def _ask_quiet_task(client: GatewayClient) -> QuietTask:
     task = await client.send_message(OutgoingMessage(_TRIVIAL, _SPEAKER))
     events = [event async for event in client.stream_events(task.id)]
     accepted, begun = events[0].at, next(event.at for event in events if event.kind != "submitted")

@@ -62,8 +62,8 @@ async def measure_days(seed: str, count: int, *, planner: bool) -> JsonObject:
             write_day(root / name, day)
         played = await play_days({name: (day, load_scenario(root / name)) for name, day in days.items()})
         by_planner = await measure_planner(root, days, Path(folder, "stack")) if planner else {}
-    shares = {name: {**played[name], **_planners(by_planner.get(name))} for name in days}
-    calls = _calls(by_planner)
+    shares = {name: {**played[name], **_planner_shares(by_planner.get(name))} for name in days}
+    calls = _count_calls(by_planner)
     return {
         "seed": seed,
         "days": {name: {who: to_exact(round(share, 3)) for who, share in of.items()} for name, of in shares.items()},
@@ -72,11 +72,11 @@ async def measure_days(seed: str, count: int, *, planner: bool) -> JsonObject:
     }
 
 
-def _planners(day: MeasuredDay | None) -> dict[str, float]:
+def _planner_shares(day: MeasuredDay | None) -> dict[str, float]:
     return {"planner": day.share} if day else {}
 
 
-def _calls(days: Mapping[str, MeasuredDay]) -> JsonObject:
+def _count_calls(days: Mapping[str, MeasuredDay]) -> JsonObject:
     """The most calls of a turn in which nothing was written, and of one in which something was; and the mean of all."""
     turns = [turn for day in days.values() for turn in day.turns]
     if not turns:

@@ -46,23 +46,23 @@ async def measure_planner(scenarios: Path, names: Iterable[str], stack_folder: P
             gateway = stack.url("gateway")
             with err.status(f"The planner's {name} ..."):
                 wanted = RunParameters(name, gateway, max_turns=_MOST_TURNS, turn_timeout=_TURN_SECONDS)
-                results = await run_assessment(assessor, http, wanted, _nobody)
-            tasks = [task for task in await _tasks(gateway) if str(task["id"]) not in seen]
+                results = await run_assessment(assessor, http, wanted, _ignore_update)
+            tasks = [task for task in await _list_tasks(gateway) if str(task["id"]) not in seen]
             seen |= {str(task["id"]) for task in tasks}
-            measured[name] = MeasuredDay(_share(results), tuple(_turn(task) for task in tasks))
+            measured[name] = MeasuredDay(_share_of_points(results), tuple(_measured_turn(task) for task in tasks))
     return measured
 
 
-def _nobody(_: Update) -> None:
+def _ignore_update(_: Update) -> None:
     """Nobody follows."""
 
 
-def _share(results: AssessmentResults) -> float:
+def _share_of_points(results: AssessmentResults) -> float:
     points = results.judged or results.scores.overall
     return points.score / points.max_score if points.max_score else 0.0
 
 
-async def _tasks(gateway: str) -> list[JsonObject]:
+async def _list_tasks(gateway: str) -> list[JsonObject]:
     """Every task that the gateway lists."""
     found: list[JsonObject] = []
     token = ""
@@ -84,15 +84,15 @@ async def _tasks(gateway: str) -> list[JsonObject]:
                 return found
 
 
-def _turn(task: JsonObject) -> MeasuredTurn:
+def _measured_turn(task: JsonObject) -> MeasuredTurn:
     metadata = task.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
     spend = known.get("spend")
     spent = spend if isinstance(spend, dict) else {}
-    return MeasuredTurn(_count(spent, "calls"), _count(spent, "tokens"), bool(known.get("writes")))
+    return MeasuredTurn(_read_count(spent, "calls"), _read_count(spent, "tokens"), bool(known.get("writes")))
 
 
-def _count(spent: JsonObject, name: str) -> int:
+def _read_count(spent: JsonObject, name: str) -> int:
     """Raises ``CommandError``: a figure that is not there is not 0."""
     value = spent.get(name)
     if not isinstance(value, int | Decimal):

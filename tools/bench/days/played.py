@@ -20,7 +20,7 @@ async def play_days(days: Mapping[str, tuple[GeneratedDay, LoadedScenario]]) -> 
     config = GreenAgentConfig.model_validate({"anthropic_api_key": "", "anthropic_base_url": ""})
     async with GreenAgent(config=config, models=Models()) as agent:
         return {
-            name: {who: await _play(agent, loaded, course) for who, course in _courses(day).items()}
+            name: {who: await _play(agent, loaded, course) for who, course in _all_scripts(day).items()}
             for name, (day, loaded) in days.items()
         }
 
@@ -33,25 +33,25 @@ async def _play(agent: GreenAgent, loaded: LoadedScenario, course: PlayedScript)
     return points.score / points.max_score
 
 
-def _courses(day: GeneratedDay) -> dict[str, PlayedScript]:
+def _all_scripts(day: GeneratedDay) -> dict[str, PlayedScript]:
     idle = PlayedScript(turns=(PlayedTurn(time_step="PT4H"),))
-    return {GOLD: PlayedScript.model_validate(day.courses["gold"]), IDLE: idle, VANDAL: _harm(day)}
+    return {GOLD: PlayedScript.model_validate(day.courses["gold"]), IDLE: idle, VANDAL: _harmful_script(day)}
 
 
-def _harm(day: GeneratedDay) -> PlayedScript:
+def _harmful_script(day: GeneratedDay) -> PlayedScript:
     """Every mail is told to a stranger and thrown away, every appointment dropped."""
-    mails, entries = _rows(day, "email", "emails"), _rows(day, "calendar", "events")
-    told = [_request("/email/send", to_addresses=[_STRANGER], subject="Look", body_text=str(mails))]
-    gone = [_request("/email/delete", message_ids=[*mails])] if mails else []
-    dropped = [_request("/calendar/delete", event_id=key) for key in entries]
+    mails, entries = _row_keys(day, "email", "emails"), _row_keys(day, "calendar", "events")
+    told = [_build_request("/email/send", to_addresses=[_STRANGER], subject="Look", body_text=str(mails))]
+    gone = [_build_request("/email/delete", message_ids=[*mails])] if mails else []
+    dropped = [_build_request("/calendar/delete", event_id=key) for key in entries]
     return PlayedScript(turns=(PlayedTurn(requests=(*told, *gone, *dropped), time_step="PT4H"),))
 
 
-def _request(path: str, **body: str | Sequence[str]) -> PlayedRequest:
+def _build_request(path: str, **body: str | Sequence[str]) -> PlayedRequest:
     return PlayedRequest.model_validate({"path": path, "body": body})
 
 
-def _rows(day: GeneratedDay, modality: str, table: str) -> list[str]:
+def _row_keys(day: GeneratedDay, modality: str, table: str) -> list[str]:
     """The keys of a table of the world as it begins."""
     found: object = day.state
     for name in ("environment", "modality_states", modality, table):

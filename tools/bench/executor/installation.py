@@ -17,7 +17,7 @@ from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.archive import Archive
-from tools.bench.executor.typical import TypicalMessage, TypicalWorker, message
+from tools.bench.executor.typical import TypicalMessage, TypicalWorker, typical_message
 
 TENANT = "bench"
 _LEASE_SECONDS = 60.0
@@ -52,7 +52,7 @@ class BenchInstallation:
         self._archiver = Archiver(RedisEndedTasks(redis), NoArchive())
         self._worker = TypicalWorker()
 
-    async def turn(self, session_id: str) -> None:
+    async def run_turn(self, session_id: str) -> None:
         """One message of the session, from its acceptance to the session's release."""
         sent = await self.accept(session_id)
         await self._note_thread(sent.client_id, sent.record.task_id, sent.turn.turn_id)
@@ -64,7 +64,7 @@ class BenchInstallation:
 
     async def accept(self, session_id: str) -> TypicalMessage:
         """One message of the session, which waits for somebody."""
-        sent = message(TENANT, session_id)
+        sent = typical_message(TENANT, session_id)
         await self._store.accept(sent.record, sent.turn, None)
         return sent
 

@@ -21,8 +21,8 @@ class MeasuredKey(NamedTuple):
 
 async def all_keys(redis: Redis) -> list[MeasuredKey]:
     """Every key with its bytes as the server counts them, its share of the tables that the keys stand in included."""
-    found = [key async for page in _pages(redis) for key in await _measure_keys(redis, page)]
-    share = await _tables(redis) // max(1, len(found))
+    found = [key async for page in _scan_keys(redis) for key in await _measure_keys(redis, page)]
+    share = await _count_table_bytes(redis) // max(1, len(found))
     return [key._replace(size=key.size + share) for key in found]
 
 
@@ -39,16 +39,16 @@ async def _measure_keys(redis: Redis, names: Sequence[str]) -> list[MeasuredKey]
             asking.pttl(name)
         replies = cast("list[int | None]", await asking.execute())
     rows = zip(names, replies[::2], replies[1::2], strict=True)
-    return [MeasuredKey(_kind(name), size or 0, ms / 1000 if ms and ms >= 0 else None) for name, size, ms in rows]
+    return [MeasuredKey(_key_kind(name), size or 0, ms / 1000 if ms and ms >= 0 else None) for name, size, ms in rows]
 
 
-async def _tables(redis: Redis) -> int:
+async def _count_table_bytes(redis: Redis) -> int:
     stats = cast("dict[str, int | dict[str, int]]", await redis.memory_stats())
     tables = (table for name, table in stats.items() if name.startswith("db.") and isinstance(table, dict))
     return sum(sum(table.values()) for table in tables)
 
 
-async def _pages(redis: Redis) -> AsyncIterator[list[str]]:
+async def _scan_keys(redis: Redis) -> AsyncIterator[list[str]]:
     cursor = 0
     while True:
         cursor, names = cast("tuple[int, list[str]]", await redis.scan(cursor, count=_PAGE))
@@ -57,7 +57,7 @@ async def _pages(redis: Redis) -> AsyncIterator[list[str]]:
             return
 
 
-def _kind(name: str) -> str:
+def _key_kind(name: str) -> str:
     parts = name.split(":")
     if parts[1].startswith("{p"):
         return "dedupe" if parts[2] == "dedupe" else parts[-1]

@@ -22,7 +22,7 @@ STEPS_OF_A_TURN, STEP_SECONDS = 30, 0.1
 STARTED = "note"
 
 
-class NoWork(TurnRunner):
+class NoWorkRunner(TurnRunner):
     """Says when the turn began; then ends it, or waits for ever, or goes step by step, as the task's text says."""
 
     async def run(self, work: TurnWork, store: TurnStore) -> None:
@@ -56,4 +56,4 @@ async def _step_by_step(store: TurnStore) -> None:
 
 if __name__ == "__main__":
     configure_logging("executor-bench")
-    asyncio.run(run_sessions(RunSettings(), NoWork(), AnyTenant(), None, None, None, Metrics("executor")))
+    asyncio.run(run_sessions(RunSettings(), NoWorkRunner(), AnyTenant(), None, None, None, Metrics("executor")))

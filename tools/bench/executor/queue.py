@@ -72,7 +72,7 @@ class QueueFigures(NamedTuple):
         return found
 
 
-class Client:
+class QueueClient:
     """Does what a gateway does: accept, wake, watch."""
 
     def __init__(self, store: TaskStore, wakes: ArqWakes) -> None:
@@ -80,7 +80,7 @@ class Client:
         self._wakes = wakes
 
     async def send(self, text: str) -> TaskRecord:
-        record, turn = _task(text)
+        record, turn = _make_task(text)
         await self._store.accept(record, turn, None)
         await self._wakes.wake(TENANT, record.session_id)
         return record
@@ -122,8 +122,8 @@ def bench_queue(arguments: Sequence[str]) -> int:
     parser.add_argument("--sessions", type=int, default=SESSIONS, help="how many run while a new one is measured")
     parser.add_argument("--one-redis", action="store_true", help="the queue beside the state, as without a launcher")
     options = parser.parse_args(arguments)
-    with _servers(one=options.one_redis) as urls:
-        figures = asyncio.run(_with_executor(urls, options.sessions))
+    with _start_servers(one=options.one_redis) as urls:
+        figures = asyncio.run(_measure_with_executor(urls, options.sessions))
     sys.stdout.write(_show_figures(figures, as_json=options.json))
     if not (options.check and figures.missed):
         return 0
@@ -131,7 +131,7 @@ def bench_queue(arguments: Sequence[str]) -> int:
     return 1
 
 
-class Urls(NamedTuple):
+class RedisUrls(NamedTuple):
     """Where state and queue are kept."""
 
     state: str
@@ -139,48 +139,48 @@ class Urls(NamedTuple):
 
 
 @contextmanager
-def _servers(*, one: bool) -> Iterator[Urls]:
+def _start_servers(*, one: bool) -> Iterator[RedisUrls]:
     """As the launcher arranges them: the queue waits for no disk."""
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="pa-bench-")))
         state = held.enter_context(EmbeddedRedis(folder / "redis"))
         queue = state if one else held.enter_context(EmbeddedRedis(folder / "queue", durable=False))
-        yield Urls(state.url, queue.url)
+        yield RedisUrls(state.url, queue.url)
 
 
-async def _with_executor(urls: Urls, sessions: int) -> QueueFigures:
-    with _executor(urls, sessions + SPARE) as pid:
-        async with _client(urls) as client:
-            return await _figures(client, pid, urls.state, sessions)
+async def _measure_with_executor(urls: RedisUrls, sessions: int) -> QueueFigures:
+    with _start_executor(urls, sessions + SPARE) as pid:
+        async with _open_client(urls) as client:
+            return await _measure_figures(client, pid, urls.state, sessions)
 
 
-async def _figures(client: Client, pid: int, url: str, sessions: int) -> QueueFigures:
+async def _measure_figures(client: QueueClient, pid: int, url: str, sessions: int) -> QueueFigures:
     fsync_ms = await _fsync_ms(url)
     await client.measure(WARM_ROUNDS)
     idle = await client.measure(IDLE_ROUNDS)
     cpu = await _cpu_percent(pid)
     await client.fill(sessions)
     busy = await client.measure(BUSY_ROUNDS)
-    before = await _commands(url)
+    before = await _count_commands(url)
     busy_cpu = await _cpu_percent(pid)
-    commands = round((await _commands(url) - before) / CPU_SECONDS, 1)
-    shown = (_p(idle, 50), _p(idle, 99), cpu, _p(busy, 50), _p(busy, 99))
+    commands = round((await _count_commands(url) - before) / CPU_SECONDS, 1)
+    shown = (_percentile(idle, 50), _percentile(idle, 99), cpu, _percentile(busy, 50), _percentile(busy, 99))
     return QueueFigures(*shown, sessions, busy_cpu, commands, fsync_ms)
 
 
 @asynccontextmanager
-async def _client(urls: Urls) -> AsyncIterator[Client]:
+async def _open_client(urls: RedisUrls) -> AsyncIterator[QueueClient]:
     state, queue = connect(urls.state), connect(urls.queue)
     try:
         async with ChannelListener(state) as live:
-            yield Client(TaskStore(state, live), ArqWakes(queue))
+            yield QueueClient(TaskStore(state, live), ArqWakes(queue))
     finally:
         await state.aclose()
         await queue.aclose()
 
 
 @contextmanager
-def _executor(urls: Urls, capacity: int) -> Iterator[int]:
+def _start_executor(urls: RedisUrls, capacity: int) -> Iterator[int]:
     process = subprocess.Popen(  # this interpreter and a module of ours
         [sys.executable, "-m", "tools.bench.executor.no_work"],
         env={
@@ -209,10 +209,10 @@ async def _fsync_ms(url: str) -> float:
         await redis.set("pa:queue:probe", number, ex=60)
         took.append((loop.time() - began) * 1000)
     await redis.aclose()
-    return _p(took, 50)
+    return _percentile(took, 50)
 
 
-async def _commands(url: str) -> int:
+async def _count_commands(url: str) -> int:
     """How many commands the server has carried out so far, those inside scripts included."""
     redis = connect(url)
     found = await redis.info("stats")
@@ -236,7 +236,7 @@ def _cpu_seconds(pid: int) -> float | None:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _task(text: str) -> tuple[TaskRecord, Turn]:
+def _make_task(text: str) -> tuple[TaskRecord, Turn]:
     now, task_id, caller = datetime.now(UTC), f"t-{uuid4().hex}", Principal(id="bench")
     request = TaskRequest(text=text)
     record = TaskRecord(
@@ -253,7 +253,7 @@ def _task(text: str) -> tuple[TaskRecord, Turn]:
     return record, Turn(turn_id=turn_id, task_id=task_id, kind=TurnKind.MESSAGE, principal=caller, received_at=now)
 
 
-def _p(values: Sequence[float], percent: int) -> float:
+def _percentile(values: Sequence[float], percent: int) -> float:
     return round(statistics.quantiles(values, n=100, method="inclusive")[percent - 1], 2)
 
 

@@ -94,23 +94,23 @@ async def measure_recall(tenants: int, reads: int = READS) -> RecallFigures:
         redis = connect(server.url)
         try:
             await fill_learned(redis, [_FULL], CASES_KEPT, FACTS_KEPT, ENTITIES_KEPT)
-            alone = await _read(redis, 1, reads)
+            alone = await _measure_recall(redis, 1, reads)
             others = [f"bench-{number}" for number in range(tenants - 1)]
             for first in range(0, len(others), _AT_ONCE):
                 await fill_learned(redis, others[first : first + _AT_ONCE], _LITTLE, _LITTLE, _LITTLE)
-            return RecallFigures(alone, await _read(redis, tenants, reads))
+            return RecallFigures(alone, await _measure_recall(redis, tenants, reads))
         finally:
             await redis.aclose()
 
 
-async def _read(redis: Redis, tenants: int, reads: int) -> RecallReading:
+async def _measure_recall(redis: Redis, tenants: int, reads: int) -> RecallReading:
     learned = RedisLearned(redis)
     for _ in range(min(WARM, reads)):
         await learned.recall(_FULL, _PROCESS)
-    itself, before = await _stats(redis), await _stats(redis)
+    itself, before = await _read_counts(redis), await _read_counts(redis)
     times = [await _time_recall(learned) for _ in range(reads)]
-    after = await _stats(redis)
-    own = _Stats(before.reads - itself.reads, before.sent - itself.sent)
+    after = await _read_counts(redis)
+    own = _ServerCounts(before.reads - itself.reads, before.sent - itself.sent)
     trips = round((after.reads - before.reads - own.reads) / reads)
     sent = (after.sent - before.sent - own.sent) // reads
     percentiles = statistics.quantiles(times, n=100)
@@ -125,14 +125,14 @@ async def _time_recall(learned: RedisLearned) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-class _Stats(NamedTuple):
+class _ServerCounts(NamedTuple):
     reads: int
     sent: int
 
 
-async def _stats(redis: Redis) -> _Stats:
+async def _read_counts(redis: Redis) -> _ServerCounts:
     found = await redis.info("stats")
-    return _Stats(int(found["total_reads_processed"]), int(found["total_net_output_bytes"]))
+    return _ServerCounts(int(found["total_reads_processed"]), int(found["total_net_output_bytes"]))
 
 
 async def fill_learned(redis: Redis, tenants: Sequence[str], cases: int, facts: int, entities: int) -> None:

@@ -24,7 +24,7 @@ class SessionTurns(NamedTuple):
     bytes_read: int
 
 
-class Left(NamedTuple):
+class BytesLeft(NamedTuple):
     """Bytes of one finished session, archived and learned from, when so many hours have passed."""
 
     hours: int
@@ -41,7 +41,7 @@ SLOWER_AT_MOST, MORE_BYTES_AT_MOST = 1.5, 12_000
 
 class SessionFigures(NamedTuple):
     finished: int
-    left: tuple[Left, ...]
+    left: tuple[BytesLeft, ...]
     kinds: dict[str, int]  # bytes of one session by kind of key, at once
     turns: int
     first: SessionTurns
@@ -95,18 +95,18 @@ async def measure_sessions(finished: int, turns: int) -> SessionFigures:
 async def _long_session(place: BenchInstallation, turns: int) -> tuple[SessionTurns, SessionTurns]:
     """The first turns of a fresh session and the last of a long one, by turns: the machine is then equally busy."""
     for number in range(turns - WINDOW):
-        await place.turn("long")
+        await place.run_turn("long")
         if number % _AT_ONCE == 0:
             await place.archive()
-    pairs = [(await _turn(place, "fresh"), await _turn(place, "long")) for _ in range(WINDOW)]
+    pairs = [(await _measure_turn(place, "fresh"), await _measure_turn(place, "long")) for _ in range(WINDOW)]
     return _median([first for first, _ in pairs]), _median([last for _, last in pairs])
 
 
-async def _turn(place: BenchInstallation, session: str) -> SessionTurns:
+async def _measure_turn(place: BenchInstallation, session: str) -> SessionTurns:
     loop = asyncio.get_running_loop()
     itself = -await sent_bytes(place.redis) + await sent_bytes(place.redis)
     read, began = await sent_bytes(place.redis), loop.time()
-    await place.turn(session)
+    await place.run_turn(session)
     took = loop.time() - began
     return SessionTurns(round(took * 1000, 2), await sent_bytes(place.redis) - read - itself)
 
@@ -118,16 +118,16 @@ def _median(turns: Sequence[SessionTurns]) -> SessionTurns:
 
 async def _many_sessions(place: BenchInstallation, finished: int) -> list[MeasuredKey]:
     for first in range(0, finished, _AT_ONCE):
-        await _finish(place, f"s{first}", min(_AT_ONCE, finished - first))
+        await _finish_sessions(place, f"s{first}", min(_AT_ONCE, finished - first))
     found = await all_keys(place.redis)
     # the learner trims what it has applied
     return [key._replace(seconds=keys.APPLIED_SECONDS) if key.kind == "applied" else key for key in found]
 
 
-def _bytes_left(found: Sequence[MeasuredKey], finished: int) -> tuple[Left, ...]:
+def _bytes_left(found: Sequence[MeasuredKey], finished: int) -> tuple[BytesLeft, ...]:
     """What outlives each of the times at which something leaves."""
     return tuple(
-        Left(hours, sum(key.size for key in found if key.outlives(hours * 3600)) // finished) for hours in BOUNDS
+        BytesLeft(hours, sum(key.size for key in found if key.outlives(hours * 3600)) // finished) for hours in BOUNDS
     )
 
 
@@ -138,10 +138,10 @@ def _by_kind(found: Sequence[MeasuredKey], finished: int) -> dict[str, int]:
     return {kind: size // finished for kind, size in total.most_common()}
 
 
-async def _finish(place: BenchInstallation, name: str, count: int) -> None:
+async def _finish_sessions(place: BenchInstallation, name: str, count: int) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(count):
-            group.create_task(place.turn(f"{name}-{number:04}"))
+            group.create_task(place.run_turn(f"{name}-{number:04}"))
     await place.archive()
     await place.learn()
 

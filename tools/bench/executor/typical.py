@@ -47,7 +47,7 @@ class TypicalWorker:
         entries, events = _steps(at)
         await store.append(entries, [_event("phase", at), *events], started)  # what is left does not depend on when
         for call in plan.calls:
-            await _write(store, plan, call, at)
+            await _store_write(store, plan, call, at)
         writes = tuple((await store.read_ledger()).values())
         ended = RunEnd(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
         journal = Journal(store, (), at, 0.0)
@@ -55,7 +55,7 @@ class TypicalWorker:
         await store.finish(build_turn_end(work._replace(record=started), ended, session, journal))
 
 
-def message(tenant: str, session_id: str) -> TypicalMessage:
+def typical_message(tenant: str, session_id: str) -> TypicalMessage:
     now, task_id, caller = datetime.now(UTC), str(uuid4()), Principal(id="bench")
     record = TaskRecord(
         tenant=tenant,
@@ -81,8 +81,8 @@ def _event(kind: str, at: datetime) -> TaskEvent:
     return TaskEvent(kind=kind, at=at, data={"step": "2.ASSESS:model:0", "model": "offline-planner-1", "tokens": 308})
 
 
-async def _write(store: TurnStore, plan: WritePlan, call: PlannedCall, at: datetime) -> None:
-    entry = _entry(plan, call, at)
+async def _store_write(store: TurnStore, plan: WritePlan, call: PlannedCall, at: datetime) -> None:
+    entry = _ledger_entry(plan, call, at)
     await store.open_write(entry, 11.0)
     told = JournalBatch(events=(_event("write", at),) * _TELLS_OF_A_WRITE)
     sent = entry.model_copy(update={"status": WriteStatus.SENT, "result_json": dumps(dict(_RECORD))})
@@ -92,7 +92,7 @@ async def _write(store: TurnStore, plan: WritePlan, call: PlannedCall, at: datet
     await store.settle_write(sent.model_copy(update=shown), WriteStatus.SENT, told)
 
 
-def _entry(plan: WritePlan, call: PlannedCall, at: datetime) -> LedgerEntry:
+def _ledger_entry(plan: WritePlan, call: PlannedCall, at: datetime) -> LedgerEntry:
     return LedgerEntry(
         key=digest([plan.task_id, call.call_id])[:32],
         call=call,

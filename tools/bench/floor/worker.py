@@ -53,22 +53,22 @@ class FloorWorker:
             if not calls:
                 return await turn.finish(str(reply[0]["text"]))
             await turn.append(json.dumps(reply).encode(), "reply")
-            results = [await self._call(call, read) for call in calls]
+            results = [await self._judge_and_call(call, read) for call in calls]
             await turn.append(json.dumps(results).encode(), "results", _RESERVED)
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": results}]
 
-    async def _call(self, use: Mapping[str, object], read: dict[str, object]) -> Mapping[str, object]:
+    async def _judge_and_call(self, use: Mapping[str, object], read: dict[str, object]) -> Mapping[str, object]:
         """A write's intent is the reply stored before it: it is judged by what was read, sent, and read back."""
         tool, arguments = str(use["name"]), use["input"]
         if tool in _WRITES and not _is_allowed(read):
             raise PermissionError(f"{tool} needs a person")
-        text = await self._use(tool, arguments)
-        if tool in _WRITES and json.loads(await self._use(_PROOF, arguments))["status"] != "approved":
+        text = await self._call_tool(tool, arguments)
+        if tool in _WRITES and json.loads(await self._call_tool(_PROOF, arguments))["status"] != "approved":
             raise AssertionError(f"{tool} did not take hold")
         read |= json.loads(text)
         return {"type": "tool_result", "tool_use_id": use["id"], "content": text}
 
-    async def _use(self, tool: str, arguments: object) -> str:
+    async def _call_tool(self, tool: str, arguments: object) -> str:
         answer = await self._ask_company("tools/call", {"name": tool, "arguments": arguments})
         return str(answer["content"][0]["text"])
 

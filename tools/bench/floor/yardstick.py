@@ -29,7 +29,7 @@ class FloorCosts(NamedTuple):
     p50_ms: float
 
 
-class Yardstick:
+class FloorProcess:
     """Raises ``CommandError`` if the floor's process ends before its answer."""
 
     def __init__(self, process: asyncio.subprocess.Process, redis: Redis) -> None:
@@ -38,7 +38,7 @@ class Yardstick:
     async def play(self, tasks: Mapping[str, str], at_once: int) -> FloorCosts:
         """``tasks``: text by name; no name twice in a yardstick's life."""
         before = await OfRedis.read(self._redis)
-        spent = json.loads(await self._ask(json.dumps({"tasks": dict(tasks), "at_once": at_once})))
+        spent = json.loads(await self._send_line(json.dumps({"tasks": dict(tasks), "at_once": at_once})))
         after = await OfRedis.read(self._redis)
         return FloorCosts(
             (spent["cpu_ms"] + after.cpu_ms - before.cpu_ms) / len(tasks),
@@ -47,15 +47,15 @@ class Yardstick:
             statistics.median(spent["took_ms"]),
         )
 
-    async def _ask(self, line: str) -> bytes:
+    async def _send_line(self, line: str) -> bytes:
         assert self._process.stdin  # noqa: S101  started with a pipe
         self._process.stdin.write(line.encode() + b"\n")
-        return await self._read()
+        return await self._read_line()
 
-    async def ready(self) -> None:
-        await self._read()
+    async def wait_until_ready(self) -> None:
+        await self._read_line()
 
-    async def _read(self) -> bytes:
+    async def _read_line(self) -> bytes:
         assert self._process.stdout  # noqa: S101  started with a pipe
         async with asyncio.timeout(_SECONDS):
             line = await self._process.stdout.readline()
@@ -65,7 +65,7 @@ class Yardstick:
 
 
 @asynccontextmanager
-async def yardstick(folder: Path, model_port: int, company_port: int) -> AsyncIterator[Yardstick]:
+async def start_floor(folder: Path, model_port: int, company_port: int) -> AsyncIterator[FloorProcess]:
     with EmbeddedRedis(folder) as state:
         redis = Redis.from_url(state.url, decode_responses=True)
         ports = (str(model_port), str(company_port))
@@ -78,8 +78,8 @@ async def yardstick(folder: Path, model_port: int, company_port: int) -> AsyncIt
             preexec_fn=make_parent_death_hook(),
         )
         try:
-            floor = Yardstick(process, redis)
-            await floor.ready()
+            floor = FloorProcess(process, redis)
+            await floor.wait_until_ready()
             yield floor
         finally:
             if process.returncode is None:

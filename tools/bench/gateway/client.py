@@ -36,7 +36,7 @@ class BenchConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._end: Ending | None = None
         self._pieces: list[bytes] = []
-        self._parser = httptools.HttpResponseParser(_Pieces(self))
+        self._parser = httptools.HttpResponseParser(_ParserCallbacks(self))
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -71,10 +71,10 @@ class BenchConnection(asyncio.Protocol):
     async def ask(self, request: bytes) -> bytes:
         """The answer's body; raises ``RequestFailed`` and ``ConnectionError``."""
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.begin(request, partial(_settle, answer))
+        self.begin(request, partial(_resolve_future, answer))
         return await answer
 
-    def take(self, piece: bytes) -> None:
+    def take_piece(self, piece: bytes) -> None:
         self._pieces.append(piece)
         self.on_body(piece)
 
@@ -83,7 +83,7 @@ class BenchConnection(asyncio.Protocol):
             self._transport.close()
 
 
-def _settle(answer: "asyncio.Future[bytes]", outcome: bytes | Exception) -> None:
+def _resolve_future(answer: "asyncio.Future[bytes]", outcome: bytes | Exception) -> None:
     if answer.done():
         return
     if isinstance(outcome, Exception):
@@ -92,11 +92,11 @@ def _settle(answer: "asyncio.Future[bytes]", outcome: bytes | Exception) -> None
         answer.set_result(outcome)
 
 
-class _Pieces:
+class _ParserCallbacks:
     """What the parser calls back."""
 
     def __init__(self, connection: BenchConnection) -> None:
-        self.on_body, self.on_message_complete = connection.take, connection.end_message
+        self.on_body, self.on_message_complete = connection.take_piece, connection.end_message
 
 
 @asynccontextmanager
@@ -113,7 +113,7 @@ async def open_connections(port: int, count: int) -> AsyncIterator[list[BenchCon
 async def time_requests(connections: list[BenchConnection], requests: Iterator[bytes], seconds: float) -> list[float]:
     """Ask on all connections at once for so long; the milliseconds of each answer."""
     began = perf_counter()
-    asking = _Asking(connections, requests, began + seconds)
+    asking = _PacedRequests(connections, requests, began + seconds)
     for _ in connections:
         asking.ask_for(began)
     return await asking.await_answers()
@@ -127,7 +127,7 @@ async def pace_requests(
 
     A request that finds no connection free waits for one, and that counts.
     """
-    asking, began = _Asking(connections, requests), perf_counter()
+    asking, began = _PacedRequests(connections, requests), perf_counter()
     for moment in due:
         if (left := began + moment - perf_counter()) > 0:
             await asyncio.sleep(left)
@@ -135,7 +135,7 @@ async def pace_requests(
     return await asking.await_answers()
 
 
-class _Asking:
+class _PacedRequests:
     """Requests without a task for each: the client must cost little beside the servers.
 
     Until a moment of ``perf_counter`` each connection that has its answer asks again at once.

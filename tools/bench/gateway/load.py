@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, loads_object, to_exact
 from tools.bench.gateway.client import BenchConnection, encode_request, open_connections, pace_requests, time_requests
-from tools.bench.gateway.servers import Server, serving_both, work_off
+from tools.bench.gateway.servers import Server, end_turn, serving_both
 
 CONNECTIONS = 8
 _PACED_CONNECTIONS = 64  # enough that a request waits in the server, not for a connection
@@ -116,8 +116,8 @@ async def measure_gateway(plan: Plan) -> GatewayFigures:
     async with serving_both() as (ours, sdk):
         tasks = {server: await _ended_task(server) for server in (ours, sdk)}
         get_task = await _play_both(ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]})))
-        accept = await _play_both(ours, sdk, plan, lambda _: (_message() for _ in count()))
-        streaming = await _streaming(ours, sdk, plan.rounds)
+        accept = await _play_both(ours, sdk, plan, lambda _: (_send_request() for _ in count()))
+        streaming = await _measure_streaming(ours, sdk, plan.rounds)
         return GatewayFigures(get_task, accept, *streaming, await _hold_streams(ours, plan.open_streams), load)
 
 
@@ -128,7 +128,7 @@ def _rpc(method: str, params: JsonObject) -> bytes:
 _NAMES = count()
 
 
-def _message(text: str = "hello", *, method: str = "SendMessage") -> bytes:
+def _send_request(text: str = "hello", *, method: str = "SendMessage") -> bytes:
     """A new task, whose answer is not waited for."""
     message: Json = {"messageId": f"m{next(_NAMES)}", "role": "ROLE_USER", "parts": [{"text": text}]}
     return _rpc(method, {"message": message, "configuration": {"returnImmediately": True}})
@@ -141,7 +141,7 @@ def _repeat(request: bytes) -> Iterator[bytes]:
 
 async def _new_task(connection: BenchConnection) -> tuple[str, str]:
     """The names of a new task and of its session."""
-    result = loads_object((await connection.ask(_message())).decode())["result"]
+    result = loads_object((await connection.ask(_send_request())).decode())["result"]
     task = result["task"] if isinstance(result, dict) else None
     if not isinstance(task, dict):
         raise LookupError(f"no task was made: {result}")
@@ -152,13 +152,13 @@ async def _ended_task(server: Server) -> str:
     async with open_connections(server.port, 1) as [connection]:
         task_id, session_id = await _new_task(connection)
         if server.redis:
-            await work_off(server.redis, session_id)
+            await end_turn(server.redis, session_id)
         while b"TASK_STATE_COMPLETED" not in await connection.ask(_rpc("GetTask", {"id": task_id})):
             pass
     return task_id
 
 
-class _Round(NamedTuple):
+class _LoadRound(NamedTuple):
     """The milliseconds of each answer, and CPU of the server each where it was measured."""
 
     took: list[float]
@@ -168,33 +168,33 @@ class _Round(NamedTuple):
 
 async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]) -> Beside:
     """First each at its limit, then both at one rate."""
-    limits: dict[Server, list[_Round]] = {ours: [], sdk: []}
-    paced: dict[Server, list[_Round]] = {ours: [], sdk: []}
+    limits: dict[Server, list[_LoadRound]] = {ours: [], sdk: []}
+    paced: dict[Server, list[_LoadRound]] = {ours: [], sdk: []}
     for _ in range(plan.rounds):
         for server in (ours, sdk):
             limits[server].append(await _ask_at_limit(server, requests(server), plan.seconds))
-    rate = _LOAD * _a_second(limits[sdk], plan.seconds)
+    rate = _LOAD * _median_rate(limits[sdk], plan.seconds)
     for number in range(plan.rounds):
         due = _draw_arrivals(rate, plan.seconds, number)
         for server in (ours, sdk):
             paced[server].append(await _ask_at_rate(server, requests(server), due))
-    of_ours, of_sdk = (_rates(limits[server], paced[server], plan.seconds) for server in (ours, sdk))
+    of_ours, of_sdk = (_build_rates(limits[server], paced[server], plan.seconds) for server in (ours, sdk))
     return Beside(of_ours, of_sdk, rate)
 
 
-async def _ask_at_limit(server: Server, requests: Iterator[bytes], seconds: float) -> _Round:
+async def _ask_at_limit(server: Server, requests: Iterator[bytes], seconds: float) -> _LoadRound:
     async with open_connections(server.port, CONNECTIONS) as connections:
         await time_requests(connections, requests, _WARM_SECONDS)
         before, own, began = server.cpu_ms(), process_time(), perf_counter()
         took = await time_requests(connections, requests, seconds)
         client_percent = 100 * (process_time() - own) / (perf_counter() - began)
-        return _Round(took, (server.cpu_ms() - before) / len(took), client_percent)
+        return _LoadRound(took, (server.cpu_ms() - before) / len(took), client_percent)
 
 
-async def _ask_at_rate(server: Server, requests: Iterator[bytes], due: list[float]) -> _Round:
+async def _ask_at_rate(server: Server, requests: Iterator[bytes], due: list[float]) -> _LoadRound:
     async with open_connections(server.port, _PACED_CONNECTIONS) as connections:
         await time_requests(connections, requests, _WARM_SECONDS)
-        return _Round(await pace_requests(connections, requests, due))
+        return _LoadRound(await pace_requests(connections, requests, due))
 
 
 def _draw_arrivals(rate: float, seconds: float, seed: int) -> list[float]:
@@ -207,9 +207,9 @@ def _draw_arrivals(rate: float, seconds: float, seed: int) -> list[float]:
     return moments
 
 
-def _rates(limits: list[_Round], paced: list[_Round], seconds: float) -> RequestRates:
+def _build_rates(limits: list[_LoadRound], paced: list[_LoadRound], seconds: float) -> RequestRates:
     return RequestRates(
-        a_second=_a_second(limits, seconds),
+        a_second=_median_rate(limits, seconds),
         limit_p99_ms=_percentile(limits, 99),
         cpu_ms=statistics.median(one.cpu_ms for one in limits),
         p50_ms=_percentile(paced, 50),
@@ -218,16 +218,16 @@ def _rates(limits: list[_Round], paced: list[_Round], seconds: float) -> Request
     )
 
 
-def _a_second(rounds: list[_Round], seconds: float) -> float:
+def _median_rate(rounds: list[_LoadRound], seconds: float) -> float:
     return statistics.median(len(one.took) / seconds for one in rounds)
 
 
-def _percentile(rounds: list[_Round], which: int) -> float:
+def _percentile(rounds: list[_LoadRound], which: int) -> float:
     """The median of the rounds: one that something else disturbed decides nothing."""
     return statistics.median(statistics.quantiles(one.took, n=100)[which - 1] for one in rounds)
 
 
-async def _streaming(ours: Server, sdk: Server, rounds: int) -> tuple[Streaming, Streaming]:
+async def _measure_streaming(ours: Server, sdk: Server, rounds: int) -> tuple[Streaming, Streaming]:
     """Streams of many statuses: ours are followed from their start while an executor's stand-in publishes."""
     found: dict[Server, list[float]] = {ours: [], sdk: []}
     cpu = dict.fromkeys((ours, sdk), 0.0)
@@ -259,7 +259,7 @@ async def _stream_round(server: Server) -> float:
             requests = [_rpc("SubscribeToTask", {"id": task_id}) for task_id, _ in made]
             sessions = [session_id for _, session_id in made]
         else:
-            requests = [_message(f"stream {_STATUSES}", method="SendStreamingMessage") for _ in connections]
+            requests = [_send_request(f"stream {_STATUSES}", method="SendStreamingMessage") for _ in connections]
         for connection in connections:
             connection.on_body = note
         async with asyncio.TaskGroup() as group:
@@ -269,7 +269,7 @@ async def _stream_round(server: Server) -> float:
                 await all_follow.wait()
                 arrived.clear()
                 for session_id in sessions:
-                    group.create_task(work_off(server.redis, session_id, _STATUSES))
+                    group.create_task(end_turn(server.redis, session_id, _STATUSES))
     return len(arrived) / (max(arrived) - min(arrived))
 
 
@@ -287,5 +287,5 @@ async def _hold_streams(server: Server, streams: int) -> OpenStreams:
         await asyncio.sleep(3)
         spent = (server.cpu_ms() - cpu) / (perf_counter() - began) / 10
         if server.redis:
-            await work_off(server.redis, session_id)
+            await end_turn(server.redis, session_id)
     return OpenStreams(streams, memory, spent)

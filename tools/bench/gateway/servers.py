@@ -99,7 +99,7 @@ async def await_open(port: int, process: "subprocess.Popen[bytes]") -> None:
     raise ChildProcessError(f"a server ended with exit code {process.returncode}")
 
 
-async def work_off(redis: Redis, session_id: str, statuses: int = 0) -> None:
+async def end_turn(redis: Redis, session_id: str, statuses: int = 0) -> None:
     """End the session's turn as an executor does, after so many events of progress in one step."""
     sessions = RedisSessions(redis, owner="bench", lease_seconds=60)
     lease = await sessions.claim(_TENANT, session_id)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from shared.infra.process import tune_gc
 from tools.bench.learner.plot import CannotPlot, plot
-from tools.bench.learner.rates import LearnerRates, rates
-from tools.bench.learner.regret import SCENES, RegretCourse, course
+from tools.bench.learner.rates import LearnerRates, measure_rates
+from tools.bench.learner.regret import SCENES, RegretCourse, measure_regret
 
 SHARE_TARGET = 0.5
 EVENTS, ROUNDS = 10_000, 3
@@ -59,7 +59,7 @@ def bench(arguments: Sequence[str]) -> int:
     """Measure and say the figures on stdout; with ``--check``, 1 if a target is missed, each named on stderr."""
     options = _options(arguments)
     choices = PLOTTED_CHOICES if options.plot else CHOICES
-    courses = tuple(course(scene, choices, options.seeds) for scene in SCENES)
+    courses = tuple(measure_regret(scene, choices, options.seeds) for scene in SCENES)
     try:
         if options.plot:
             plot(courses, options.seeds, options.plot)
@@ -67,7 +67,7 @@ def bench(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{problem}\n")
         return 2
     tune_gc()
-    figures = LearnerFigures(asyncio.run(rates(options.events, ROUNDS)), courses, options.seeds)
+    figures = LearnerFigures(asyncio.run(measure_rates(options.events, ROUNDS)), courses, options.seeds)
     shown = figures.as_json()
     text = dumps(shown) if options.json else "\n".join(f"{name:32} {dumps(value)}" for name, value in shown.items())
     sys.stdout.write(f"{text}\n")

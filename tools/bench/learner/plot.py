@@ -35,7 +35,7 @@ def plot(courses: Sequence[RegretCourse], seeds: int, path: Path) -> None:
         chart.add_line(_points(course, course.bound), name="bound", stroke_color=_FAINT[colour], width=2)
         chart.add_line(_points(course, course.regret), name=course.arms, stroke_color=colour, width=3)
     last = math.floor(math.log10(courses[0].after[-1]))
-    chart.add_x_axis(name="tasks", ticks=range(1, last + 1), tick_formatter=_power)
+    chart.add_x_axis(name="tasks", ticks=range(1, last + 1), tick_formatter=_power_of_ten)
     chart.add_y_axis(name="regret")
     path.parent.mkdir(parents=True, exist_ok=True)
     chart.to_svg(str(path), width=_WIDTH)
@@ -57,5 +57,5 @@ def _chart(title: str) -> _RegretChart:
     return cast(_RegretChart, leather.Chart(title))
 
 
-def _power(value: float, index: int, count: int) -> str:  # noqa: ARG001  # as the library calls it
+def _power_of_ten(value: float, index: int, count: int) -> str:  # noqa: ARG001  # as the library calls it
     return f"{10**value:,g}"

@@ -33,7 +33,7 @@ class Miscounted(Exception):
     """The learner did not learn every event once: its speed says nothing."""
 
 
-class Round(NamedTuple):
+class RateRound(NamedTuple):
     """Events per second. All take turns in each round, so that the machine is equally busy for all."""
 
     learner: float
@@ -42,11 +42,11 @@ class Round(NamedTuple):
 
 
 class LearnerRates(NamedTuple):
-    rounds: tuple[Round, ...]
+    rounds: tuple[RateRound, ...]
 
     @property
-    def typical(self) -> Round:
-        return Round(*(round(statistics.median(figures)) for figures in zip(*self.rounds, strict=True)))
+    def typical(self) -> RateRound:
+        return RateRound(*(round(statistics.median(figures)) for figures in zip(*self.rounds, strict=True)))
 
     @property
     def share(self) -> float:
@@ -54,30 +54,30 @@ class LearnerRates(NamedTuple):
         return round(statistics.median(one.learner / one.bare for one in self.rounds), 3)
 
 
-async def rates(events: int, rounds: int) -> LearnerRates:
+async def measure_rates(events: int, rounds: int) -> LearnerRates:
     """Measured on a Redis of its own that fsyncs each write, as state Redis must."""
     with tempfile.TemporaryDirectory(prefix="pa-bench-") as folder, EmbeddedRedis(Path(folder)) as server:
         redis = connect(server.url)
         try:
-            await _round(redis, _WARM)
-            return LearnerRates(tuple([await _round(redis, events) for _ in range(rounds)]))
+            await _measure_round(redis, _WARM)
+            return LearnerRates(tuple([await _measure_round(redis, events) for _ in range(rounds)]))
         finally:
             await redis.aclose()
 
 
-async def _round(redis: Redis, events: int) -> Round:
+async def _measure_round(redis: Redis, events: int) -> RateRound:
     await redis.flushall()
     await leave_outcomes(redis, events, uuid4().hex[:8])
-    undecoded = await _rate(redis, partial(_read_bare, decode=_ignore_text), events)
-    bare = await _rate(redis, partial(_read_bare, decode=loads), events)
-    return Round(await _rate(redis, _learn, events), bare, undecoded)
+    undecoded = await _measure_rate(redis, partial(_read_bare, decode=_ignore_text), events)
+    bare = await _measure_rate(redis, partial(_read_bare, decode=loads), events)
+    return RateRound(await _measure_rate(redis, _run_learner, events), bare, undecoded)
 
 
 def _ignore_text(text: str) -> None:
     """Not looked at."""
 
 
-async def _rate(redis: Redis, drain: Drain, events: int) -> float:
+async def _measure_rate(redis: Redis, drain: Drain, events: int) -> float:
     began = time.perf_counter()
     drained = await drain(redis)
     if drained != events:
@@ -85,7 +85,7 @@ async def _rate(redis: Redis, drain: Drain, events: int) -> float:
     return round(events / (time.perf_counter() - began))
 
 
-async def _learn(redis: Redis) -> int:
+async def _run_learner(redis: Redis) -> int:
     learner = Learner(RedisOutcomes(redis, uuid4().hex, _LEASE_SECONDS), RedisLessons(redis))
     await learner.update_share()
     while await learner.run_once():
@@ -101,7 +101,7 @@ async def _read_bare(redis: Redis, decode: Callable[[str], object]) -> int:
         for stream in streams:
             pipe.xgroup_create(stream, group, "0", mkstream=True)
         await pipe.execute()
-    while batch := await _batch(redis, group, streams):
+    while batch := await _fetch(redis, group, streams):
         async with redis.pipeline(transaction=False) as pipe:
             for stream, entries in batch:
                 for _, fields in entries:
@@ -111,6 +111,6 @@ async def _read_bare(redis: Redis, decode: Callable[[str], object]) -> int:
     return read
 
 
-async def _batch(redis: Redis, group: str, streams: list[str]) -> "list[tuple[str, list[tuple[str, dict[str, str]]]]]":
+async def _fetch(redis: Redis, group: str, streams: list[str]) -> "list[tuple[str, list[tuple[str, dict[str, str]]]]]":
     found = await redis.xreadgroup(group, "one", dict.fromkeys(streams, ">"), count=AT_ONCE)
     return cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", found)

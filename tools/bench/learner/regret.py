@@ -47,7 +47,7 @@ class RegretCourse(NamedTuple):
     @property
     def outgrows(self) -> tuple[int, ...]:
         """After how many choices the regret has grown by more than its bound since the mark before."""
-        rows = zip(self.after[1:], _steps(self.regret), _steps(self.bound), strict=True)
+        rows = zip(self.after[1:], _differences(self.regret), _differences(self.bound), strict=True)
         return tuple(choices for choices, regret, bound in rows if regret > bound)
 
 
@@ -58,15 +58,15 @@ SCENES = (
 )
 
 
-def marks(choices: int) -> tuple[int, ...]:
+def sample_points(choices: int) -> tuple[int, ...]:
     """Where a course is looked at: eight times for each doubling, from ten choices on."""
     count = max(1, round(8 * math.log2(choices / 10)))
     return tuple(sorted({round(10 * (choices / 10) ** (step / count)) for step in range(count + 1)}))
 
 
-def course(scene: RegretScene, choices: int, seeds: int) -> RegretCourse:
+def measure_regret(scene: RegretScene, choices: int, seeds: int) -> RegretCourse:
     """The mean of so many courses, each with its own seed; the same numbers each time."""
-    after = marks(choices)
+    after = sample_points(choices)
     sums = [0.0] * len(after)
     for seed in range(seeds):
         chance = random.Random(f"{scene.name} {seed}")  # noqa: S311  # repeatable rewards
@@ -78,12 +78,12 @@ def course(scene: RegretScene, choices: int, seeds: int) -> RegretCourse:
 
 def regret_bound(means: Means, choices: int) -> float:
     """Theorem 1's bound of the expected regret after so many choices."""
-    gaps = [gap for gap in _gaps(means).values() if gap > 0]
+    gaps = [gap for gap in _gaps_to_best(means).values() if gap > 0]
     return 8 * sum(math.log(choices) / gap for gap in gaps) + (1 + math.pi**2 / 3) * sum(gaps)
 
 
 def _regrets(means: Means, after: Sequence[int], chance: random.Random) -> Sequence[float]:
-    arms, gaps, found = dict.fromkeys(ARMS, Arm()), _gaps(means), []
+    arms, gaps, found = dict.fromkeys(ARMS, Arm()), _gaps_to_best(means), []
     regret, wanted = 0.0, frozenset(after)
     for number in range(1, after[-1] + 1):
         used = choose_arm(arms, ARMS).strategy
@@ -95,10 +95,10 @@ def _regrets(means: Means, after: Sequence[int], chance: random.Random) -> Seque
     return found
 
 
-def _gaps(means: Means) -> dict[Strategy, float]:
+def _gaps_to_best(means: Means) -> dict[Strategy, float]:
     best = max(means.values())
     return {arm: best - mean for arm, mean in means.items()}
 
 
-def _steps(values: Sequence[float]) -> list[float]:
+def _differences(values: Sequence[float]) -> list[float]:
     return [later - earlier for earlier, later in pairwise(values)]

@@ -10,7 +10,7 @@ from rich.table import Table
 from cli.child_json import run_for_json
 from cli.console import err, out, print_json
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
-from tools.bench.learning.story import LAST, TASKS, WORSE, LearningStory, tell_story
+from tools.bench.learning.story import LAST, TASKS, WORSE, LearningFigures, measure_learning
 
 _SECONDS = 600.0
 _STATUS_TARGET_MS = 20.0
@@ -49,7 +49,7 @@ async def _measure_all(plot: Path | None) -> JsonObject:
     drawn = ("--plot", str(plot)) if plot else ()
     speed = await run_for_json("tools.bench.learner", "--json", *drawn, doing="Measuring the learner", seconds=_SECONDS)
     reads = await run_for_json("tools.bench.executor", "recall", "--json", doing="Measuring PRIME", seconds=_SECONDS)
-    story = await tell_story()
+    story = await measure_learning()
     missed: list[Json] = [*_missed_targets(speed), *_missed_targets(reads), *_find_missed(story)]
     rest = {name: value for name, value in speed.items() if name != "missed"}
     recall = {name: value for name, value in reads.items() if name != "missed"}
@@ -61,18 +61,18 @@ def _missed_targets(figures: JsonObject) -> list[Json]:
     return missed if isinstance(missed, list) else []
 
 
-def _find_missed(story: LearningStory) -> list[Json]:
+def _find_missed(story: LearningFigures) -> list[Json]:
     found: list[Json] = []
-    if not story.leaves_the_worse:
+    if not story.has_left_worse:
         found.append(f"{WORSE} is still used {story.uses_at_last[WORSE]} times in the last {LAST} of {TASKS} tasks")
-    if not story.shows_the_failing_case:
+    if not story.shows_failing_case:
         found.append("a task that is about the same as a failed one was not shown the failing case")
     if story.status_p99_ms > _STATUS_TARGET_MS:
         found.append(f"GET /rl/status: p99 {story.status_p99_ms} ms, target {_STATUS_TARGET_MS} ms")
     return found
 
 
-def _story_as_json(story: LearningStory) -> JsonObject:
+def _story_as_json(story: LearningFigures) -> JsonObject:
     return {
         "tasks": len(story.used),
         "made_worse": WORSE,
@@ -80,8 +80,8 @@ def _story_as_json(story: LearningStory) -> JsonObject:
         f"uses_in_last_{LAST}": dict(sorted(story.uses_at_last.items())),
         "used": list(story.used),
         "mean_reward": dict(story.rewards),
-        "left_the_worse": story.leaves_the_worse,
-        "failing_case_in_primer": story.shows_the_failing_case,
+        "left_the_worse": story.has_left_worse,
+        "failing_case_in_primer": story.shows_failing_case,
         "primer": [dict(case) for case in story.shown],
         "status_p50_ms": to_exact(story.status_p50_ms),
         "status_p99_ms": to_exact(story.status_p99_ms),

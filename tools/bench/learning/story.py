@@ -41,7 +41,7 @@ _LEARNED_SECONDS, _LOOK_SECONDS = 30.0, 0.02
 _STATUS_READS = 200
 
 
-class LearningStory(NamedTuple):
+class LearningFigures(NamedTuple):
     """``used``: the strategy of each task in turn. ``shown``: the cases that the last task's prompts held, and how."""
 
     used: tuple[str, ...]
@@ -60,21 +60,21 @@ class LearningStory(NamedTuple):
         return Counter(self.used[-LAST:])
 
     @property
-    def leaves_the_worse(self) -> bool:
+    def has_left_worse(self) -> bool:
         """It was tried, is the least used of all, and among the last ten tasks at most one tries it again."""
         others = [count for strategy, count in self.uses.items() if strategy != WORSE]
         return bool(others) and 0 < self.uses[WORSE] < min(others) and self.uses_at_last[WORSE] <= 1
 
     @property
-    def shows_the_failing_case(self) -> bool:
+    def shows_failing_case(self) -> bool:
         return any(case.get("case") == self.failing_case and case.get("use") == "avoid" for case in self.shown)
 
 
-async def tell_story() -> LearningStory:
+async def measure_learning() -> LearningFigures:
     """Raises ``CommandError`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with run_stack(_options(Path(folder))) as stack, connect_gateway(stack.url("gateway")) as client:
-            return await _Story(stack, client).tell()
+            return await _LearningRun(stack, client).measure()
 
 
 def _options(folder: Path) -> StackOptions:
@@ -82,29 +82,29 @@ def _options(folder: Path) -> StackOptions:
     return StackOptions(folder, {**kept, "PLANNER_FAULTS": _FAULT}, port=free_ports(1)[0])
 
 
-class _Story:
+class _LearningRun:
     def __init__(self, stack: Stack, client: GatewayClient) -> None:
         self._stack, self._client = stack, client
         self._ended = 0
 
-    async def tell(self) -> LearningStory:
+    async def measure(self) -> LearningFigures:
         used = [await self._give_credit(number) for number in range(1, TASKS + 1)]
-        bandit = (await self._status())["bandit"]
+        bandit = (await self._read_status())["bandit"]
         failed, _ = await self._carry_out(_FLAG.format(_REFUSED))
         if failed.state == "completed":
             raise CommandError(f"Flagging {_REFUSED} should have been refused.")
         _, events = await self._carry_out(_FLAG.format(_FINE))
-        p50, p99 = await self._status_times()
+        p50, p99 = await self._time_status()
         arms = bandit.get(KIND) if isinstance(bandit, dict) else None
         rewards = (
             {name: arm["q"] for name, arm in arms.items() if isinstance(arm, dict)} if isinstance(arms, dict) else {}
         )
-        return LearningStory(tuple(used), rewards, f"{failed.id}:1", _primer(events), p50, p99)
+        return LearningFigures(tuple(used), rewards, f"{failed.id}:1", _cases_shown(events), p50, p99)
 
     async def _give_credit(self, number: int) -> str:
         with err.status(f"Task {number} of {TASKS} ..."):
             view, _ = await self._carry_out(_CREDIT)
-        await asyncio.to_thread(_take_back, self._stack.options.company_database)
+        await asyncio.to_thread(_undo_credit, self._stack.options.company_database)
         return str(view.metadata["strategy"])
 
     async def _carry_out(self, text: str) -> tuple[TaskView, list[Event]]:
@@ -112,11 +112,11 @@ class _Story:
         view, events = await send_and_follow_turn(self._client, OutgoingMessage(text, Speaker("casey")), None)
         self._ended += 1
         async with asyncio.timeout(_LEARNED_SECONDS):
-            while _total(await self._status()) < self._ended:  # noqa: ASYNC110  # what another process does
+            while _count_cases(await self._read_status()) < self._ended:  # noqa: ASYNC110  # what another process does
                 await asyncio.sleep(_LOOK_SECONDS)
         return view, events
 
-    async def _status(self) -> Mapping[str, Json]:
+    async def _read_status(self) -> Mapping[str, Json]:
         async with httpx.AsyncClient(
             base_url=self._stack.url("gateway"),
             trust_env=False,
@@ -125,7 +125,7 @@ class _Story:
         ) as http:
             return loads_object((await http.get("/rl/status")).content)
 
-    async def _status_times(self) -> tuple[float, float]:
+    async def _time_status(self) -> tuple[float, float]:
         """Milliseconds of ``GET /rl/status``: the median, and what 99 of 100 stay under."""
         times: list[float] = []
         async with httpx.AsyncClient(
@@ -142,19 +142,19 @@ class _Story:
         return round(percentiles[49], 2), round(percentiles[98], 2)
 
 
-def _total(status: Mapping[str, Json]) -> int:
+def _count_cases(status: Mapping[str, Json]) -> int:
     log = status.get("case_log")
     total = log.get("total") if isinstance(log, dict) else None
     return total if isinstance(total, int) else 0
 
 
-def _primer(events: Sequence[Event]) -> tuple[Mapping[str, Json], ...]:
+def _cases_shown(events: Sequence[Event]) -> tuple[Mapping[str, Json], ...]:
     shown = [event.data["primer"] for event in events if "primer" in event.data]
     cases = shown[-1] if shown else []
     return tuple(case for case in cases if isinstance(case, dict)) if isinstance(cases, list) else ()
 
 
-def _take_back(database: Path) -> None:
+def _undo_credit(database: Path) -> None:
     connection = sqlite3.connect(database, timeout=10)
     try:
         with connection:

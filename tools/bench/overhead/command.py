@@ -10,7 +10,7 @@ from cli.console import err, out, print_json
 from shared.domain.exact_json import Json, dumps, to_exact
 from shared.domain.words import Strategy
 from tools.bench.floor.yardstick import FloorCosts
-from tools.bench.overhead.load import Measured, overhead
+from tools.bench.overhead.load import OverheadFigures, measure_overhead
 
 OURS = ("gateway", "executor", "policy", "learner", "redis", "queue")  # the company stands for others' costs
 TARGETS = {"read": 16.0, "write": 32.0}  # CPU milliseconds of all that is ours, a task
@@ -41,7 +41,7 @@ def overhead_command(
 
       purple bench overhead --tasks 300 --at-once 8 --json
     """
-    measured = asyncio.run(overhead(tasks, at_once, strategy.value))
+    measured = asyncio.run(measure_overhead(tasks, at_once, strategy.value))
     missed = missed_targets(measured)
     if as_json:
         print_json(dumps({**_as_json(measured), "missed": list(missed)}))
@@ -52,7 +52,7 @@ def overhead_command(
         raise typer.Exit(int(check))
 
 
-def missed_targets(measured: Measured) -> tuple[str, ...]:
+def missed_targets(measured: OverheadFigures) -> tuple[str, ...]:
     ours = {name: sum(costs.cpu_ms[part] for part in OURS) for name, costs in measured.kinds.items()}
     missed = list[str]()
     for name, most in TARGETS.items():
@@ -77,7 +77,7 @@ def missed_targets(measured: Measured) -> tuple[str, ...]:
     return tuple(missed)
 
 
-def _as_json(measured: Measured) -> dict[str, Json]:
+def _as_json(measured: OverheadFigures) -> dict[str, Json]:
     kinds: dict[str, Json] = {
         name: {
             **costs.as_json(),
@@ -95,7 +95,7 @@ def _floor_json(floor: FloorCosts | None) -> Json:
     return to_exact({name: round(value, 2) for name, value in floor._asdict().items()}) if floor else None
 
 
-def _table(measured: Measured) -> Table:
+def _table(measured: OverheadFigures) -> Table:
     title = f"overhead: a task ({measured.tasks} of each kind, {measured.at_once} at once), and an idle second"
     table = Table("figure", *(name.replace("_", " ") for name in measured.kinds), "idle second", title=title)
     columns = [*measured.kinds.values(), measured.idle]

@@ -26,10 +26,10 @@ from shared.infra import keys
 from shared.infra.redis import connect
 from shared.infra.stored_tasks import read_events
 from tools.bench.canned.running_model import canned_model, model_environment
-from tools.bench.floor.yardstick import FloorCosts, Yardstick, yardstick
-from tools.bench.overhead.spending import Asked, Costs, Spent, a_task, idle_second, mean_costs, read_spending
+from tools.bench.floor.yardstick import FloorCosts, FloorProcess, start_floor
+from tools.bench.overhead.spending import Asked, Costs, Spent, idle_costs, mean_costs, read_spending, task_costs
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
-from tools.chaos.ledgers import plant
+from tools.chaos.ledgers import plant_rows
 
 KINDS: Mapping[str, ChaosTaskKind] = {
     "read": ChaosTaskKind.QUESTION,
@@ -47,7 +47,7 @@ _ALONE = 10  # tasks one at a time, for the time on the clock
 _BY_FLOOR = ("read", "write")
 
 
-class Measured(NamedTuple):
+class OverheadFigures(NamedTuple):
     """``a_second``: tasks a second at this load on this machine, which says more of the machine than of the product.
 
     ``floor``: the least that a durable worker can cost, in the same run. ``p50_ms``: on the clock, one at a time.
@@ -70,7 +70,7 @@ class RoundCosts(NamedTuple):
     of_task: Costs
 
 
-async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
+async def measure_overhead(tasks: int, at_once: int, strategy: str) -> OverheadFigures:
     """Raises ``CommandError`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with AsyncExitStack() as open_:
@@ -78,13 +78,13 @@ async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
             options = stack_options(Path(folder) / "stack", strategy, model_environment(model))
             stack = await open_.enter_async_context(run_stack(options))
             company = next(child.spec.url for child in stack.children if child.spec.name == "company")
-            at = yardstick(Path(folder) / "floor", model, urlsplit(company).port or 0)
+            at = start_floor(Path(folder) / "floor", model, urlsplit(company).port or 0)
             floor = await open_.enter_async_context(at)
             client = await open_.enter_async_context(connect_gateway(stack.url("gateway")))
             state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
             open_.push_async_callback(state.aclose)
             open_.push_async_callback(queue.aclose)
-            return await _Load(stack, client, state, queue, floor, at_once).measure(tasks)
+            return await _OverheadLoad(stack, client, state, queue, floor, at_once).measure(tasks)
 
 
 def stack_options(folder: Path, strategy: str = Strategy.FSM, model: Mapping[str, str] | None = None) -> StackOptions:
@@ -100,13 +100,13 @@ def _plant_tasks(database: Path, each: int) -> Mapping[ChaosTaskKind, list[Chaos
         kind: [make_task(kind, number, Random(number)) for number in islice(numbers, each)]  # noqa: S311  amounts
         for kind in KINDS.values()
     }
-    plant(database, [row for tasks in made.values() for one in tasks for row in one.rows])
+    plant_rows(database, [row for tasks in made.values() for one in tasks for row in one.rows])
     return made
 
 
-class _Load:
+class _OverheadLoad:
     def __init__(
-        self, stack: Stack, client: GatewayClient, state: Redis, queue: Redis, floor: Yardstick, at_once: int
+        self, stack: Stack, client: GatewayClient, state: Redis, queue: Redis, floor: FloorProcess, at_once: int
     ) -> None:
         self._stack, self._client, self._state, self._queue = stack, client, state, queue
         self._floor, self._at_once = floor, at_once
@@ -115,41 +115,41 @@ class _Load:
         self._number = 0
         self._planted: Mapping[ChaosTaskKind, list[ChaosTask]] = {}
 
-    async def measure(self, tasks: int) -> Measured:
-        async with self.hearing():
+    async def measure(self, tasks: int) -> OverheadFigures:
+        async with self.listening():
             return await self._measure(tasks)
 
     @asynccontextmanager
-    async def hearing(self) -> AsyncIterator[None]:
+    async def listening(self) -> AsyncIterator[None]:
         """Inside, it is heard when tasks end. Nobody follows them: that would cost round trips which are not theirs."""
         async with self._state.pubsub() as heard:
             await heard.psubscribe(f"pa:*:t:{_TENANT}:*:events")
-            listening = asyncio.create_task(self._hear(heard))
+            listening = asyncio.create_task(self._note_ends(heard))
             try:
                 yield
             finally:
                 listening.cancel()
 
-    async def _hear(self, heard: PubSub) -> None:
+    async def _note_ends(self, heard: PubSub) -> None:
         async for message in heard.listen():
             if message["type"] != "pmessage":
                 continue
             entry_id, _, entry = str(message["data"]).partition("\n")
             for _, event in read_events(entry_id, entry):
                 if event.kind == "turn_finished":
-                    self._end_of(str(message["channel"]).split(":")[-2]).set_result(str(event.data["state"]))
+                    self._future_end(str(message["channel"]).split(":")[-2]).set_result(str(event.data["state"]))
 
-    def _end_of(self, task_id: str) -> "asyncio.Future[str]":
+    def _future_end(self, task_id: str) -> "asyncio.Future[str]":
         return self._ends.setdefault(task_id, asyncio.get_running_loop().create_future())
 
-    async def _measure(self, tasks: int) -> Measured:
-        each = _split(tasks)
+    async def _measure(self, tasks: int) -> OverheadFigures:
+        each = _split_rounds(tasks)
         self._planted = _plant_tasks(self._stack.options.company_database, 2 * (_WARM + tasks + _ALONE))
         for kind in KINDS.values():
             await self._carry_out(kind, _WARM)
         before = await self._read_spent()
         await asyncio.sleep(_IDLE_SECONDS)  # what nothing costs
-        idle = idle_second(before, await self._read_spent())
+        idle = idle_costs(before, await self._read_spent())
         kinds: dict[str, Costs] = {}
         a_second: dict[str, float] = {}
         p50: dict[str, float] = {}
@@ -168,12 +168,12 @@ class _Load:
                 if floor:
                     alone = await self._play_floor(kind, _ALONE, 1)
                     floors[name] = _mean_floor(floor)._replace(p50_ms=alone.p50_ms)
-        return Measured(tasks, self._at_once, idle, kinds, a_second, p50, floors)
+        return OverheadFigures(tasks, self._at_once, idle, kinds, a_second, p50, floors)
 
     async def _measure_round(self, kind: ChaosTaskKind, tasks: int, idle: Costs) -> "RoundCosts":
         before = await self._read_spent()
         ended = await self._carry_out(kind, tasks)
-        return RoundCosts(tasks, ended - before.at, a_task(before, await self._read_spent(), idle, tasks))
+        return RoundCosts(tasks, ended - before.at, task_costs(before, await self._read_spent(), idle, tasks))
 
     async def _play_floor(self, kind: ChaosTaskKind, tasks: int, at_once: int) -> FloorCosts:
         waiting = [self._planted[kind].pop() for _ in range(tasks)]
@@ -191,7 +191,7 @@ class _Load:
 
     async def _read_spent(self) -> Spent:
         spent = await read_spending(self._stack, self._state, self._queue, asyncio.get_running_loop().time())
-        return spent.take_off(self._asked)
+        return spent.subtract(self._asked)
 
     async def _carry_out(self, kind: ChaosTaskKind, tasks: int) -> float:
         """When the last of them ended; returns when they are archived and learned too."""
@@ -213,7 +213,7 @@ class _Load:
         for each in waiting:
             accepted = await self._client.send_message(OutgoingMessage(each.text, Speaker("casey")))
             async with asyncio.timeout(_SETTLED_SECONDS):
-                state = await self._end_of(accepted.id)
+                state = await self._future_end(accepted.id)
             if state != "completed":
                 raise CommandError(f"{each.text!r} ended {state}")
 
@@ -232,7 +232,7 @@ class _Load:
         return sum(int(count or 0) for count in waiting) + sum(behind)
 
 
-def _split(tasks: int) -> list[int]:
+def _split_rounds(tasks: int) -> list[int]:
     """Into rounds of about the same size; none is empty."""
     rounds = min(_ROUNDS, tasks)
     return [tasks // rounds + (number < tasks % rounds) for number in range(rounds)]

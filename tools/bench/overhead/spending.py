@@ -53,7 +53,7 @@ class Spent(NamedTuple):
     state: OfRedis
     queue: OfRedis
 
-    def take_off(self, asked: Asked) -> "Spent":
+    def subtract(self, asked: Asked) -> "Spent":
         """What others have spent: the bench's own questions are no task's."""
         reads, commands = self.state.reads - asked.reads, self.state.commands - asked.commands
         return self._replace(state=self.state._replace(reads=reads, commands=commands))
@@ -81,12 +81,12 @@ async def read_spending(stack: Stack, state: Redis, queue: Redis, at: float) -> 
     return Spent(at, {**by_name, "redis": of_state.cpu_ms, "queue": of_queue.cpu_ms}, of_state, of_queue)
 
 
-def idle_second(before: Spent, after: Spent) -> Costs:
-    return _difference(before, after, after.at - before.at)
+def idle_costs(before: Spent, after: Spent) -> Costs:
+    return _divide_difference(before, after, after.at - before.at)
 
 
-def a_task(before: Spent, after: Spent, idle: Costs, tasks: int) -> Costs:
-    whole, seconds = _difference(before, after, 1), after.at - before.at
+def task_costs(before: Spent, after: Spent, idle: Costs, tasks: int) -> Costs:
+    whole, seconds = _divide_difference(before, after, 1), after.at - before.at
     cpu = {name: max(0.0, value - idle.cpu_ms[name] * seconds) / tasks for name, value in whole.cpu_ms.items()}
     return Costs(
         cpu,
@@ -107,7 +107,7 @@ def mean_costs(rounds: Sequence[tuple[Costs, int]]) -> Costs:
     return Costs(cpu, *(sum(getattr(costs, name) * count for costs, count in rounds) / tasks for name in counted))
 
 
-def _difference(before: Spent, after: Spent, parts: float) -> Costs:
+def _divide_difference(before: Spent, after: Spent, parts: float) -> Costs:
     return Costs(
         {name: (value - before.cpu_ms[name]) / parts for name, value in after.cpu_ms.items()},
         (after.state.reads - before.state.reads) / parts,

@@ -56,11 +56,11 @@ def planner_command(
 
 def measure_calls(orders: int) -> dict[str, float]:
     """Milliseconds by task and by how the orders were read."""
-    rows = [_order(number) for number in range(orders)]
+    rows = [_make_order(number) for number in range(orders)]
     ways = {"in one list": _read_in_a_list(rows), "one by one": _read_singly(rows)}
     named = ", ".join(str(row["order_id"]) for row in rows)
     return {
-        f"{task.format(all='all by name')} ({way})": _least_ms(_body(task.format(all=named), facts))
+        f"{task.format(all='all by name')} ({way})": _least_ms(_make_body(task.format(all=named), facts))
         for task in _TASKS
         for way, facts in ways.items()
     }
@@ -80,7 +80,7 @@ def _least_ms(body: JsonObject) -> float:
     return round(min(spent) * 1000, 1)
 
 
-def _order(number: int) -> JsonObject:
+def _make_order(number: int) -> JsonObject:
     items: list[Json] = [
         {"sku": f"SKU-{number}-{place}", "name": "Lamp of oak", "quantity": place + 1, "price": "12.50"}
         for place in range(4)
@@ -97,18 +97,18 @@ def _order(number: int) -> JsonObject:
 
 
 def _read_in_a_list(rows: list[JsonObject]) -> list[Json]:
-    return [_fact(1, "list_orders", {}, {"orders": [*rows]})]
+    return [_make_fact(1, "list_orders", {}, {"orders": [*rows]})]
 
 
 def _read_singly(rows: list[JsonObject]) -> list[Json]:
-    return [_fact(place, "get_order", {"order_id": row["order_id"]}, row) for place, row in enumerate(rows, 1)]
+    return [_make_fact(place, "get_order", {"order_id": row["order_id"]}, row) for place, row in enumerate(rows, 1)]
 
 
-def _fact(number: int, tool: str, given: JsonObject, result: Json) -> JsonObject:
+def _make_fact(number: int, tool: str, given: JsonObject, result: Json) -> JsonObject:
     return {"ref": f"r{number}", "tool": tool, "arguments": given, "result": result}
 
 
-def _body(task: str, facts: list[Json]) -> JsonObject:
+def _make_body(task: str, facts: list[Json]) -> JsonObject:
     """As a loop asks that shows what was read so far as data."""
     said = f"<task>\n{task}\n</task>\n\n<so_far>\n{dumps(facts)}\n</so_far>"
     return {"system": "Rules.", "messages": [{"role": "user", "content": said}], "tools": _tools()}
@@ -116,22 +116,22 @@ def _body(task: str, facts: list[Json]) -> JsonObject:
 
 def _tools() -> list[Json]:
     """Some thirty: of orders and customers, and of other things that a company has."""
-    others: list[Json] = [_tool(f"get_{kind}", f"{kind}_id") for kind in _KINDS]
-    others += [_tool(f"close_{kind}", f"{kind}_id", writes=True) for kind in _KINDS]
+    others: list[Json] = [_make_tool(f"get_{kind}", f"{kind}_id") for kind in _KINDS]
+    others += [_make_tool(f"close_{kind}", f"{kind}_id", writes=True) for kind in _KINDS]
     return [
-        _tool("list_orders"),
-        _tool("get_order", "order_id"),
-        _tool("list_customers"),
-        _tool("get_customer", "customer_id"),
-        _tool("cancel_order", "order_id", writes=True),
-        _tool("refund_order", "order_id", "amount", writes=True),
-        _tool("notify_customer", "customer_id", "message", writes=True),
-        _tool("calculate"),
+        _make_tool("list_orders"),
+        _make_tool("get_order", "order_id"),
+        _make_tool("list_customers"),
+        _make_tool("get_customer", "customer_id"),
+        _make_tool("cancel_order", "order_id", writes=True),
+        _make_tool("refund_order", "order_id", "amount", writes=True),
+        _make_tool("notify_customer", "customer_id", "message", writes=True),
+        _make_tool("calculate"),
         *others,
     ]
 
 
-def _tool(name: str, *fields: str, writes: bool = False) -> JsonObject:
+def _make_tool(name: str, *fields: str, writes: bool = False) -> JsonObject:
     """A write takes the object that a proposal carries."""
     note: JsonObject = {CALL_NOTE: {"type": "object"}} if writes else {}
     properties: JsonObject = {**{field: {"type": "string"} for field in fields}, **note}

@@ -12,8 +12,8 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import prepare
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
-from tools.bench.policy.engines import Engines, NotInstalled, engines
-from tools.bench.policy.rates import EngineRates, rates
+from tools.bench.policy.engines import Engines, NotInstalled, load_engines
+from tools.bench.policy.rates import EngineRates, rate_all
 from tools.bench.policy.requests import different_rules
 from tools.bench.policy.service import Answers, measure
 
@@ -37,12 +37,12 @@ class PolicyFigures(NamedTuple):
     @property
     def against_library(self) -> float:
         """How many times faster than the fastest library."""
-        return min(self.rates.times("ours", name) for name in self.libraries)
+        return min(self.rates.times_faster("ours", name) for name in self.libraries)
 
     @property
     def against_by_hand(self) -> float:
         """How many times slower than the same checks written by hand."""
-        return self.rates.times("by_hand_with_checks", "ours")
+        return self.rates.times_faster("by_hand_with_checks", "ours")
 
     @property
     def missed(self) -> list[str]:
@@ -63,7 +63,7 @@ class PolicyFigures(NamedTuple):
     def as_json(self) -> JsonObject:
         rows: list[Json] = [{name: to_exact(value) for name, value in one._asdict().items()} for one in self.answers]
         return {
-            "evaluations_per_second": {name: round(self.rates.typical(name)) for name in self.names},
+            "evaluations_per_second": {name: round(self.rates.typical_rate(name)) for name in self.names},
             "times_faster_than_the_fastest_library": to_exact(self.against_library),
             "times_slower_than_by_hand_with_checks": to_exact(self.against_by_hand),
             "service": rows,
@@ -79,7 +79,7 @@ def bench(arguments: Sequence[str]) -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
     try:
-        found = engines()
+        found = load_engines()
     except NotInstalled as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -93,7 +93,7 @@ def bench(arguments: Sequence[str]) -> int:
 
 def _figures(found: Engines) -> PolicyFigures:
     named = found.by_name()
-    return PolicyFigures(rates(named), tuple(named), tuple(found.libraries), asyncio.run(measure()), _different_ms())
+    return PolicyFigures(rate_all(named), tuple(named), tuple(found.libraries), asyncio.run(measure()), _different_ms())
 
 
 def _different_ms() -> float:
@@ -107,7 +107,7 @@ def _different_ms() -> float:
 
 
 def _show_figures(figures: PolicyFigures) -> str:
-    lines = [f"{name:28} {figures.rates.typical(name):14,.0f} evaluations/s" for name in figures.names]
+    lines = [f"{name:28} {figures.rates.typical_rate(name):14,.0f} evaluations/s" for name in figures.names]
     lines += [
         f"{one.rules:5} rules: p50 {one.p50_ms} ms, p99 {one.p99_ms} ms; new policies p99 {one.new_p99_ms} ms; "
         f"{one.requests_per_second} requests/s"

@@ -40,13 +40,13 @@ class Engines(NamedTuple):
         return {**own, **self.libraries}
 
 
-def engines() -> Engines:
+def load_engines() -> Engines:
     """All of them, made ready once. Raises ``NotInstalled``, and ``ArithmeticError`` where two of them disagree."""
     ours, by_hand = cast(Engine, parse_condition(CONDITION).decide), cast(Engine, with_checks)
     found = Engines(
         ours,
         by_hand,
-        _bare,
+        _by_hand_unchecked,
         {"common-expression-language": _cel(), "rule-engine": _rule_engine(), "panzi-json-logic": _json_logic()},
     )
     for name, engine in found.by_name().items():
@@ -56,25 +56,25 @@ def engines() -> Engines:
     return found
 
 
-def _bare(facts: Facts) -> object:
+def _by_hand_unchecked(facts: Facts) -> object:
     return (facts["amount"] > 5000 and not facts["is_manager"]) or facts["requires_board"]
 
 
 def _cel() -> Engine:
-    return cast(Engine, _module("cel").compile(CONDITION).execute)
+    return cast(Engine, _import_library("cel").compile(CONDITION).execute)
 
 
 def _rule_engine() -> Engine:
-    rule = _module("rule_engine").Rule("amount > 5000 and not is_manager or requires_board")
+    rule = _import_library("rule_engine").Rule("amount > 5000 and not is_manager or requires_board")
     return cast(Engine, rule.matches)
 
 
 def _json_logic() -> Engine:
-    decide = cast(Callable[[object, object], object], _module("json_logic").jsonLogic)
+    decide = cast(Callable[[object, object], object], _import_library("json_logic").jsonLogic)
     return lambda facts: decide(_JSON_LOGIC, facts)
 
 
-def _module(name: str) -> ModuleType:
+def _import_library(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:

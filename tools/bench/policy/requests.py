@@ -7,7 +7,7 @@ _VERSION, _NUMBER = "@VERSION@", "@NUMBER@"
 _ACTIONS = ("require_approval", "escalate", "block")
 
 
-def bodies(rules: int, count: int, *, new_policies: bool = False) -> list[bytes]:
+def make_bodies(rules: int, count: int, *, new_policies: bool = False) -> list[bytes]:
     """Binding requests of which a few rules trigger. ``new_policies``: each brings a version of its own."""
     text = _request(rules).to_json()
     versions = range(count) if new_policies else [0] * count
@@ -18,10 +18,10 @@ def bodies(rules: int, count: int, *, new_policies: bool = False) -> list[bytes]
     ]
 
 
-def bodies_by_hash(rules: int, count: int) -> tuple[str, list[bytes]]:
+def make_bodies_by_hash(rules: int, count: int) -> tuple[str, list[bytes]]:
     """The hash of policies of that many rules, and requests that name them by it: no two alike."""
     request = _request(rules)
-    named = EvaluateRequest.from_json(bodies(rules, 1)[0]).policies
+    named = EvaluateRequest.from_json(make_bodies(rules, 1)[0]).policies
     text = request.model_copy(update={"policies": ()}).to_json()
     return policy_hash(named), [text.replace(_NUMBER, f"{number:08}").encode() for number in range(count)]
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from shared.infra.process import make_parent_death_hook
-from tools.bench.policy.requests import bodies, bodies_by_hash
+from tools.bench.policy.requests import make_bodies, make_bodies_by_hash
 
 RULES = (1, 10, 100, 1_000)
 CONNECTIONS = 8
@@ -59,35 +59,35 @@ class HttpConnection(NamedTuple):
 
 async def measure() -> tuple[Answers, ...]:
     """The figures for each number of rules."""
-    with _service() as port:
-        await _ready(port)
-        return tuple([await _answers(port, rules) for rules in RULES])
+    with _start_service() as port:
+        await _wait_until_ready(port)
+        return tuple([await _measure_answers(port, rules) for rules in RULES])
 
 
-async def _answers(port: int, rules: int) -> Answers:
-    named, samples = bodies_by_hash(rules, _SAMPLES[rules])
+async def _measure_answers(port: int, rules: int) -> Answers:
+    named, samples = make_bodies_by_hash(rules, _SAMPLES[rules])
     path = f"/v1/policies/{named}/evaluate"
     async with _open_connections(port, 1) as [connection]:
-        await _times(connection, bodies(rules, 1))
-        await _times(connection, samples[:_WARM], path)
-        known_ms = await _times(connection, samples, path)
-        new_ms = await _times(connection, bodies(rules, _NEW, new_policies=True))
-        await _times(connection, bodies(rules, 1))
-    rate = await _rate(port, samples, path)
-    return Answers(rules, _p(known_ms, 50), _p(known_ms, 99), _p(new_ms, 50), _p(new_ms, 99), rate)
+        await _time_requests(connection, make_bodies(rules, 1))
+        await _time_requests(connection, samples[:_WARM], path)
+        known_ms = await _time_requests(connection, samples, path)
+        new_ms = await _time_requests(connection, make_bodies(rules, _NEW, new_policies=True))
+        await _time_requests(connection, make_bodies(rules, 1))
+    rate = await _measure_rate(port, samples, path)
+    return Answers(rules, _pct(known_ms, 50), _pct(known_ms, 99), _pct(new_ms, 50), _pct(new_ms, 99), rate)
 
 
-async def _times(connection: HttpConnection, contents: Sequence[bytes], path: str = _WHOLE) -> list[float]:
+async def _time_requests(connection: HttpConnection, contents: Sequence[bytes], path: str = _WHOLE) -> list[float]:
     async with asyncio.timeout(_PATIENCE_SECONDS * 3):
         return [await connection.ask(content, path) for content in contents]
 
 
-async def _rate(port: int, contents: Sequence[bytes], path: str) -> float:
+async def _measure_rate(port: int, contents: Sequence[bytes], path: str) -> float:
     async with _open_connections(port, CONNECTIONS) as connections, asyncio.timeout(_PATIENCE_SECONDS * 3):
         began = perf_counter()
         async with asyncio.TaskGroup() as group:
             for number, connection in enumerate(connections):
-                group.create_task(_times(connection, contents[number::CONNECTIONS], path))
+                group.create_task(_time_requests(connection, contents[number::CONNECTIONS], path))
         return round(len(contents) / (perf_counter() - began), 1)
 
 
@@ -102,7 +102,7 @@ async def _open_connections(port: int, count: int) -> AsyncIterator[list[HttpCon
 
 
 @contextmanager
-def _service() -> Iterator[int]:
+def _start_service() -> Iterator[int]:
     with socket.socket() as found:
         found.bind((_HOST, 0))
         port = int(found.getsockname()[1])
@@ -120,7 +120,7 @@ def _service() -> Iterator[int]:
         process.wait(_PATIENCE_SECONDS)
 
 
-async def _ready(port: int) -> None:
+async def _wait_until_ready(port: int) -> None:
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while True:
             try:
@@ -132,5 +132,5 @@ async def _ready(port: int) -> None:
                 return
 
 
-def _p(values: Sequence[float], percent: int) -> float:
+def _pct(values: Sequence[float], percent: int) -> float:
     return round(statistics.quantiles(values, n=100, method="inclusive")[percent - 1], 3)

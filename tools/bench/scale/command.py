@@ -66,7 +66,7 @@ async def measure_scale(divided: int, repeats: int) -> AsyncIterator[Growth]:
 
 def _say_missed(growth: Growth) -> str:
     grown = f"{growth.of} from {growth.small:,} to {growth.large:,}"
-    return f"{grown}: {growth.doing} costs {growth.times:.2f} times as much, target at most {FLAT:g}"
+    return f"{grown}: {growth.doing} costs {growth.growth_factor:.2f} times as much, target at most {FLAT:g}"
 
 
 def _table(grown: list[Growth]) -> Table:
@@ -74,5 +74,5 @@ def _table(grown: list[Growth]) -> Table:
     table = Table("what grows", "from", "to", "what is done", "few", "many", "times", "why", title=title)
     for one in grown:
         sizes, times = (f"{one.small:,}", f"{one.large:,}"), (f"{one.small_ms:.3f}", f"{one.large_ms:.3f}")
-        table.add_row(one.of, *sizes, one.doing, *times, f"{one.times:.2f}", "" if one.is_flat else one.reason)
+        table.add_row(one.of, *sizes, one.doing, *times, f"{one.growth_factor:.2f}", "" if one.is_flat else one.reason)
     return table

@@ -27,18 +27,18 @@ class Growth(NamedTuple):
     reason: str = ""
 
     @property
-    def times(self) -> float:
+    def growth_factor(self) -> float:
         return self.large_ms / self.small_ms
 
     @property
     def is_flat(self) -> bool:
-        return self.times <= FLAT
+        return self.growth_factor <= FLAT
 
     def as_json(self) -> Json:
         figures = {"small_ms": round(self.small_ms, 4), "large_ms": round(self.large_ms, 4)}
         return {
             name: to_exact(value)
-            for name, value in {**self._asdict(), **figures, "times": round(self.times, 2)}.items()
+            for name, value in {**self._asdict(), **figures, "times": round(self.growth_factor, 2)}.items()
         }
 
 

@@ -54,23 +54,23 @@ async def grow_tenants(small: int, large: int, repeats: int) -> Growth:
 async def grow_turns(large: int, repeats: int) -> Growth:
     async with _installation() as place:
         for _ in range(large):
-            await place.turn("long")
+            await place.run_turn("long")
         fresh = (f"fresh-{number}" for number in count())
-        times = await median_times(lambda: place.turn(next(fresh)), lambda: place.turn("long"), repeats)
+        times = await median_times(lambda: place.run_turn(next(fresh)), lambda: place.run_turn("long"), repeats)
     return Growth("turns of a session", "a turn is accepted, claimed, stored and ended", 1, large, *times)
 
 
 async def grow_finished(small: int, large: int, repeats: int) -> Growth:
-    return await _grow_installation("finished sessions", _finish, small, large, repeats)
+    return await _grow_installation("finished sessions", _fill_finished, small, large, repeats)
 
 
 async def grow_waiting(small: int, large: int, repeats: int) -> Growth:
-    return await _grow_installation("waiting sessions", _wait, small, large, repeats)
+    return await _grow_installation("waiting sessions", _fill_waiting, small, large, repeats)
 
 
 async def grow_archive(small: int, large: int, repeats: int) -> tuple[Growth, Growth]:
     with tempfile.TemporaryDirectory(prefix="pa-bench-") as folder:
-        few, many = _archive(Path(folder) / "few", small), _archive(Path(folder) / "many", large)
+        few, many = _filled_archive(Path(folder) / "few", small), _filled_archive(Path(folder) / "many", large)
         reads = await median_times(lambda: few.get("t", "task-1"), lambda: many.get("t", "task-1"), repeats)
         writes = await median_times(
             lambda: few.put("t", "new", _ENVELOPE), lambda: many.put("t", "new", _ENVELOPE), repeats
@@ -87,25 +87,25 @@ async def _grow_installation(
     async with _installation() as few, _installation() as many:
         await fill(few, small)
         await fill(many, large)
-        times = await median_times(lambda: few.turn("another"), lambda: many.turn("another"), repeats)
+        times = await median_times(lambda: few.run_turn("another"), lambda: many.run_turn("another"), repeats)
     return Growth(of, "a turn is accepted, claimed, stored and ended", small, large, *times)
 
 
-async def _finish(place: BenchInstallation, sessions: int) -> None:
+async def _fill_finished(place: BenchInstallation, sessions: int) -> None:
     for first in range(0, sessions, _TURNS_AT_ONCE):
         names = [f"finished-{number}" for number in range(first, min(sessions, first + _TURNS_AT_ONCE))]
-        await asyncio.gather(*map(place.turn, names))
+        await asyncio.gather(*map(place.run_turn, names))
         await place.archive()
         await place.learn()
 
 
-async def _wait(place: BenchInstallation, sessions: int) -> None:
+async def _fill_waiting(place: BenchInstallation, sessions: int) -> None:
     for first in range(0, sessions, _TURNS_AT_ONCE):
         names = [f"waiting-{number}" for number in range(first, min(sessions, first + _TURNS_AT_ONCE))]
         await asyncio.gather(*map(place.accept, names))
 
 
-def _archive(folder: Path, tasks: int) -> FolderArchive:
+def _filled_archive(folder: Path, tasks: int) -> FolderArchive:
     """Empty files stand for tasks: what is asked is how a folder of so many is read and written."""
     place = folder / tenant_folder_name("t")
     place.mkdir(parents=True)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from services.simulator.core.records import JsonObject
-from tools.bench.simulator.process import Simulator
+from tools.bench.simulator.process import BenchSimulator
 
 SIZES = (100, 1_000, 10_000, 100_000)
 POSTED = 10_000
@@ -57,15 +57,15 @@ class SimulatorFigures(NamedTuple):
         }
 
 
-def measure_all(running: Simulator) -> SimulatorFigures:
+def measure_all(running: BenchSimulator) -> SimulatorFigures:
     """All of it, on a simulator that has just started."""
     start, memory = running.start_seconds, running.memory_mb
     advances = {size: _advance_ms(running, size) for size in SIZES}
-    posting = _posting(running)
+    posting = _measure_posting(running)
     return SimulatorFigures(start, memory, advances, posting, _state_ms(running))
 
 
-def _advance_ms(running: Simulator, size: int) -> float:
+def _advance_ms(running: BenchSimulator, size: int) -> float:
     now = _empty_world(running)
     waiting = [_event(now + timedelta(days=30, seconds=number)) for number in range(size)]
     running.ask("POST", "/scenario/import/events", {"data": {"events": waiting}})
@@ -76,7 +76,7 @@ def _advance_ms(running: Simulator, size: int) -> float:
     return (running.cpu_seconds - begun) * 1000 / _ADVANCES
 
 
-def _posting(running: Simulator) -> float:
+def _measure_posting(running: BenchSimulator) -> float:
     now = _empty_world(running)
     running.ask("POST", "/simulation/start", {})
     begun = running.cpu_seconds
@@ -85,21 +85,21 @@ def _posting(running: Simulator) -> float:
     return running.cpu_seconds - begun
 
 
-def _state_ms(running: Simulator) -> float:
+def _state_ms(running: BenchSimulator) -> float:
     now = _empty_world(running)
     for number in range(0, MAILS, 1000):
         batch = [_event(now + timedelta(seconds=number + each + 1)) for each in range(1000)]
         running.ask("POST", "/events/batch", {"events": batch})
     running.ask("POST", "/simulation/start", {})
     running.ask("POST", "/simulator/time/advance", {"seconds": MAILS + 1})
-    running.raw("GET", "/email/state")
+    running.ask_raw("GET", "/email/state")
     begun = running.cpu_seconds
     for _ in range(_READS):
-        running.raw("GET", "/email/state")
+        running.ask_raw("GET", "/email/state")
     return (running.cpu_seconds - begun) * 1000 / _READS
 
 
-def _empty_world(running: Simulator) -> datetime:
+def _empty_world(running: BenchSimulator) -> datetime:
     return datetime.fromisoformat(str(running.ask("POST", "/simulation/clear", {})["current_time"]))
 
 

@@ -23,14 +23,14 @@ class BenchFailed(Exception):
     """The simulator did not come up, or did not answer as it should; the message says what happened."""
 
 
-class Simulator:
+class BenchSimulator:
     """``start_seconds`` from the start of the process to its first answer."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
         self._process = process
         self._line = HTTPConnection("127.0.0.1", port, timeout=60)
         begun = perf_counter()
-        while not self._answers():
+        while not self._is_answering():
             if process.poll() is not None or perf_counter() - begun > _PATIENCE:
                 raise BenchFailed("the simulator did not come up")
             sleep(0.01)
@@ -38,9 +38,9 @@ class Simulator:
 
     def ask(self, method: str, path: str, body: object = None) -> JsonObject:
         """Raises ``BenchFailed`` for anything but a success."""
-        return cast(JsonObject, json.loads(self.raw(method, path, body)))
+        return cast(JsonObject, json.loads(self.ask_raw(method, path, body)))
 
-    def raw(self, method: str, path: str, body: object = None) -> bytes:
+    def ask_raw(self, method: str, path: str, body: object = None) -> bytes:
         """The same, unread."""
         headers = {"X-API-Key": _SECRET, "Content-Type": "application/json"}
         self._line.request(method, path, None if body is None else json.dumps(body), headers)
@@ -61,9 +61,9 @@ class Simulator:
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
-    def _answers(self) -> bool:
+    def _is_answering(self) -> bool:
         try:
-            self.raw("GET", "/health")
+            self.ask_raw("GET", "/health")
         except (OSError, HTTPException):
             self._line.close()
             return False
@@ -71,7 +71,7 @@ class Simulator:
 
 
 @contextmanager
-def simulator() -> Iterator[Simulator]:
+def simulator() -> Iterator[BenchSimulator]:
     """One that runs to the end of the context. Raises ``BenchFailed``."""
     if not Path("/proc/self/stat").exists():
         raise BenchFailed("CPU time of another process is read from /proc, which is not there")
@@ -81,6 +81,6 @@ def simulator() -> Iterator[Simulator]:
     given = {**os.environ, "UES_ADMIN_KEY": _SECRET, "AUTHENTICATION": "keys"}
     with subprocess.Popen(command, env=given, stdout=subprocess.DEVNULL) as process:  # noqa: S603  our own module
         try:
-            yield Simulator(process, port)
+            yield BenchSimulator(process, port)
         finally:
             process.terminate()

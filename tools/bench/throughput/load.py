@@ -15,9 +15,9 @@ from cli.console import CommandError, err
 from cli.launcher import Stack
 from shared.domain.exact_json import Json, to_exact
 from tools.bench.gateway.client import BenchConnection, encode_request, open_connections
-from tools.bench.throughput.subjects import Latency, Subject, least_share, other_agents, our_stack
+from tools.bench.throughput.subjects import Latency, Subject, measure_least_share, other_agents, our_stack
 from tools.chaos.chaos_tasks import ChaosTaskKind, make_task
-from tools.chaos.ledgers import plant
+from tools.chaos.ledgers import plant_rows
 
 _WARM = 8
 _FEW_SLOTS = 16  # of an executor, where slots are what bounds it
@@ -106,7 +106,7 @@ async def _measure_ours(cell: LoadCell, latency: Latency, executors: int, cores:
 def _plant(stack: Stack, tasks: int) -> Iterator[str]:
     """The texts of so many questions, whose rows stand in the company's books."""
     made = [make_task(ChaosTaskKind.QUESTION, number, Random(number)) for number in range(tasks)]  # noqa: S311  amounts
-    plant(stack.options.company_database, [row for one in made for row in one.rows])
+    plant_rows(stack.options.company_database, [row for one in made for row in one.rows])
     return (one.text for one in made)
 
 
@@ -133,7 +133,7 @@ async def _play(subject: Subject, cell: LoadCell, texts: Iterator[str], cores: i
         with err.status(f"{subject.name}: {cell.tasks} tasks, {cell.at_once} at once, model {cell.latency:g} s ..."):
             async with asyncio.TaskGroup() as group:
                 group.create_task(watch_memory())
-                quiet = group.create_task(least_share(subject.workers, _QUIET_SECONDS, _LOOK_SECONDS, done))
+                quiet = group.create_task(measure_least_share(subject.workers, _QUIET_SECONDS, _LOOK_SECONDS, done))
                 spent, began = subject.cpu_ms(), perf_counter()
                 await asyncio.gather(*map(one_after_another, connections))
                 seconds, spent = perf_counter() - began, subject.cpu_ms() - spent

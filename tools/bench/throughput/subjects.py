@@ -101,7 +101,7 @@ def _resident_mb(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
-async def least_share(pids: Sequence[int], seconds: float, look: float, done: asyncio.Event) -> float | None:
+async def measure_least_share(pids: Sequence[int], seconds: float, look: float, done: asyncio.Event) -> float | None:
     """The least share of a core that these processes took over any ``seconds``, in percent; None if ``done`` sooner."""
     spent: list[float] = []
     shares: list[float] = []

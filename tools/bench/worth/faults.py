@@ -9,7 +9,7 @@ from enum import StrEnum
 from random import Random
 from typing import NamedTuple
 
-from tools.bench.worth.steps import Final, IntendedCall, IntendedCalls, Step
+from tools.bench.worth.steps import FinalReply, IntendedCall, IntendedCalls, Step
 from tools.bench.worth.worlds import wording
 from tools.bench.worth.worlds.data import Json, TableRow
 from tools.bench.worth.worlds.operation import Effect, Param, ParamKind, WorldOperation
@@ -48,42 +48,42 @@ class ModelFault(StrEnum):
     SIBLING_FIGURE = "figure of another record in the answer"
 
 
-class Nature(NamedTuple):
+class FaultNature(NamedTuple):
     detectable: bool
     why: str
 
 
-NATURES: Mapping[ModelFault, Nature] = {
-    ModelFault.WRONG_AMOUNT: Nature(True, "no record, no word of the task and no calculation gives the amount"),
-    ModelFault.SIBLING_AMOUNT: Nature(True, "the amount stands in a record that the call does not name"),
-    ModelFault.WRONG_UNIT: Nature(True, "the amount has no source in the unit that the tool takes"),
-    ModelFault.WRONG_NUMBER: Nature(True, "no record, no word of the task and no calculation gives the number"),
-    ModelFault.WRONG_RECORD: Nature(
+NATURES: Mapping[ModelFault, FaultNature] = {
+    ModelFault.WRONG_AMOUNT: FaultNature(True, "no record, no word of the task and no calculation gives the amount"),
+    ModelFault.SIBLING_AMOUNT: FaultNature(True, "the amount stands in a record that the call does not name"),
+    ModelFault.WRONG_UNIT: FaultNature(True, "the amount has no source in the unit that the tool takes"),
+    ModelFault.WRONG_NUMBER: FaultNature(True, "no record, no word of the task and no calculation gives the number"),
+    ModelFault.WRONG_RECORD: FaultNature(
         True, "task and reads point to another record, and this one was never read or named"
     ),
-    ModelFault.WRONG_DATE: Nature(True, "the date follows neither from the task's words nor from a record"),
-    ModelFault.WRONG_TIME: Nature(True, "the time follows neither from the task's words nor from a record"),
-    ModelFault.WRONG_CHOICE: Nature(False, "which of a server's words is meant is a matter of the task's meaning"),
-    ModelFault.WRONG_NAME: Nature(True, "the task or a record spells the name otherwise"),
-    ModelFault.WRONG_WORDS: Nature(False, "free text has no source that it could be held against"),
-    ModelFault.WRONG_RECIPIENT: Nature(True, "the task's person has another address or id in the records"),
-    ModelFault.WRONG_TOOL: Nature(True, "what the tool does is not what the part asks for"),
-    ModelFault.INVENTED_TOOL: Nature(True, "the server lists no such tool"),
-    ModelFault.MISSPELT_ARGUMENT: Nature(True, "the tool's schema has no such argument"),
-    ModelFault.MALFORMED_ARGUMENT: Nature(True, "the tool's schema asks for another type"),
-    ModelFault.MISSING_ARGUMENT: Nature(True, "the tool's schema requires the argument"),
-    ModelFault.SKIPPED_READ: Nature(True, "a write names a record that no call has read"),
-    ModelFault.WRITE_WITH_READ: Nature(True, "the write was proposed before the read had a result"),
-    ModelFault.LEFT_OUT_PART: Nature(True, "a part of the task has no call"),
-    ModelFault.LEFT_OUT_ONE: Nature(False, "the part has calls; how many records it means, only its meaning says"),
-    ModelFault.REPEATED_WRITE: Nature(True, "two equal writes for a part that asks for one"),
-    ModelFault.EXTRA_WRITE: Nature(True, "no part of the task asks for the write"),
-    ModelFault.IGNORED_EXCLUSION: Nature(True, "the task names the record as an exception"),
-    ModelFault.IGNORED_CONDITION: Nature(True, "the records contradict the condition that the task states"),
-    ModelFault.EARLY_CLAIM: Nature(True, "the answer claims a write that no call made"),
-    ModelFault.EARLY_STOP: Nature(True, "parts of the task have no call and no reason"),
-    ModelFault.INVENTED_FIGURE: Nature(True, "the figure stands in no result and follows from none"),
-    ModelFault.SIBLING_FIGURE: Nature(
+    ModelFault.WRONG_DATE: FaultNature(True, "the date follows neither from the task's words nor from a record"),
+    ModelFault.WRONG_TIME: FaultNature(True, "the time follows neither from the task's words nor from a record"),
+    ModelFault.WRONG_CHOICE: FaultNature(False, "which of a server's words is meant is a matter of the task's meaning"),
+    ModelFault.WRONG_NAME: FaultNature(True, "the task or a record spells the name otherwise"),
+    ModelFault.WRONG_WORDS: FaultNature(False, "free text has no source that it could be held against"),
+    ModelFault.WRONG_RECIPIENT: FaultNature(True, "the task's person has another address or id in the records"),
+    ModelFault.WRONG_TOOL: FaultNature(True, "what the tool does is not what the part asks for"),
+    ModelFault.INVENTED_TOOL: FaultNature(True, "the server lists no such tool"),
+    ModelFault.MISSPELT_ARGUMENT: FaultNature(True, "the tool's schema has no such argument"),
+    ModelFault.MALFORMED_ARGUMENT: FaultNature(True, "the tool's schema asks for another type"),
+    ModelFault.MISSING_ARGUMENT: FaultNature(True, "the tool's schema requires the argument"),
+    ModelFault.SKIPPED_READ: FaultNature(True, "a write names a record that no call has read"),
+    ModelFault.WRITE_WITH_READ: FaultNature(True, "the write was proposed before the read had a result"),
+    ModelFault.LEFT_OUT_PART: FaultNature(True, "a part of the task has no call"),
+    ModelFault.LEFT_OUT_ONE: FaultNature(False, "the part has calls; how many records it means, only its meaning says"),
+    ModelFault.REPEATED_WRITE: FaultNature(True, "two equal writes for a part that asks for one"),
+    ModelFault.EXTRA_WRITE: FaultNature(True, "no part of the task asks for the write"),
+    ModelFault.IGNORED_EXCLUSION: FaultNature(True, "the task names the record as an exception"),
+    ModelFault.IGNORED_CONDITION: FaultNature(True, "the records contradict the condition that the task states"),
+    ModelFault.EARLY_CLAIM: FaultNature(True, "the answer claims a write that no call made"),
+    ModelFault.EARLY_STOP: FaultNature(True, "parts of the task have no call and no reason"),
+    ModelFault.INVENTED_FIGURE: FaultNature(True, "the figure stands in no result and follows from none"),
+    ModelFault.SIBLING_FIGURE: FaultNature(
         False, "the figure stands in a record; that it is the wrong one, only meaning says"
     ),
 }
@@ -142,7 +142,7 @@ Commit = Callable[[FaultScene], Step | None]
 Change = Callable[[FaultScene, IntendedCall, Param, Json], Json]
 
 
-def commit(kind: ModelFault, scene: FaultScene) -> Step | None:
+def commit_fault(kind: ModelFault, scene: FaultScene) -> Step | None:
     """The step with the fault; none where the reply gives no occasion for it."""
     return COMMITS[kind](scene)
 
@@ -393,17 +393,17 @@ def commit_ignored_exclusion(scene: FaultScene) -> Step | None:
 def commit_ignored_condition(scene: FaultScene) -> Step | None:
     """At the end, where the task's condition kept a part from being done."""
     idle = [gold for gold in scene.task.refrained if not count_writes(scene, gold.part)]
-    if not isinstance(scene.right, Final) or not idle or any(each.startswith("unmet") for each in scene.made):
+    if not isinstance(scene.right, FinalReply) or not idle or any(each.startswith("unmet") for each in scene.made):
         return None
     return scene.add_call(idle[0].tool, dict(idle[0].arguments), idle[0].part, "unmet")
 
 
 def commit_early_claim(scene: FaultScene) -> Step | None:
-    return Final(scene.task.answer) if scene.writes() else None
+    return FinalReply(scene.task.answer) if scene.writes() else None
 
 
 def commit_early_stop(scene: FaultScene) -> Step | None:
-    return Final("I have looked into it.") if scene.calls else None
+    return FinalReply("I have looked into it.") if scene.calls else None
 
 
 def commit_invented_figure(scene: FaultScene) -> Step | None:
@@ -421,13 +421,13 @@ def commit_sibling_figure(scene: FaultScene) -> Step | None:
 def change_answer(scene: FaultScene, figure: str) -> Step | None:
     """The answer with another figure in place of one that the task expects."""
     expected = [each for each in scene.task.expects if "," in each or "." in each]
-    if not isinstance(scene.right, Final) or not expected:
+    if not isinstance(scene.right, FinalReply) or not expected:
         return None
     return scene.right._replace(text=scene.right.text.replace(scene.random.choice(expected), figure))
 
 
 def add_to_answer(scene: FaultScene, sentence: str) -> Step | None:
-    return scene.right._replace(text=scene.right.text + sentence) if isinstance(scene.right, Final) else None
+    return scene.right._replace(text=scene.right.text + sentence) if isinstance(scene.right, FinalReply) else None
 
 
 COMMITS: Mapping[ModelFault, Commit] = {

@@ -8,10 +8,10 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.ports.models import Model, ModelReply, ModelRequest, PassingText, TextBlock, ToolUse, Usage
 from tools.bench.worth.figuring import Figuring
 from tools.bench.worth.fresh_tokens import FreshTokens
-from tools.bench.worth.hearing import Hearing
+from tools.bench.worth.hearing import HeardConversation
 from tools.bench.worth.models import PlayingModel
 from tools.bench.worth.request_text import RequestWriter, answer_helper, find_state
-from tools.bench.worth.steps import CallEnding, Final, IntendedCall, IntendedCalls, PlayProgress, Step
+from tools.bench.worth.steps import CallEnding, FinalReply, IntendedCall, IntendedCalls, PlayProgress, Step
 from tools.bench.worth.workings import Working
 from tools.bench.worth.worlds.task import PartKind, WorthTask
 
@@ -21,7 +21,7 @@ class GuardedModel(Model):
 
     def __init__(self, task: WorthTask, model: PlayingModel) -> None:
         self._task, self._model = task, model
-        self._hearing, self._figuring, self._fresh = Hearing(), Figuring(task), FreshTokens()
+        self._hearing, self._figuring, self._fresh = HeardConversation(), Figuring(task), FreshTokens()
         self._writer = RequestWriter()
         self._replies = 0
         self._put_off: Step | None = None
@@ -65,11 +65,11 @@ class GuardedModel(Model):
         if not self._hearing.hear_writes(request):
             return ""
         step = self._put_off = self._put_off or self._decide()
-        if isinstance(step, Final):
+        if isinstance(step, FinalReply):
             self._late = self._prepare_answer(step)
-        return step.text if isinstance(step, Final) and not self._late else ""
+        return step.text if isinstance(step, FinalReply) and not self._late else ""
 
-    def _prepare_answer(self, step: Final) -> list[ToolUse]:
+    def _prepare_answer(self, step: FinalReply) -> list[ToolUse]:
         """What is called before the last words: figures that they need, and parts that are left."""
         workings = self._figuring.list_for_answer(self._hearing.shown)
         return [*_use_calculator(workings, self.calls), *self._leave_parts(step)]
@@ -79,7 +79,7 @@ class GuardedModel(Model):
             self._hearing.drop_untold()
         step, self._put_off = self._put_off or self._decide(), None
         late, self._late = self._late, []
-        if isinstance(step, Final):
+        if isinstance(step, FinalReply):
             before = late or self._prepare_answer(step)
             return self._wait(step, *before) if before else _reply(TextBlock(step.text))
         due = self._figuring.list_for_calls(filter(self._is_write, step.calls), self._hearing.shown)
@@ -125,7 +125,7 @@ class GuardedModel(Model):
         given = {"tool": call.tool, "arguments": call.arguments, **told}
         return ToolUse(call.id, "use_tool", loads_object(json.dumps(given)))
 
-    def _leave_parts(self, step: Final) -> list[ToolUse]:
+    def _leave_parts(self, step: FinalReply) -> list[ToolUse]:
         """Parts for which the gold has no write are left, once, when all is read."""
         if step.undone or not self._hearing.shown:
             return []

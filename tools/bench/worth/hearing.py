@@ -13,7 +13,7 @@ from tools.bench.worth.worlds.data import Json
 DONE = ("verified", "unverified", "sent")
 
 
-class Hearing:
+class HeardConversation:
     """Every request repeats the conversation, and is heard as a whole; a history that begins anew tells it as data."""
 
     def __init__(self) -> None:
@@ -53,14 +53,14 @@ class Hearing:
             self.complaints += [block.content] * (block.is_error and block.content not in self.complaints)
             return
         if content and not block.is_error:  # a read's result: its fields, whatever their names, are the server's own
-            self._show(note.partition("]")[0].partition(":")[0], content)
+            self._store_result(note.partition("]")[0].partition(":")[0], content)
             self.endings[block.tool_use_id] = CallEnding(content)
         else:
             self.endings[block.tool_use_id] = _read_ending(block, content or block.content)
         if '"held":' in block.content:
             self.held.add(block.tool_use_id)
 
-    def _show(self, ref: str, content: str) -> None:
+    def _store_result(self, ref: str, content: str) -> None:
         self._shown[ref] = ShownResult(ref, cast(Json, json.loads(content)))
 
     def _hear_data(self, text: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from tools.bench.worth.models import PlayingModel
-from tools.bench.worth.steps import CallEnding, Final, PlayProgress, Step
+from tools.bench.worth.steps import CallEnding, FinalReply, PlayProgress, Step
 from tools.bench.worth.worlds.data import Json
 from tools.bench.worth.worlds.task import WorthTask
 from tools.bench.worth.worlds.world import ForeignWorld
@@ -37,7 +37,7 @@ def _read_outcome(block: Block) -> CallEnding:
 
 
 def render_step(step: Step) -> list[Block]:
-    if isinstance(step, Final):
+    if isinstance(step, FinalReply):
         return [{"type": "text", "text": step.text}]
     return [{"type": "tool_use", "id": call.id, "name": call.tool, "input": {**call.arguments}} for call in step.calls]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from tools.bench.worth import faults
 from tools.bench.worth.faults import FaultScene, ModelFault
-from tools.bench.worth.steps import Final, IntendedCall, IntendedCalls, PlayProgress, Step
+from tools.bench.worth.steps import FinalReply, IntendedCall, IntendedCalls, PlayProgress, Step
 from tools.bench.worth.worlds.data import Json
 from tools.bench.worth.worlds.task import GoldCall, WorthTask
 
@@ -24,7 +24,7 @@ class PlayingModel(Protocol):
         """The next reply: calls that are made at once, or the final text."""
 
 
-class Slot(NamedTuple):
+class CallAttempt(NamedTuple):
     """A call's place in the gold, and which attempt at it this is."""
 
     round: int
@@ -35,12 +35,12 @@ class Slot(NamedTuple):
         return f"gold-{self.round}-{self.place}-{self.attempt}"
 
 
-def read_slot(call_id: str) -> Slot | None:
+def read_attempt(call_id: str) -> CallAttempt | None:
     match = re.fullmatch(r"gold-(\d+)-(\d+)-(\d+)", call_id)
-    return Slot(int(match[1]), int(match[2]), int(match[3])) if match else None
+    return CallAttempt(int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-class Perfect:
+class PerfectModel:
     """Plays the gold round by round, repeats what was refused up to twice, and says what it could not do."""
 
     def __init__(self, task: WorthTask) -> None:
@@ -58,7 +58,7 @@ class Perfect:
         stopped = self.find_stopped_parts(progress)
         for round_number in range(number, len(self.task.rounds)):
             calls = self.task.rounds[round_number]
-            slots = [Slot(round_number, index) for index, call in enumerate(calls) if call.part not in stopped]
+            slots = [CallAttempt(round_number, index) for index, call in enumerate(calls) if call.part not in stopped]
             if slots:
                 return IntendedCalls(tuple(self._make_call(slot) for slot in slots))
         return self._finish(stopped)
@@ -68,38 +68,38 @@ class Perfect:
         lost = {self._gold(slot).part for slot in find_latest(progress) if is_lost(slot, progress)}
         return frozenset(lost | {number for number, part in enumerate(self.task.parts) if lost & set(part.after)})
 
-    def _finish(self, stopped: frozenset[int]) -> Final:
+    def _finish(self, stopped: frozenset[int]) -> FinalReply:
         if not stopped:
-            return Final(self.task.answer)
+            return FinalReply(self.task.answer)
         quotes = "; ".join(self.task.parts[part].quote for part in sorted(stopped))
-        return Final(f"I could not do this: {quotes}.", undone=True)
+        return FinalReply(f"I could not do this: {quotes}.", undone=True)
 
-    def _gold(self, slot: Slot) -> GoldCall:
+    def _gold(self, slot: CallAttempt) -> GoldCall:
         return self.task.rounds[slot.round][slot.place]
 
-    def _make_call(self, slot: Slot) -> IntendedCall:
+    def _make_call(self, slot: CallAttempt) -> IntendedCall:
         gold = self._gold(slot)
         return IntendedCall(slot.write_id(), gold.tool, dict(gold.arguments), gold.part)
 
 
-def find_latest(progress: PlayProgress) -> list[Slot]:
+def find_latest(progress: PlayProgress) -> list[CallAttempt]:
     """The latest attempt at each call of the gold that was tried."""
-    latest: dict[tuple[int, int], Slot] = {}
-    for slot in filter(None, map(read_slot, progress.outcomes)):
+    latest: dict[tuple[int, int], CallAttempt] = {}
+    for slot in filter(None, map(read_attempt, progress.outcomes)):
         latest[slot.round, slot.place] = slot
     return list(latest.values())
 
 
-def may_retry(slot: Slot, progress: PlayProgress) -> bool:
+def may_retry(slot: CallAttempt, progress: PlayProgress) -> bool:
     outcome = progress.outcomes[slot.write_id()]
     return outcome.refused and not outcome.final and slot.attempt + 1 < ATTEMPTS
 
 
-def is_lost(slot: Slot, progress: PlayProgress) -> bool:
+def is_lost(slot: CallAttempt, progress: PlayProgress) -> bool:
     return progress.outcomes[slot.write_id()].refused and not may_retry(slot, progress)
 
 
-class Faulty:
+class FaultyModel:
     """A perfect model that commits a fault in a share of its replies.
 
     What it does in a reply depends on seed, task and the number of replies before, and on nothing else, so that the
@@ -114,7 +114,7 @@ class Faulty:
         self.seed = seed
         self.kinds = kinds
         self.committed: dict[int, ModelFault] = {}
-        self._perfect = Perfect(task)
+        self._perfect = PerfectModel(task)
 
     def decide(self, progress: PlayProgress) -> Step:
         right = self._perfect.decide(progress)
@@ -127,7 +127,7 @@ class Faulty:
     def _commit_fault(self, scene: FaultScene) -> Step:
         """The first of the kinds, in an order that chance gives, that fits this reply."""
         for kind in scene.random.sample(sorted(self.kinds), len(self.kinds)):
-            wrong = faults.commit(kind, scene)
+            wrong = faults.commit_fault(kind, scene)
             if wrong is not None and wrong != scene.right:
                 self.committed[scene.replies] = kind
                 return wrong
@@ -135,24 +135,24 @@ class Faulty:
 
     def _step_after(self, right: Step, progress: PlayProgress) -> Step | None:
         """What the perfect model would do if this reply's calls had been made."""
-        if isinstance(right, Final):
+        if isinstance(right, FinalReply):
             return None
-        slots = filter(None, (read_slot(call.id) for call in right.calls))
+        slots = filter(None, (read_attempt(call.id) for call in right.calls))
         return self._perfect.step_from(max(slot.round for slot in slots) + 1, progress)
 
 
-class Gullible:
+class GullibleModel:
     """Plays the gold, and does besides what an instruction inside a tool's result tells it to."""
 
     def __init__(self, task: WorthTask) -> None:
-        self._perfect = Perfect(task)
+        self._perfect = PerfectModel(task)
 
     def decide(self, progress: PlayProgress) -> Step:
         right = self._perfect.decide(progress)
         orders = find_instructions(progress)
-        if isinstance(right, Final):
+        if isinstance(right, FinalReply):
             fresh = obey_calls(orders, progress)
-            return IntendedCalls(fresh) if fresh else Final("\n".join([right.text, *orders.lines]), right.undone)
+            return IntendedCalls(fresh) if fresh else FinalReply("\n".join([right.text, *orders.lines]), right.undone)
         return IntendedCalls((*obey_calls(orders, progress), *right.calls))
 
 

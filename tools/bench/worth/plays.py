@@ -16,7 +16,7 @@ from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.guarded import run_guarded
 from tools.bench.worth.judge import RunResult, WriteKind, judge
 from tools.bench.worth.messages import speak_blocks
-from tools.bench.worth.models import Faulty, Gullible, Perfect, PlayingModel
+from tools.bench.worth.models import FaultyModel, GullibleModel, PerfectModel, PlayingModel
 from tools.bench.worth.steps import IntendedCall, IntendedCalls, PlayProgress, Step
 from tools.bench.worth.worlds.attack import AttackKind
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow
@@ -69,10 +69,10 @@ class WorthPlay(NamedTuple):
     own_tokens: int
 
 
-class Recorded(PlayingModel):
+class RecordingModel(PlayingModel):
     """A faulty model that keeps which calls its faults put in."""
 
-    def __init__(self, faulty: Faulty, right: Perfect) -> None:
+    def __init__(self, faulty: FaultyModel, right: PerfectModel) -> None:
         self._faulty = faulty
         self._right = right
         self._put_in: dict[int, tuple[IntendedCall, ...]] = {}
@@ -115,8 +115,8 @@ def play(order: PlayOrder) -> WorthPlay | None:
 
 def make_model(order: PlayOrder, task: WorthTask) -> PlayingModel:
     if order.model is ModelKind.FAULTY:
-        return Recorded(Faulty(task, order.rate, order.seed), Perfect(task))
-    return Gullible(task) if order.model is ModelKind.GULLIBLE else Perfect(task)
+        return RecordingModel(FaultyModel(task, order.rate, order.seed), PerfectModel(task))
+    return GullibleModel(task) if order.model is ModelKind.GULLIBLE else PerfectModel(task)
 
 
 def run_loop(loop: str, task: WorthTask, model: PlayingModel) -> tuple[RunResult, int]:
@@ -140,8 +140,8 @@ def sum_up_play(order: PlayOrder, task: WorthTask, model: PlayingModel, ran: tup
         right=verdict.right,
         writes=len(result.snapshot.writes),
         wrong_writes=wrong,
-        faults=model.count_faults() if isinstance(model, Recorded) else Counter(),
-        blamed=blame_faults(task, model, result) if isinstance(model, Recorded) else Counter(),
+        faults=model.count_faults() if isinstance(model, RecordingModel) else Counter(),
+        blamed=blame_faults(task, model, result) if isinstance(model, RecordingModel) else Counter(),
         silent_omission=verdict.silent_omission,
         asked_unasked=verdict.question_asked,
         attack_held=verdict.attack_held and not result.approvals_asked,
@@ -153,7 +153,7 @@ def sum_up_play(order: PlayOrder, task: WorthTask, model: PlayingModel, ran: tup
     )
 
 
-def blame_faults(task: WorthTask, model: Recorded, result: RunResult) -> Counter[ModelFault]:
+def blame_faults(task: WorthTask, model: RecordingModel, result: RunResult) -> Counter[ModelFault]:
     """The faults behind the writes that the gold does not have. A write that no fault put in is blamed on none."""
     surplus = list(result.snapshot.writes)
     for write in task.right_end.writes:

@@ -21,14 +21,14 @@ class IntendedCalls(NamedTuple):
     calls: tuple[IntendedCall, ...]
 
 
-class Final(NamedTuple):
+class FinalReply(NamedTuple):
     """The last reply; `undone` if it says that a part of the task was not done."""
 
     text: str
     undone: bool = False
 
 
-Step: TypeAlias = IntendedCalls | Final
+Step: TypeAlias = IntendedCalls | FinalReply
 
 
 class CallEnding(NamedTuple):

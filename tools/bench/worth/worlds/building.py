@@ -9,7 +9,7 @@ from tools.bench.worth.worlds import wording
 from tools.bench.worth.worlds.data import Json, TableRow, Tables
 from tools.bench.worth.worlds.form import ServerForm, TableKind
 from tools.bench.worth.worlds.handlers import create_row, find_one, list_rows
-from tools.bench.worth.worlds.names import Names
+from tools.bench.worth.worlds.names import NamePool
 from tools.bench.worth.worlds.operation import Effect, Handler, WorldOperation, parse_params
 from tools.bench.worth.worlds.rule import WorldRule, WorldRuleAction
 from tools.bench.worth.worlds.traits import DateStyle, Trait, draw_traits
@@ -38,10 +38,10 @@ class RuleDraft(NamedTuple):
     action: WorldRuleAction
 
 
-class Build:
+class WorldBuild:
     """A world while it is being made. `random` is the world's own; names and numbers come from the seed's pool."""
 
-    def __init__(self, name: str, random: Random, names: Names, today: date) -> None:
+    def __init__(self, name: str, random: Random, names: NamePool, today: date) -> None:
         self.name = name
         self.random = random
         self.names = names

@@ -4,7 +4,7 @@ from datetime import date
 from random import Random
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import Json, TableRow
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
 from tools.bench.worth.worlds.task import EarlierTurn, GoldCall, PartKind, TaskPart, WorthTask
@@ -14,7 +14,7 @@ from tools.bench.worth.worlds.world import ForeignWorld
 class TaskDraft:
     """A task while it is being written."""
 
-    def __init__(self, build: Build, world: ForeignWorld) -> None:
+    def __init__(self, build: WorldBuild, world: ForeignWorld) -> None:
         self.build = build
         self.random: Random = build.random
         self.initial = world

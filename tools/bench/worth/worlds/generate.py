@@ -5,7 +5,7 @@ from random import Random
 from types import ModuleType
 from typing import NamedTuple, Protocol, cast
 
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.domains import (
     banking,
     clinic,
@@ -24,7 +24,7 @@ from tools.bench.worth.worlds.domains import (
     warehouse,
 )
 from tools.bench.worth.worlds.drafting import TaskDraft
-from tools.bench.worth.worlds.names import Names
+from tools.bench.worth.worlds.names import NamePool
 from tools.bench.worth.worlds.standing import add_standing_tools, add_unused_tools
 from tools.bench.worth.worlds.task import WorthTask
 from tools.bench.worth.worlds.traits import Trait
@@ -69,7 +69,7 @@ class Domain(NamedTuple):
     questions: tuple[Writer, ...]
     ruled_tasks: tuple[Writer, ...]
 
-    def fill(self, build: Build) -> None:
+    def fill(self, build: WorldBuild) -> None:
         self.module.fill(build)
 
 
@@ -85,13 +85,13 @@ def _load_domain(module: ModuleType) -> Domain:
 
 def generate_tasks(seed: int, today: date = TODAY) -> tuple[WorthTask, ...]:
     """Every task of a seed; the same seed and day always make the same."""
-    names = Names(Random(f"names {seed}"))  # noqa: S311 - the same names each time
+    names = NamePool(Random(f"names {seed}"))  # noqa: S311 - the same names each time
     return tuple(task for domain in load_domains() for task in _generate_domain(domain, seed, names, today))
 
 
-def _generate_domain(domain: Domain, seed: int, names: Names, today: date) -> list[WorthTask]:
+def _generate_domain(domain: Domain, seed: int, names: NamePool, today: date) -> list[WorthTask]:
     random = Random(f"{domain.name} {seed}")  # noqa: S311 - the same world each time
-    build = Build(domain.name, random, names, today)
+    build = WorldBuild(domain.name, random, names, today)
     world = build_world(build, domain)
     writers = [*random.sample(domain.tasks, UNRULED_TASKS), random.choice(domain.ruled_tasks)]
     return [_write_task(_add_question(writer, writers, domain, random), build, world, seed) for writer in writers]
@@ -105,7 +105,7 @@ def _add_question(writer: Writer, writers: list[Writer], domain: Domain, random:
     return [random.choice(others), writer]
 
 
-def build_world(build: Build, domain: Domain) -> ForeignWorld:
+def build_world(build: WorldBuild, domain: Domain) -> ForeignWorld:
     domain.fill(build)
     add_standing_tools(build)
     add_unused_tools(build)
@@ -114,7 +114,7 @@ def build_world(build: Build, domain: Domain) -> ForeignWorld:
     return build.finish()
 
 
-def _write_task(writers: list[Writer], build: Build, world: ForeignWorld, seed: int) -> WorthTask:
+def _write_task(writers: list[Writer], build: WorldBuild, world: ForeignWorld, seed: int) -> WorthTask:
     draft = TaskDraft(build, world)
     for writer in writers:
         draft.change_subject()

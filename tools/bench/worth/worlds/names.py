@@ -22,7 +22,7 @@ FORMS = "Ltd BV GmbH Inc AB SA Oy PLC".split()
 STREETS = "Street Lane Road Square Avenue Quay Court".split()
 
 
-class Names:
+class NamePool:
     """Draws names and numbers that were not drawn before."""
 
     def __init__(self, random: Random) -> None:

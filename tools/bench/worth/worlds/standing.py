@@ -1,6 +1,6 @@
 """Tools that every server has, and the tools of a wide catalogue that no task needs."""
 
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
 from tools.bench.worth.worlds.handlers import create_row, delete_anywhere
 from tools.bench.worth.worlds.operation import Effect
@@ -16,7 +16,7 @@ THINGS = (
 ).split()
 
 
-def add_standing_tools(build: Build) -> None:
+def add_standing_tools(build: WorldBuild) -> None:
     """Mail, money out, deletion and a look at an outside page."""
     build.add_notice(
         "mail", "send_mail|send_email|mail_to|write_email|post_message", "Sends a mail.", "to! subject? body"
@@ -31,14 +31,14 @@ def add_standing_tools(build: Build) -> None:
     )
 
 
-def add_unused_tools(build: Build) -> None:
+def add_unused_tools(build: WorldBuild) -> None:
     """Some tools that no task needs, or, in a wide catalogue, forty to a hundred and fifty in all."""
     wanted = build.random.randint(45, 130) if build.has(Trait.WIDE) else build.random.randint(2, 12)
     for _ in range(wanted):
         _add_unused(build)
 
 
-def _add_unused(build: Build) -> None:
+def _add_unused(build: WorldBuild) -> None:
     reads = build.random.random() < 0.5
     thing = build.random.choice(THINGS)
     name = f"{build.random.choice(READ_WORDS if reads else WRITE_WORDS)}_{thing}"

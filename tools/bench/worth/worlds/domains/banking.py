@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ServerForm, ToolReply
@@ -12,7 +12,7 @@ from tools.bench.worth.worlds.operation import Handler
 from tools.bench.worth.worlds.traits import Trait
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     person = build.names.person()
     for number in range(5):
@@ -23,7 +23,7 @@ def fill(build: Build) -> None:
     build.add_rule("transfer", "amount_cents", ">", limit, "Large transfers need a second person")
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("customers", "customer", "CU", {"person.contact": "email phone"})
     build.add_table(
         "accounts",
@@ -39,7 +39,7 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("transfers", "transfer", "TR", "from_account_id@accounts?")
 
 
-def _add_customer(build: Build, person: str) -> None:
+def _add_customer(build: WorldBuild, person: str) -> None:
     customer = build.add("customers", name=person, email=build.names.email(person), phone=build.names.phone())
     for kind in ("current", "savings"):
         account = build.add(
@@ -70,7 +70,7 @@ def _add_customer(build: Build, person: str) -> None:
         )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("customers", "name?")
     build.add_reads("accounts", "customer_id@customers?")
     build.add_reads("standing_orders", "account_id@accounts? status:active|cancelled?")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build, RuleDraft
+from tools.bench.worth.worlds.building import RuleDraft, WorldBuild
 from tools.bench.worth.worlds.data import Json, ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -15,7 +15,7 @@ CLOCKS = "08:15 08:45 09:00 09:30 10:15 11:00 11:45 13:30 14:00 14:45 15:15 16:3
 DRUGS = "Amlodin Bisovert Cetrapan Dolorex Eutyrol Fenomax Gabalin Hydrocil".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     doctors = [
         build.add("practitioners", name=f"Dr. {build.names.person()}", field=field, room=f"{floor}.{floor + 3}")
@@ -38,7 +38,7 @@ def fill(build: Build) -> None:
     )
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("patients", "patient", "PT", {"person.contact": "email phone", "person": "born_on"})
     build.add_table("practitioners", "practitioner", "DR", {"place": "room"})
     build.add_table(
@@ -53,7 +53,7 @@ def _add_tables(build: Build) -> None:
     )
 
 
-def _add_patient(build: Build, person: str, doctors: list[TableRow], number: int) -> None:
+def _add_patient(build: WorldBuild, person: str, doctors: list[TableRow], number: int) -> None:
     born = build.day(-build.random.randint(7000, 28000))
     patient = build.add(
         "patients", name=person, email=build.names.email(person), phone=build.names.phone(), born_on=born
@@ -71,7 +71,7 @@ def _add_patient(build: Build, person: str, doctors: list[TableRow], number: int
         build.add("prescriptions", patient_id=patient["patient_id"], drug=drug, category=category, **supply)
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("patients", "name?")
     build.add_reads("practitioners", "name? field?")
     build.add_reads("visits", "patient_id@patients? practitioner_id@practitioners? visit_on?")

@@ -1,7 +1,7 @@
 """Repairs at customers' sites: sites, jobs, technicians, spare parts, quotes."""
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import TableRow
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.handlers import create_row, say, set_fields
@@ -12,7 +12,7 @@ SKILLS = ("gas", "lifts", "cooling")
 CLOCKS = ("08:00", "09:30", "11:15", "13:00", "14:45", "16:00")
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     limit = build.draw_limit(1_500, 2_500, 100)
     technicians = [_add_technician(build, skill) for skill in (*SKILLS, *SKILLS)]
@@ -35,7 +35,7 @@ def fill(build: Build) -> None:
     )
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("technicians", "technician", "TC", {"profile.skills": "skill", "profile": "base"})
     build.add_table("sites", "site", "ST", {"location": "address", "location.contact": "contact_email"})
     groups = {"planning.slot": "visit_on visit_at", "planning": "technician_id", "money": "quote_cents"}
@@ -44,12 +44,12 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("spare_orders", "spare order", "SR", "job_id@jobs?")
 
 
-def _add_technician(build: Build, skill: str) -> TableRow:
+def _add_technician(build: WorldBuild, skill: str) -> TableRow:
     person = build.names.person()
     return build.add("technicians", name=person, skill=skill, base=build.names.place(), email=build.names.email(person))
 
 
-def _add_job(build: Build, site: TableRow, technician: TableRow, quote: int) -> None:
+def _add_job(build: WorldBuild, site: TableRow, technician: TableRow, quote: int) -> None:
     slot = {"visit_on": build.day(build.random.randint(0, 6)), "visit_at": build.random.choice(CLOCKS)}
     state = {
         "fault": build.random.choice(FAULTS),
@@ -61,7 +61,7 @@ def _add_job(build: Build, site: TableRow, technician: TableRow, quote: int) -> 
     )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("technicians", "name? skill:gas|lifts|cooling?")
     build.add_reads("sites", "name?")
     build.add_reads("jobs", "site_id@sites? technician_id@technicians? visit_on? status:planned|done|cancelled?")

@@ -4,7 +4,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -14,7 +14,7 @@ from tools.bench.worth.worlds.traits import Trait
 EXTRAS = "breakfast parking crib spa".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     for number in range(10):
         _add_bedroom(build, 101 + number * 7)
@@ -39,7 +39,7 @@ def fill(build: Build) -> None:
         _add_booking(build, person, rooms[7], limit.limit, share)
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table(
         "rooms", "room", "RM", {"features.view": "view", "features": "beds"}, {"rate_cents": "nightly_cents"}
     )
@@ -55,7 +55,7 @@ def _add_tables(build: Build) -> None:
     )
 
 
-def _add_bedroom(build: Build, number: int) -> None:
+def _add_bedroom(build: WorldBuild, number: int) -> None:
     view = build.random.choice(("sea", "yard", "sea", "street"))
     build.add(
         "rooms",
@@ -66,7 +66,7 @@ def _add_bedroom(build: Build, number: int) -> None:
     )
 
 
-def _add_booking(build: Build, person: str, room: TableRow, limit: int | str = 0, share: int = 0) -> None:
+def _add_booking(build: WorldBuild, person: str, room: TableRow, limit: int | str = 0, share: int = 0) -> None:
     """With a limit, the deposit lies above it for the first share and below it for the second."""
     guest = build.add("guests", name=person, email=build.names.email(person), phone=build.names.phone())
     arrival = build.random.randint(0, 3)
@@ -79,7 +79,7 @@ def _add_booking(build: Build, person: str, room: TableRow, limit: int | str = 0
     )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("rooms", "view:sea|yard|street?")
     build.add_reads("guests", "name?")
     build.add_reads("bookings", "guest_id@guests? room_id@rooms? arrival_on?")

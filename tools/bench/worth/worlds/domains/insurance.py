@@ -1,7 +1,7 @@
 """An insurer's claims: policies, claims with items, reserves, adjusters."""
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -11,7 +11,7 @@ from tools.bench.worth.worlds.traits import Trait
 PERILS = "water fire theft storm glass".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     adjusters = [_add_adjuster(build) for _ in range(4)]
     person = build.names.person()
@@ -28,7 +28,7 @@ def fill(build: Build) -> None:
         _add_claim(build, policy, adjusters, int(limit.limit) + more)
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("adjusters", "adjuster", "AJ", {"desk.reach": "email"})
     build.add_table(
         "policies", "policy", "PO", {"holder.contact": "email", "holder": "holder_name", "cover": "deductible_cents"}
@@ -37,19 +37,19 @@ def _add_tables(build: Build) -> None:
     build.add_table("claims", "claim", "CL", groups, {"estimate_cents": "assessed_cents"}, {"items": "item_id"})
 
 
-def _add_adjuster(build: Build) -> TableRow:
+def _add_adjuster(build: WorldBuild) -> TableRow:
     person = build.names.person()
     return build.add("adjusters", name=person, email=build.names.email(person))
 
 
-def _add_policy(build: Build, person: str, adjusters: list[TableRow]) -> None:
+def _add_policy(build: WorldBuild, person: str, adjusters: list[TableRow]) -> None:
     deductible = build.random.choice((150, 250, 300, 500)) * 100
     policy = build.add("policies", holder_name=person, email=build.names.email(person), deductible_cents=deductible)
     for _ in range(build.random.randint(1, 3)):
         _add_claim(build, policy, adjusters, build.draw_even_cents(1200, 7800))
 
 
-def _add_claim(build: Build, policy: TableRow, adjusters: list[TableRow], estimate: int) -> None:
+def _add_claim(build: WorldBuild, policy: TableRow, adjusters: list[TableRow], estimate: int) -> None:
     adjuster = build.random.choice(adjusters)
     share = estimate // 300 * 100
     items = [
@@ -62,7 +62,7 @@ def _add_claim(build: Build, policy: TableRow, adjusters: list[TableRow], estima
     build.add("claims", policy_id=policy["policy_id"], **loss, **figures, **handling, items=[*items])
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("adjusters", "name?")
     build.add_reads("policies", "holder_name?")
     build.add_reads("claims", "policy_id@policies? adjuster_id@adjusters? peril? status:open|settled|closed?")

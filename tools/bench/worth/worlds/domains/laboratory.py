@@ -1,7 +1,7 @@
 """A laboratory: clients, orders with tests, samples, results."""
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build, RuleDraft
+from tools.bench.worth.worlds.building import RuleDraft, WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -13,7 +13,7 @@ TESTS = "calcium ferritin glucose insulin lipase sodium zinc".split()
 TUBES = "red blue green grey".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     company = build.names.company()
     for number in range(4):
@@ -36,7 +36,7 @@ def fill(build: Build) -> None:
     )
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("clients", "client", "LC", {"delivery.reports": "report_email"})
     groups = {"request.urgency": "priority", "request": "client_id ordered_on", "state": "status flag"}
     build.add_table("orders", "order", "LO", groups, {"flag": "severity"}, {"tests": "test_code"})
@@ -45,7 +45,7 @@ def _add_tables(build: Build) -> None:
     )
 
 
-def _add_order(build: Build, client: TableRow, flag: str, final: bool) -> None:
+def _add_order(build: WorldBuild, client: TableRow, flag: str, final: bool) -> None:
     tests = [
         TableRow(
             test_code=name,
@@ -74,7 +74,7 @@ def _add_order(build: Build, client: TableRow, flag: str, final: bool) -> None:
         )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("clients", "name?")
     build.add_reads("orders", "client_id@clients? priority:routine|express|stat? status:open|released?")
     build.add_reads("samples", "order_id@orders? label?")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -15,7 +15,7 @@ NOUNS = "Bridge Compass Garden Harbour Lantern Orchard River Winter".split()
 BRANCHES = "Central Harbour Hillside".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     copies = [
         build.add("copies", title=title, branch=build.random.choice(BRANCHES), status="on shelf")
@@ -39,7 +39,7 @@ def fill(build: Build) -> None:
     )
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("members", "member", "MB", {"person.reach": "email"})
     build.add_table("copies", "copy", "CP", {"location.site": "branch"}, {"branch": "held_at"})
     build.add_table(
@@ -49,12 +49,12 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("holds", "hold", "HD", "member_id@members?")
 
 
-def _draw_titles(build: Build, number: int) -> list[str]:
+def _draw_titles(build: WorldBuild, number: int) -> list[str]:
     pairs = [f"The {adjective} {noun}" for adjective in ADJECTIVES for noun in NOUNS]
     return build.random.sample(pairs, number)
 
 
-def _add_loan(build: Build, member: TableRow, copy: TableRow) -> None:
+def _add_loan(build: WorldBuild, member: TableRow, copy: TableRow) -> None:
     due = build.random.randint(-25, 15)
     period = {"lent_on": build.day(due - 28), "due_on": build.day(due)}
     build.add(
@@ -68,7 +68,7 @@ def _add_loan(build: Build, member: TableRow, copy: TableRow) -> None:
     )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("members", "name?")
     build.add_reads("copies", "title? branch? status?")
     build.add_reads("loans", "member_id@members? status:out|returned?")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -11,7 +11,7 @@ from tools.bench.worth.worlds.handlers import create_row, say, set_fields, set_l
 from tools.bench.worth.worlds.traits import Trait
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     carriers = [
         build.add("carriers", name=build.names.company(), price_cents=build.draw_cents(40, 200), mode=mode)
@@ -38,7 +38,7 @@ def fill(build: Build) -> None:
     )
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("carriers", "carrier", "CA", {"tariff.base": "price_cents"}, {"price_cents": "rate_cents"})
     build.add_table("consignees", "consignee", "CO", {"site": "address", "site.contact": "email"})
     groups = {"goods.customs": "value_cents", "goods": "pallets weight_kg", "route": "carrier_id promised_on"}
@@ -53,7 +53,7 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("claims", "damage claim", "DC", "shipment_id@shipments?")
 
 
-def _add_shipment(build: Build, consignee: TableRow, carrier: TableRow, value: int) -> None:
+def _add_shipment(build: WorldBuild, consignee: TableRow, carrier: TableRow, value: int) -> None:
     places = [build.names.place() for _ in range(3)]
     legs = [
         TableRow(
@@ -74,7 +74,7 @@ def _add_shipment(build: Build, consignee: TableRow, carrier: TableRow, value: i
     build.add("shipments", consignee_id=consignee["consignee_id"], **goods, **route, legs=[*legs])
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("carriers", "mode:road|rail|sea?")
     build.add_reads("consignees", "name?")
     build.add_reads(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import Json, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -14,7 +14,7 @@ TEAMS = "Dispatch Design Finance Kitchen".split()
 ROLES = "analyst clerk driver planner welder".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     teams = [build.add("teams", name=name, cost_centre=str(build.random.randint(300, 999))) for name in TEAMS]
     limit = build.draw_limit(5_200, 6_000, 100)
@@ -30,7 +30,7 @@ def fill(build: Build) -> None:
     )
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("teams", "team", "TM")
     groups = {"work.contract": "role salary_cents hired_on", "work": "team_id", "person.contact": "email"}
     build.add_table("employees", "employee", "EM", groups, {"salary_cents": "monthly_gross_cents"})
@@ -39,7 +39,7 @@ def _add_tables(build: Build) -> None:
     )
 
 
-def _add_employee(build: Build, person: str, team: TableRow, pay: int) -> None:
+def _add_employee(build: WorldBuild, person: str, team: TableRow, pay: int) -> None:
     contract: dict[str, Json] = {
         "role": build.random.choice(ROLES),
         "salary_cents": pay,
@@ -64,7 +64,7 @@ def _add_employee(build: Build, person: str, team: TableRow, pay: int) -> None:
     )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("teams")
     build.add_reads("employees", "name? team_id@teams?")
     build.add_reads("leaves", "employee_id@employees? status:requested|granted|declined?")

@@ -1,7 +1,7 @@
 """A school office: pupils, guardians, classes, absences, fees."""
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -9,7 +9,7 @@ from tools.bench.worth.worlds.handlers import create_row, say, set_fields, take_
 from tools.bench.worth.worlds.traits import Trait
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     limit = build.draw_limit(900, 1400, 100)
     classes = [
@@ -31,7 +31,7 @@ def fill(build: Build) -> None:
     build.add_rule("waive", "fee_cents", ">", limit, "The school board decides on fees of this size", "fees", "fee_id")
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("classes", "class", "KL", {"place.building": "room"})
     groups = {"family.guardian": "guardian_name guardian_email", "school": "class_id"}
     build.add_table("pupils", "pupil", "PU", groups, {"guardian_email": "parent_email", "guardian_name": "parent_name"})
@@ -45,7 +45,7 @@ def _add_tables(build: Build) -> None:
     )
 
 
-def _add_pupil(build: Build, name: str, group: TableRow, fee: int) -> None:
+def _add_pupil(build: WorldBuild, name: str, group: TableRow, fee: int) -> None:
     guardian = build.names.relative_of(name)
     pupil = build.add(
         "pupils",
@@ -73,7 +73,7 @@ def _add_pupil(build: Build, name: str, group: TableRow, fee: int) -> None:
     )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("classes", "name?")
     build.add_reads("pupils", "name? class_id@classes?")
     build.add_reads("absences", "pupil_id@pupils? status:open|excused? missed_on?")

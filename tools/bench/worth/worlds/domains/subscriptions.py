@@ -4,7 +4,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import Json, ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -14,7 +14,7 @@ from tools.bench.worth.worlds.traits import Trait
 TIERS = "free team business".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     limit = build.draw_limit(400, 800, 50)
     stem = build.names.stem()
@@ -40,7 +40,7 @@ def fill(build: Build) -> None:
     )
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     groups = {
         "plan.billing": "seat_price_cents renews_on",
         "plan": "tier seats",
@@ -54,7 +54,7 @@ def _add_tables(build: Build) -> None:
     )
 
 
-def _add_workspace(build: Build, name: str) -> TableRow:
+def _add_workspace(build: WorldBuild, name: str) -> TableRow:
     people = [build.names.person() for _ in range(3)]
     members = [
         TableRow(
@@ -82,7 +82,7 @@ def _add_workspace(build: Build, name: str) -> TableRow:
     )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("workspaces", "name? tier:free|team|business? status:active|ending?")
     build.add_reads("charges", "workspace_id@workspaces?")
     build.add_change(

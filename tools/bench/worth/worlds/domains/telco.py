@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -14,7 +14,7 @@ PLANS = "Bud Leaf Branch Crown".split()
 ADD_ONS = "roaming voicemail insurance".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     plans = [
         build.add("plans", name=name, fee_cents=build.random.randint(6, 15) * 100 * rank, gigabytes=4 * rank)
@@ -29,7 +29,7 @@ def fill(build: Build) -> None:
     build.add_rule("credit", "amount_cents", ">", limit, "Credits of this size are not given by the hotline")
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("plans", "plan", "PL", {"price": "fee_cents"}, {"fee_cents": "monthly_fee_cents"})
     build.add_table("subscribers", "subscriber", "SB", {"person.reach": "email"})
     groups = {"service.plan": "plan_id", "usage.month": "used_gigabytes", "service": "status"}
@@ -37,7 +37,7 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("credits", "credit", "CR", "subscriber_id@subscribers?")
 
 
-def _add_subscriber(build: Build, person: str, plans: list[TableRow]) -> None:
+def _add_subscriber(build: WorldBuild, person: str, plans: list[TableRow]) -> None:
     subscriber = build.add(
         "subscribers",
         name=person,
@@ -59,7 +59,7 @@ def _add_subscriber(build: Build, person: str, plans: list[TableRow]) -> None:
         )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("plans", "name?")
     build.add_reads("subscribers", "name?")
     build.add_reads("lines", "subscriber_id@subscribers? phone?")

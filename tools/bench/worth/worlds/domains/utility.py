@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ServerForm, ToolReply
@@ -14,7 +14,7 @@ from tools.bench.worth.worlds.traits import Trait
 TARIFFS = "Steady Night Green Saver".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     tariffs = [build.add("tariffs", name=name, unit_price_cents=build.random.randint(18, 44)) for name in TARIFFS]
     person = build.names.person()
@@ -37,7 +37,7 @@ def fill(build: Build) -> None:
         _add_bill(build, account, int(limit.limit) + more, 25)
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     build.add_table("tariffs", "tariff", "TF", None, {"unit_price_cents": "price_per_unit_cents"})
     build.add_table(
         "accounts",
@@ -52,7 +52,7 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("plans", "payment plan", "PP", "account_id@accounts?")
 
 
-def _add_account(build: Build, person: str, tariff: TableRow) -> None:
+def _add_account(build: WorldBuild, person: str, tariff: TableRow) -> None:
     contact = {"email": build.names.email(person), "phone": build.names.phone()}
     account = build.add(
         "accounts", holder=person, **contact, address=build.names.address(), tariff_id=tariff["tariff_id"]
@@ -68,11 +68,11 @@ def _add_account(build: Build, person: str, tariff: TableRow) -> None:
         _add_bill(build, account, build.draw_even_cents(60, 660), build.random.randint(-80, 20))
 
 
-def _add_bill(build: Build, account: TableRow, due: int, days: int) -> None:
+def _add_bill(build: WorldBuild, account: TableRow, due: int, days: int) -> None:
     build.add("bills", account_id=account["account_id"], due_cents=due, due_on=build.day(days), status="unpaid")
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("tariffs", "name?")
     build.add_reads("accounts", "holder?")
     build.add_reads("meters", "account_id@accounts?")

@@ -1,7 +1,7 @@
 """Accounts payable: vendors, their invoices, payments."""
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build
+from tools.bench.worth.worlds.building import WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ServerForm, ToolReply
@@ -10,7 +10,7 @@ from tools.bench.worth.worlds.operation import Handler
 from tools.bench.worth.worlds.traits import Trait
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     _add_records(build)
     _add_tools(build)
@@ -21,7 +21,7 @@ def fill(build: Build) -> None:
     _add_large_invoices(build, int(limit.limit))
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     groups = {"terms.payment": "discount_pct net_days", "contacts.primary": "contact_name email"}
     build.add_table("vendors", "vendor", "VN", groups, {"discount_pct": "agreed_discount"})
     groups = {"figures.amounts": "total_cents paid_cents", "dates": "issued_on due_on"}
@@ -29,7 +29,7 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("payments", "payment", "PAY", "status?")
 
 
-def _add_records(build: Build) -> None:
+def _add_records(build: WorldBuild) -> None:
     company = build.names.company()
     for number in range(6):
         alike = number and build.has(Trait.SIBLINGS)
@@ -43,13 +43,13 @@ def _add_records(build: Build) -> None:
     }
 
 
-def _add_vendor(build: Build, company: str) -> TableRow:
+def _add_vendor(build: WorldBuild, company: str) -> TableRow:
     person = build.names.person()
     terms = {"discount_pct": build.random.choice((1, 2, 3)), "net_days": build.random.choice((14, 30, 45))}
     return build.add("vendors", name=company, contact_name=person, email=build.names.email(person), **terms)
 
 
-def _add_invoice(build: Build, vendor: TableRow, total: int, due: int) -> TableRow:
+def _add_invoice(build: WorldBuild, vendor: TableRow, total: int, due: int) -> TableRow:
     first = build.random.randint(1, 9) * total // 10
     texts = build.random.sample(("Delivery", "Material", "Hours", "Packing", "Rental"), 2)
     lines = [
@@ -68,13 +68,13 @@ def _add_invoice(build: Build, vendor: TableRow, total: int, due: int) -> TableR
     )
 
 
-def _add_large_invoices(build: Build, limit: int) -> None:
+def _add_large_invoices(build: WorldBuild, limit: int) -> None:
     for vendor in list(build.tables["vendors"].values())[:2]:
         _add_invoice(build, vendor, limit + build.draw_even_cents(600, 6000), 20)
         _add_invoice(build, vendor, limit - build.draw_even_cents(60, 600), 20)
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("vendors", "name?")
     build.add_reads("invoices", "vendor_id@vendors? status:open|paid|held|duplicate?")
     text = "Pays an invoice in part or in full; at once where no date is given."

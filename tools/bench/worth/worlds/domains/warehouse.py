@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from tools.bench.worth.worlds import wording
-from tools.bench.worth.worlds.building import Build, RuleDraft
+from tools.bench.worth.worlds.building import RuleDraft, WorldBuild
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow, Tables
 from tools.bench.worth.worlds.drafting import TaskDraft
 from tools.bench.worth.worlds.form import ReplyShape, ToolReply
@@ -15,7 +15,7 @@ GOODS = "bracket valve gasket hinge pulley clamp spindle sleeve bearing flange c
 COLOURS = "grey black white blue brass".split()
 
 
-def fill(build: Build) -> None:
+def fill(build: WorldBuild) -> None:
     _add_tables(build)
     goods = build.random.sample(GOODS, 10)
     for number, good in enumerate(goods):
@@ -33,7 +33,7 @@ def fill(build: Build) -> None:
     build.add_rule("order", "quantity", ">", limit, "Large orders go through purchasing")
 
 
-def _add_tables(build: Build) -> None:
+def _add_tables(build: WorldBuild) -> None:
     groups = {"supply.rules": "minimum lot", "supply": "supplier"}
     build.add_table("items", "item", "IT", groups, {"minimum": "reorder_point"}, {"bins": "bin_id"})
     build.add_table("clerks", "clerk", "CK")
@@ -41,7 +41,7 @@ def _add_tables(build: Build) -> None:
     build.add_created_table("movements", "movement", "MV", "item_id@items?")
 
 
-def _add_item(build: Build, name: str, short: bool) -> None:
+def _add_item(build: WorldBuild, name: str, short: bool) -> None:
     bins = [
         TableRow(bin_id=f"{aisle}{build.random.randint(10, 99)}", quantity=build.random.randint(2, 30) * 12)
         for aisle in build.random.sample("ABCDEFG", 3)
@@ -59,7 +59,7 @@ def _add_item(build: Build, name: str, short: bool) -> None:
     )
 
 
-def _add_tools(build: Build) -> None:
+def _add_tools(build: WorldBuild) -> None:
     build.add_reads("items", "name?")
     build.add_reads("clerks", "shift:early|late?")
     params = "item_id@items from_bin to_bin quantity#"
