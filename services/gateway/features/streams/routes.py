@@ -42,10 +42,7 @@ async def event_frames(
                         yield item
                 return
             except EventsLost as lost:
-                task_snapshot, found = (
-                    await tasks.snapshot(task_snapshot.record),
-                    updates.Resumption(None, lost.after),
-                )
+                task_snapshot, found = await tasks.snapshot(task_snapshot.record), updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("story_broken", task_id=task_snapshot.record.task_id, error=str(fault))
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
