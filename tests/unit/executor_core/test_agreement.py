@@ -125,6 +125,8 @@ def test_what_the_part_says_otherwise_is_sent_back_and_marked_for_a_person(
         ("Assign mechanic Ines to the job that follows J-3014.", "J-3030", False),  # it refers to the one that is named
         ("Assign mechanic Ines to every job like J-3014.", "J-3029", False),
         ("Assign mechanic Ines to J-3028 to J-3030.", "J-3029", False),
+        ("Assign mechanic Ines to J-3014 until 20 December 2026.", "J-3029", True),  # to a day, and to no other job
+        ("Assign mechanic Ines to J-3014 until 3030.", "J-3029", True),
         ("Assign mechanic Ines to the job of Priya, not to J-3014.", "J-3029", False),
     ],
 )
@@ -157,6 +159,7 @@ CUSTOMERS = tuple(
     [
         ("Vistula Sp. z o.o.", "Vistula S.A.", "Set the limit of Vistula S.A. to 500."),
         ("Nordwind GmbH & Co. KG", "Nordwind AG", "Set the limit of Nordwind AG to 500."),
+        ("Nordwind GmbH", "Nordwind Kühl GmbH", "Set the limit of Nordwind Kühl GmbH to 500."),
         ("Nordic Credit AB", "Oduya Plc", "Set the credit limit of Oduya Plc to 500."),
         (
             "Oduya Logistics Plc",
@@ -189,6 +192,7 @@ def test_a_word_of_the_called_records_name_is_no_excuse_where_another_one_is_nam
         ("Set the limit of the customer who is lower, Oduya Trading or Roy Freres, to 500.", 4103, False),
         ("Set the limit of Vistula to 500.", 4103, True),
         ("Set the limit of Vistula to 500.", 4109, False),
+        ("Set the limit of Oduya Trading Plc to 500.", 4111, True),
         ("Set the limit to 500, as the plan for trading has it.", 4103, False),  # words, no names
         ("Set the limit of Roy Freres to 500.", 4107, True),
         ("Set the limit of all customers except Oduya Trading to 500.", 4103, False),
@@ -199,6 +203,98 @@ def test_a_word_of_the_called_records_name_is_no_excuse_where_another_one_is_nam
 def test_a_company_is_named_without_its_legal_form(task: str, customer: int, is_told: bool) -> None:
     found = _find(task, LIMIT, {"customer_id": customer, "limit": 5000 if "5,000" in task else 500}, CUSTOMERS)
     assert any("no word of the task tells of this record" in doubt for doubt in found.doubts) == is_told
+
+
+@each_row(
+    ("task", "customer", "is_told"),
+    ("Set the limit of customer 71 to 500.", 75, True),
+    ("Set the limit of customer 71 to 500.", 71, False),
+    ("Set the limit of customer no. 71 to 500.", 75, True),
+    ("Set the limit of the customers 71 and 75 to 500.", 75, False),
+    ("Set the limit of customers 71 to 75 to 500.", 73, False),
+    ("Set the limit of customer 71 to 75 EUR.", 73, True),  # an amount
+    ("Set the limit of the one with 71 orders to 500.", 75, False),
+)
+def test_a_short_number_names_a_record_behind_the_word_for_its_kind(task: str, customer: int, is_told: bool) -> None:
+    """Also where the record's own key is a bare ``id``."""
+    facts = tuple(
+        _read(f"r{number}", "get_customer", {"customer": {"id": number, "limit": 100}}, customer_id=number)
+        for number in (71, 73, 75)
+    )
+    found = _find(task, LIMIT, {"customer_id": customer, "limit": 75 if "EUR" in task else 500}, facts)
+    assert any("no word of the task tells of this record" in doubt for doubt in found.doubts) == is_told
+
+
+@each_row(
+    ("job", "mechanic", "quotes", "is_told"),
+    ("J-1", "M-1", ("Give job J-1 to M-1", "and job J-2 to M-2."), False),
+    ("J-1", "M-2", ("Give job J-1 to M-1", "and job J-2 to M-2."), True),
+    ("J-2", "M-1", ("Give job J-1 to M-1", "and job J-2 to M-2."), True),
+    ("J-2", "M-1", ("Give job J-2 to him, too.", "Give job J-1 to M-1."), False),
+)
+def test_an_identifier_of_another_part_is_none_of_a_part_that_has_its_own(
+    job: str, mechanic: str, quotes: tuple[str, str], is_told: bool
+) -> None:
+    called, given = _tool("assign_job", "job_id", "mechanic_id"), cast(JsonObject, {"job_id": job})
+    given["mechanic_id"] = mechanic
+    task = " ".join(quotes)
+    facts = tuple(_read(f"r{one}", "get_job", {"job_id": f"J-{one}"}, job_id=f"J-{one}") for one in (1, 2))
+
+    found = SourceFinder(KnownSources((task,), facts, (), NOW, (task,))).find_sources(
+        _call(called, given), called, PartContext(quotes[0], quotes[1:], proposed_calls=[(called.name, given)])
+    )
+
+    assert any("this part says" in origin.against for origin in found.call.origins) == is_told
+
+
+_IBANS = ("DE89370400440532013000", "DE02120300000000202051")
+
+
+@each_row(
+    ("task", "account", "is_told"),
+    ("Pay bill B-1 from account AC-1.", "AC-2", True),
+    ("Pay bill B-1 from account AC-1.", "AC-1", False),
+    ("Pay bill B-1.", "AC-1", False),  # of its client
+    ("Pay bill B-1.", "AC-2", True),  # of another one, while one of its client was read
+    ("Pay bill B-1.", "AC-3", True),
+    ("Pay bill B-1 from the account of Roy Plc.", "AC-2", False),
+    ("Pay bill B-1 from any account.", "AC-2", False),
+    ("Pay bill B-2.", "AC-2", False),  # of no client
+    (f"Pay bill B-1 to {_IBANS[0]}.", _IBANS[0], False),
+    (f"Pay bill B-1 to {_IBANS[0]}.", _IBANS[1], True),
+    ("Pay bill B-1.", _IBANS[0], False),
+    ("Pay bill B-1.", _IBANS[1], True),
+)
+def test_an_account_is_the_one_that_the_task_writes_out_or_of_whom_the_named_record_leads_to(
+    task: str, account: str, is_told: bool
+) -> None:
+    accounts: Json = {
+        f"AC-{n}": {"holder": name, "client_id": n} for n, name in enumerate(("Oduya Plc", "Roy Plc", "Ek"), 1)
+    }
+    clients = [
+        _read(f"c{n}", "get_client", {"client_id": n, "iban": iban}, client_id=n) for n, iban in enumerate(_IBANS, 1)
+    ]
+    bills = [
+        _read(f"b{n}", "get_bill", {"bill_id": f"B-{n}", "client_id": client}, bill_id=f"B-{n}")
+        for n, client in ((1, 1), (2, None))
+    ]
+    facts = (_read("r1", "list_accounts", {"accounts": accounts}), *clients, *bills)
+    given: JsonObject = {"bill_id": task[9:12], "account": account}
+    found = _find(task, _tool("pay_bill", "bill_id", "account"), given, facts)
+    assert any(origin.untold for origin in found.call.origins) == is_told
+
+
+@each_row(
+    ("task", "fee", "is_told"),
+    ("Waive the open fees of J-1.", 902, False),
+    ("Waive the open fee of J-1.", 902, True),  # one of two
+    ("Waive the fees of J-1.", 903, True),
+    ("Waive the fees 901 of J-1.", 902, True),
+)
+def test_what_belongs_to_the_named_record_is_told_in_the_plural(task: str, fee: int, is_told: bool) -> None:
+    rows: Json = [{"fee_id": 900 + n, "job_no": f"J-{job}", "status": "open"} for n, job in ((1, 1), (2, 1), (3, 2))]
+    found = _find(task, _tool("waive_fee", "fee_id"), {"fee_id": fee}, (_read("r1", "list_fees", rows),))
+    assert any(origin.untold for origin in found.call.origins) == is_told
 
 
 def test_a_telephone_number_writes_out_no_record() -> None:
@@ -265,6 +361,36 @@ def test_a_further_change_that_only_a_text_speaks_of_is_sent_back_where_the_part
     assert any("this part speaks of what accept_quote does" in doubt for doubt in found.doubts) == is_told
 
 
+@each_row(
+    ("quote", "called", "why"),
+    ("Accept the quote of J-3001.", "decline_quote", "accept_quote"),
+    ("Accept the quotes of J-3001.", "decline_quotes", "accept_quote"),
+    ("Please add a note on J-3001.", "delete_note", "add_note"),  # a noun that ends in e
+    ("Could you hold job J-3001?", "cancel_job", "hold_job"),
+    ("Add a note on job J-3001.", "cancel_job", "add_note"),
+    ("Add a note on job J-3001.", "update_job", ""),  # to it
+    ("Hold job J-3001.", "validate_job", ""),  # before it
+    ("Take job J-3001 off hold.", "release_job", ""),  # no order to hold it
+    ("Job J-3001 is on hold. Undo that hold.", "release_job", ""),
+    ("Accept the quote of J-3001.", "accept_quote", ""),
+    ("Accept the quote of J-3001 if it is low.", "decline_quote", ""),
+    ("Hold job J-3001 or cancel job J-3001.", "release_job", ""),  # two others
+)
+def test_what_another_tool_does_with_the_same_things_is_sent_back(quote: str, called: str, why: str) -> None:
+    names = (
+        "accept_quote accept_quotes decline_quote decline_quotes add_note delete_note hold_job cancel_job release_job"
+    )
+    given: JsonObject = {"job_id": "J-3001", "note": "Rest"}
+    part = PartContext(quote, write_tools=names.split(), proposed_calls=[(called, given)])
+    facts = (*FACTS, _read("r3", "get_job", {"job_id": "J-3001"}))
+
+    found = SourceFinder(KnownSources((quote,), facts, (), NOW, (quote,))).find_sources(
+        _call(_tool(called, "job_id", "note"), given), _tool(called, "job_id", "note"), part
+    )
+
+    assert any(f"what {why}" in doubt for doubt in found.doubts) if why else not found.doubts
+
+
 def test_a_text_brings_up_another_deed_on_the_things_of_a_part_with_a_condition() -> None:
     quote = "Accept the quote of every job except J-3029."
     delete = _tool("delete_quote", "job_id")
@@ -310,6 +436,62 @@ def test_a_day_is_moved_as_far_and_to_the_side_that_the_part_says(task: str, day
 
     assert (not found.doubts) == is_right
     assert any(origin.against for origin in found.call.origins) != is_right
+
+
+@each_row(
+    ("task", "moment", "is_right"),
+    ("Move visit V-1 to 4 December 2026 at 7:00.", "04.12.2026 07:00", True),
+    ("Move visit V-1 to 5 December 2026 at 7:00.", "05.12.2026, 07:00", True),
+    ("Move visit V-1 to 5 December 2026 at 7:00.", "05.12.2026 at 07:00", True),
+    ("Move visit V-1 to 4 December 2026 at 7:00.", "04.12.2026 17:00", False),
+    ("Move visit V-1 to 4 December 2026 at 7:00.", "2026-12-04T17:00", False),
+    ("Move visit V-1 to 4 December 2026 at 7:00.", "2026-12-04T07:00", True),
+    ("Move visit V-1 to 5 December 2026 at 7:00.", "05.12.2026 08:00", False),
+    ("Move visit V-1 to 5 December 2026 at 7:00.", "12.05.2026 07:00", False),
+    ("Move visit V-1 from 7:00 to two hours later.", "2026-12-04T09:00", True),
+    ("Move visit V-1 to the afternoon.", "2026-12-04T16:00", True),
+)
+def test_a_moment_has_the_day_and_the_hour_that_the_part_says(task: str, moment: str, is_right: bool) -> None:
+    """Also where a record has that day."""
+    move = _tool("move_visit", "visit_id", "slot")
+    facts = (_read("r1", "get_visit", {"visit_id": "V-1", "wanted_on": "2026-12-04"}),)
+    assert (not _find(task, move, {"visit_id": "V-1", "slot": moment}, facts).doubts) == is_right
+
+
+@each_row(
+    ("shown", "moment", "is_right"),
+    ("01.12.2026 08:30", "01.12.2026 09:30", True),
+    ("2026-12-01T08:30", "2026-12-01T09:30", True),
+    ("2026-12-01T23:30", "2026-12-02T00:30", True),
+    ("01.12.2026 08:30", "01.12.2026 10:30", False),
+)
+def test_a_moment_is_moved_as_many_hours_as_the_part_says(shown: str, moment: str, is_right: bool) -> None:
+    move = _tool("move_visit", "visit_id", "slot")
+    facts = (_read("r1", "get_visit", {"visit_id": "V-1", "slot": shown}),)
+    found = _find("Move visit V-1 one hour later.", move, {"visit_id": "V-1", "slot": moment}, facts)
+    assert (not found.doubts) == is_right
+
+
+@each_row(
+    ("argument", "value", "is_right"),
+    ("new_limit", 700, True),
+    ("new_limit", 755, False),  # the record's
+    ("new_limit", 900, False),  # another part's
+    ("nights", 900, True),  # a count
+)
+def test_a_figure_in_an_argument_that_may_be_an_amount_is_the_one_of_the_part(
+    argument: str, value: int, is_right: bool
+) -> None:
+    called, given = _tool("set_terms", "invoice_id", argument), cast(JsonObject, {"invoice_id": "V-703"})
+    quotes = ("Set the limit of V-703 to 700 EUR", "and that of V-704 to 900 EUR.")
+    part = PartContext(quotes[0], quotes[1:], proposed_calls=[(called.name, given)])
+    task = " ".join(quotes)
+
+    found = SourceFinder(KnownSources((task,), FACTS, (), NOW, (task,))).find_sources(
+        _call(called, {**given, argument: value}), called, part
+    )
+
+    assert any("this part says 700" in doubt for doubt in found.doubts) != is_right
 
 
 @each_row(
@@ -544,9 +726,24 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     ("Put all jobs except the one of Tomasz on hold.", "J-3001", ""),
     ("Setze alle Aufträge bis auf den von Priya aus.", "J-3029", "exception of Priya"),
     ("Put all jobs of Tomasz on hold, except J-3001.", "J-3014", ""),
+    ("Put all repair jobs but the one of Tomasz on hold.", "J-3014", "exception of Tomasz"),
+    ("Put all jobs on hold, but leave the one of Tomasz alone.", "J-3014", "exception of Tomasz"),
+    ("Put all jobs on hold, not that of Tomasz.", "J-3014", "exception of Tomasz"),
+    ("Put all jobs on hold, not that of Tomasz.", "J-3001", ""),
+    ("Put every job on hold but write to Tomasz.", "J-3014", ""),
+    ("Put all jobs except that of Oduya on hold.", "J-3040", "exception of Oduya"),  # the job has only the id
+    ("Put all jobs except that of Oduya on hold.", "J-3041", ""),
+    ("Put all jobs except that of Oduya on hold.", "J-3050", "exception of Oduya"),  # its key is a number by its name
 )
 def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, job: str, why: str) -> None:
-    found = _find(task, STATUS, {"job_id": job, "status": "on_hold"})
+    clients: Json = [{"client_id": "C-1", "name": "Oduya Plc"}, {"client_id": "C-2", "name": "Roy Plc"}]
+    jobs: Json = [{"job_id": f"J-304{number}", "client_id": f"C-{number + 1}"} for number in (0, 1)]
+    numbered: Json = [{"job_no": "J-3050", "client_id": "C-1"}]
+    more = (("list_clients", clients), ("list_new_jobs", jobs), ("list_old_jobs", numbered))
+    facts = (*FACTS, *(_read(name, name, rows) for name, rows in more))
+    key = "job_no" if job == "J-3050" else "job_id"
+    called = _tool("set_job_status", key, status=["open", "on_hold"])
+    found = _find(task, called, {key: job, "status": "on_hold"}, facts)
     assert any(why in doubt for doubt in found.doubts) if why else not found.doubts
 
 

@@ -150,6 +150,15 @@ def names_currency(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def may_hold_amount(name: str, kind: ArgumentKind) -> bool:
+    """Whether a number under this name may be an amount: ``rent`` or ``new_limit``, but no count or measure such as
+    ``nights``.
+    """
+    is_unknown = kind is ArgumentKind.QUANTITY and (_QUANTITY - _AMOUNT).isdisjoint(words_of(name.rsplit(".", 1)[-1]))
+    return kind is ArgumentKind.AMOUNT or is_unknown
+
+
+@lru_cache(maxsize=4096)
 def is_free_text_name(name: str) -> bool:
     """Whether a field of this name holds prose: ``body``, ``internal_note``, ``comments[0]``; not ``note_id``."""
     words = words_of(name.partition("[")[0])

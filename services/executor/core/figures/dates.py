@@ -603,6 +603,9 @@ _MOMENT = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
 _COMPACT = re.compile(r"[12]\d{7}", re.ASCII)
+_DAY_AND_HOUR = re.compile(
+    r"(?P<day>\d{1,2}([./-])\d{1,2}\2\d{4})(?:,\s*|\s+)(?:(?:at|um|à)\s+)?(?P<hour>\d\d?:\d\d(?::\d\d)?)(?:\s+Uhr)?"
+)
 _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 
@@ -678,11 +681,14 @@ def has_time(value: Json) -> bool:
 
 
 def read_machine_moment(text: str, zone: tzinfo | None) -> ReadMoment | None:
-    """The date or time of day of a text in a machine format such as ISO 8601, in that zone; None for any other text."""
+    """The date or time of day of a text in a machine format such as ISO 8601 or ``04.12.2026 07:00``, in that zone.
+
+    None for any other text.
+    """
     if (match := _HOUR.fullmatch(text)) is not None:
-        return ReadMoment(None, time(int(match[1]), int(match[2]), int(match[3] or 0)))
+        return ReadMoment(None, _read_hour(match))
     if not _ISO_DAY.match(text):
-        return None
+        return _read_day_and_hour(text)
     try:
         if len(text) == len("2026-03-04"):
             return ReadMoment(date.fromisoformat(text), None)
@@ -691,3 +697,15 @@ def read_machine_moment(text: str, zone: tzinfo | None) -> ReadMoment | None:
     except (ValueError, OverflowError):  # no day of any month, or beyond the calendar
         return None
     return ReadMoment(local.date(), local.time().replace(microsecond=0))
+
+
+def _read_day_and_hour(text: str) -> ReadMoment | None:
+    """The day and hour of a text such as ``04.12.2026, 07:00``; None where day and month may be swapped."""
+    match = _DAY_AND_HOUR.fullmatch(text)
+    hour = _HOUR.fullmatch(match["hour"]) if match else None
+    day = read_date(match["day"]) if match else None
+    return ReadMoment(day, _read_hour(hour)) if day and hour else None
+
+
+def _read_hour(match: re.Match[str]) -> time:
+    return time(int(match[1]), int(match[2]), int(match[3] or 0))

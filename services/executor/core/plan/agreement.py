@@ -12,14 +12,21 @@ from itertools import pairwise
 from services.executor.core.figures.arguments import ArgumentKind, ContentKind, fields_of_facts
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
-from services.executor.core.figures.numbers import read_figure
-from services.executor.core.figures.vocabulary import has_condition, leaves_choice_open
+from services.executor.core.figures.numbers import looks_like_id_text, read_figure
+from services.executor.core.figures.vocabulary import has_condition, leaves_choice_open, without_legal_form
 from services.executor.core.plan.faults import CallFault, CheckedChange, PartContext, argument_name_of, field_name_of
 from services.executor.core.plan.mentioned_records import is_named_as_exception
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
-from services.executor.core.tools.classes import EDITING, ToolWords, words_of_tool
+from services.executor.core.tools.classes import (
+    ASKING,
+    EDITING,
+    ToolWords,
+    is_identifying_name,
+    normalize_noun,
+    words_of_tool,
+)
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.tools.toolbox import CALL
@@ -30,7 +37,10 @@ from shared.domain.keywords import stem
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCEPTS_ONE = re.compile(  # "except the one to": a record that is told by what it has
     r"\b(?:except(?:ing)?|excluding|all\s+but|every\w*\s+but|but\s+not|other\s+than|apart\s+from|exception\s+of|bis\s+auf|"
-    r"Ausnahme\s+von|außer|ausser|sauf|excepté|salvo|excepto)\s+(?:(?!(?:and|then|und|dann|et|y)\b)[^\W\d]+\s+){0,5}$",
+    r"Ausnahme\s+von|außer|ausser|sauf|excepté|salvo|excepto|"
+    r"(?:(?:all|every|each)\s+(?:[^\W\d]+\s+){1,4}but|not|leav(?:e|ing)|skip|spare|nicht)\s+(?:the\s+ones?|that|those|die|den|das)"
+    r"\s+(?:of|to|for|from|with|von|an|für|mit))"
+    r"\s+(?:(?!(?:and|then|und|dann|et|y)\b)[^\W\d]+\s+){0,5}$",
     re.IGNORECASE,
 )
 _TARGET = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
@@ -40,6 +50,10 @@ _INTO = re.compile(
 )
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
+_ORDER = re.compile(  # the word that begins a clause
+    r"(?:^\W*|[.,;!?]\s+|\b(?:and|then|to|you|we|must|now|also|just)\s+)(?:please\s+|kindly\s+)?([^\W\d_]+)",
+    re.IGNORECASE,
+)
 _A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
 _ASKED_OF = frozenset({"fact", "schema", "none"})
@@ -138,11 +152,15 @@ def _find_excluded_records(change: CheckedChange) -> Iterator[CallFault]:
 
 def _find_records_excepted_by_value(change: CheckedChange) -> Iterator[CallFault]:
     """Records with a value that the part excepts: "all but the one to Ann Lee", and this one is to her."""
-    quote = change.part_mentions.text
+    quote, own = change.part_mentions.text, {as_text(one.value) for one in change.given}
     for name, value in sorted(_values_of_named_records(change)):
-        is_name = value[:1].isupper() and 2 < len(value) <= _LONGEST_NAME
-        if is_name and any(_EXCEPTS_ONE.search(quote[:at]) for at in _find_word_positions(value, quote)):
-            yield CallFault("", f"this part makes an exception of {value}, which is this record's {' '.join(name)}")
+        is_other = value not in own and (is_id_name("_".join(name)) or looks_like_id_text(value))
+        titles = change.titles.get(value.casefold(), ()) if is_other else ()
+        for said in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
+            is_name = said[:1].isupper() and 2 < len(said) <= _LONGEST_NAME
+            if is_name and any(_EXCEPTS_ONE.search(quote[:at]) for at in _find_word_positions(said, quote)):
+                yield CallFault("", f"this part makes an exception of {said}, which is this record's {' '.join(name)}")
+                break
 
 
 def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
@@ -210,7 +228,7 @@ def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
 
 def _values_of_named_records(change: CheckedChange) -> frozenset[tuple[tuple[str, ...], str]]:
     """The values of the records that the call names, as read: the words of each field's name, and its value as text."""
-    named = {as_text(one.value) for one in change.given if is_id_name(field_name_of(one.path))}
+    named = {as_text(one.value) for one in change.given if is_identifying_name(field_name_of(one.path))}
     own = (
         field
         for field in fields_of_facts(change.facts)
@@ -301,20 +319,33 @@ def _has_words(text: Mentions, value: str) -> bool:
 
 
 def _find_conflicting_tool(change: CheckedChange) -> Iterator[CallFault]:
-    """A call of a tool that the part does not mention, while it mentions all words of exactly one other tool.
+    """A call of a tool whose verb the part does not mention, while it mentions all words of exactly one other tool,
+    which is not called.
 
-    That is a fault if the part has no word of the called tool's name and the other tool is not called; or if it lacks
-    the called tool's verb, and a text written by somebody else mentions that tool and may have suggested it.
+    That is a fault if the part has no word of the called tool's name, or orders what the other tool does:
+    "Reject claim A-1" is not carried out by ``settle_claim``. It is one, too, if a text written by somebody
+    else mentions the called tool and may have suggested it.
     """
     quote, name_called, part = change.part_mentions.text, change.tool.name, change.part
-    said, named = {stem(word) for word in words_of(quote)}, words_of_tool(name_called)
+    said, named = _stems_in(quote), words_of_tool(name_called)
     meant = [name for name in part.write_tools if name != name_called and _is_tool_mentioned(words_of_tool(name), said)]
-    if len(meant) != 1 or stem(named.verb) in said:
+    if not meant or len({frozenset(_stems_of_tool(words_of_tool(name))) for name in meant}) > 1:
         return
-    is_called = meant[0] in {name for name, _ in part.proposed_calls}
-    is_unsaid = said.isdisjoint(_stems_of_tool(named)) and not (is_called or has_condition(quote))
-    if is_unsaid or _is_tool_in_free_text(named, change):
+    if stem(named.verb) in said:
+        return
+    is_called = not {name for name, _ in part.proposed_calls}.isdisjoint(meant)
+    is_unsaid = said.isdisjoint(_stems_of_tool(named)) or _orders_other_verb(words_of_tool(meant[0]), named, quote)
+    if (is_unsaid and not (is_called or has_condition(quote))) or _is_tool_in_free_text(named, change):
         yield CallFault("", f"{name_called}: this part speaks of what {meant[0]} does")
+
+
+def _orders_other_verb(meant: ToolWords, named: ToolWords, quote: str) -> bool:
+    """Whether the words order what the tool that is meant does: its verb begins a clause. A tool that only asks
+    may come before, and one that edits things of another kind may do that, too.
+    """
+    if named.verb in ASKING or (named.verb in EDITING and meant.nouns.isdisjoint(named.nouns)):
+        return False
+    return any(stem(match[1].lower()) == stem(meant.verb) for match in _ORDER.finditer(quote))
 
 
 def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
@@ -323,18 +354,25 @@ def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
     sets = [str(one.value) for one in given if isinstance(one.value, str)]
     written = (field for field in fields_of_facts(change.facts) if field.kind is not ContentKind.STRUCTURED)
     for text in (str(field.value) for field in written):
-        said = {stem(word) for word in words_of(text)}
+        said = _stems_in(text)
         is_set = stem(named.verb) in said and any(one.strip() and _find_word_positions(one, text) for one in sets)
         if is_set or _is_tool_mentioned(named, said):
             return True
     return False
 
 
+@lru_cache(maxsize=4096)
+def _stems_in(text: str) -> frozenset[str]:
+    """The stems of a text's words, and of the forms that the nouns of ``ToolWords`` have."""
+    words = words_of(text)
+    return frozenset(stem(form) for word in words for form in (word, normalize_noun(word)))
+
+
 def _stems_of_tool(named: ToolWords) -> set[str]:
     return {stem(word) for word in (named.verb, *named.nouns)}
 
 
-def _is_tool_mentioned(named: ToolWords, stems: set[str]) -> bool:
+def _is_tool_mentioned(named: ToolWords, stems: frozenset[str]) -> bool:
     return bool(named.nouns) and _stems_of_tool(named) <= stems
 
 

@@ -57,6 +57,8 @@ class DerivedValues:
             days = self._read_days(value)
             if leaf.kind is not ArgumentKind.DATE or not days:
                 return False
+            if self._is_moment_moved_as_asked(value, call):
+                return False
             return not any(day in self._last_days_of_terms or self._is_day_moved_as_asked(day, call) for day in days)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
@@ -72,24 +74,36 @@ class DerivedValues:
 
     def _is_day_moved_as_asked(self, day: date, call: PlannedCall) -> bool:
         """Whether the day is a named record's day, moved by a distance that the task states: "3 weeks later"."""
-        steps = {
-            step for number in self._sources.task.numbers for step in _list_distances(number, self._sources.task.text)
-        }
+        steps = self._stated_distances
         return bool(steps) and not steps.isdisjoint(day - one for one in self._days_of_named_records(call))
+
+    def _is_moment_moved_as_asked(self, value: str, call: PlannedCall) -> bool:
+        """Whether a day with an hour is a named record's, moved by a distance that the task states: "1 hour later"."""
+        moment = self._read_moment(value) if self._stated_distances else None
+        shown = (self._read_moment(one) for one in self._texts_of_named_records(call)) if moment else ()
+        return moment is not None and any(one is not None and moment - one in self._stated_distances for one in shown)
+
+    @cached_property
+    def _stated_distances(self) -> frozenset[timedelta]:
+        task = self._sources.task
+        return frozenset(step for number in task.numbers for step in _list_distances(number, task.text))
 
     def has_days_to_move(self, call: PlannedCall) -> bool:
         """Whether the records that the call names have a day from which a distance can be counted."""
         return any(True for _ in self._days_of_named_records(call))
 
     def _days_of_named_records(self, call: PlannedCall) -> Iterator[date]:
-        """Yields the days in the records whose identifier the call has, and in the objects nested in them."""
+        return (day for text in self._texts_of_named_records(call) for day in self._read_days(text))
+
+    def _texts_of_named_records(self, call: PlannedCall) -> Iterator[str]:
+        """Yields the texts in the records whose identifier the call has, and in the objects nested in them."""
         named = texts_of_call(call)
         for fact in self._facts:
             fields = tuple(fields_of_facts((fact,)))
             places = {place for field in fields if (place := _path_of_named_record(field, named)) is not None}
             for field in fields:
                 if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
-                    yield from self._read_days(field.value)
+                    yield field.value
 
     def _read_days(self, value: str) -> Sequence[date]:
         """The day that a value is; two days if day and month could be swapped."""

@@ -6,7 +6,12 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_machine_moment
-from services.executor.core.figures.identifiers import IdentifierKind, blank_special_identifiers, kind_of_identifier
+from services.executor.core.figures.identifiers import (
+    IdentifierKind,
+    blank_special_identifiers,
+    find_special_identifiers,
+    kind_of_identifier,
+)
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources
@@ -15,6 +20,7 @@ from services.executor.core.plan.faults import THE_WHOLE, PartContext, field_nam
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import (
+    Noun,
     are_same_kind,
     id_pattern_of,
     names_own_record,
@@ -25,15 +31,17 @@ from services.executor.core.records.seen_records import (
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, find_leaves
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, find_leaves, is_id_name
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
 
 NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
-_RANGE = re.compile(  # "A-4 to A-6", not "A-4 to 5,000"
-    r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d(?![\w/-]|[.,]\d\d)", re.IGNORECASE
+_RANGE = re.compile(
+    r"(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)", re.IGNORECASE
 )
+_DIGITS = re.compile(r"\d+")
+_WORD_FOR_NUMBER = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
 _EXCLUDES = re.compile(
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
     r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
@@ -81,15 +89,17 @@ class MentionedRecords:
         read.
         """
         value = argument_at(call.arguments, leaf.path)
-        if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT:
-            return False
+        if leaf.origin is not OriginKind.FACT or leaf.kind not in NAMING:
+            is_account = leaf.kind is ArgumentKind.ACCOUNT and leaf.origin is OriginKind.FACT
+            return is_account and self._is_other_account_meant(as_text(value), call, part)
         if (
             kind_of_identifier(as_text(value)) in _ADDRESSES
             and not leaves_choice_open(part.quote)
             and self._is_address_of_unmentioned(value, part)
         ):
             return True
-        is_one = not (leaves_choice_open(part.quote) or _RANGE.search(part.quote))
+        is_range = self._names_range(part.quote)
+        is_one = not (leaves_choice_open(part.quote) or is_range)
         if is_one and self._is_other_record_mentioned(as_text(value), call, part):
             return True
         if is_one and not leaf.free_text_only and self._is_other_id_written(as_text(value), part):
@@ -102,16 +112,57 @@ class MentionedRecords:
         own = [node for node in nodes if named.text in node.names[0]]
         meant = self.list_meant_records(part)
         given = {str(one).casefold() for one in call.arguments.values()}
-        if own and (self.leaves_records_open(part.quote, own) or _RANGE.search(part.quote)):
+        if own and (self.leaves_records_open(part.quote, own) or is_range):
             chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
             return any(self._belongs_to_unmentioned(node, meant, given) for node in chosen)
         if own:
-            others = [one for one in meant if are_same_kind(named.noun, one.kind) and named.text not in one.names[0]]
+            of_kind = (one for one in meant if are_same_kind(named.noun, one.kind) and named.text not in one.names[0])
+            others = self._drop_equally_meant([*of_kind], own, part)
             return bool(others) and not any(self._is_mentioned(node, others) for node in own)
         held = (reference.text for one in meant if one.names[0].isdisjoint(given) for reference in one.references)
         if named.text in held:
             return False  # another record that the part names has it
         return len({node.identity for node in nodes}) > 1
+
+    def _drop_equally_meant(
+        self, others: Sequence[GraphNode], own: Sequence[GraphNode], part: PartContext
+    ) -> Sequence[GraphNode]:
+        """The others without those which the part tells from its own in nothing, if it speaks of several: "the fees of
+        S-1".
+        """
+        if not others or not _names_several(part.quote, own[0].kind):
+            return others
+        said = find_mentions(self._text_without_other_parts(part), self._sources.now)
+        ours = {one for node in own for one in _names_in_text(node, said)}
+        return [one for one in others if not ours.issuperset(_names_in_text(one, said))]
+
+    def find_ids_in_place_of(self, name: str, call: PlannedCall, part: PartContext) -> Set[str]:
+        """The part's identifiers of this pattern, where only another part has this one and the call uses none of them:
+        "A-1 to B-5" and "A-2 to B-6" are not A-2 to B-5.
+        """
+        shape, text = id_pattern_of(name), self._text_without_other_parts(part)
+        if not shape or occurs_in(name, text) or not any(occurs_in(name, other) for other in part.other_quotes):
+            return frozenset()
+        given = {as_text(one).casefold() for _, one in walk_json(call.arguments)}
+        written = {token for token in number_bearing_tokens(text) if id_pattern_of(token) == shape}
+        is_used = any(token.casefold() in given for token in written)
+        return frozenset() if is_used or leaves_choice_open(part.quote) else written
+
+    def _names_range(self, text: str) -> bool:
+        """Whether the text names records from one to another in the same form: "A-4 to A-6", not "A-4 to 6 May", and of
+        plain numbers "customers 4 to 6", not "customer 4 to 6".
+        """
+        ranges = [match for match in _RANGE.finditer(text) if _may_be_range(match[1], match[2])]
+        if not ranges:
+            return False
+        said = find_mentions(text, self._sources.now)
+        taken = {one.start for one in said.dates} | {one.start for one in said.numbers if one.unit or one.money}
+        kinds = {node.kind[-1] for node in self._graph.nodes if node.kind}
+        words = (_WORD_FOR_NUMBER.search(text, max(0, one.start() - _LOOKED_BACK), one.start()) for one in ranges)
+        return any(
+            one.start(2) not in taken and not (one[1].isdecimal() and word and word[1].casefold() in kinds)
+            for one, word in zip(ranges, words, strict=True)
+        )
 
     def _is_other_record_mentioned(self, name: str, call: PlannedCall, part: PartContext) -> bool:
         """Whether the part has a value of another record of the kind, and none of this record's in its place."""
@@ -154,6 +205,38 @@ class MentionedRecords:
         if not referred.isdisjoint(written) or self.mentions_record(name):
             return False
         return any(not any(is_named_as_exception(one, "id", said) for said in self.user_mentions) for one in written)
+
+    def _is_other_account_meant(self, account: str, call: PlannedCall, part: PartContext) -> bool:
+        """Whether the task writes out another account, or the account is neither of those that the user mentions nor of
+        those that the named records belong to, while an account of these was read.
+        """
+        if self.is_in_user_texts(account) or leaves_choice_open(part.quote):
+            return False
+        text = self._text_without_other_parts(part)
+        form = kind_of_identifier(account)
+        if form is IdentifierKind.IBAN and any(one.form is form for one in find_special_identifiers(text)):
+            return True
+        return self._is_other_id_written(account, part) or self._is_account_of_another(account.casefold(), call, part)
+
+    def _is_account_of_another(self, account: str, call: PlannedCall, part: PartContext) -> bool:
+        nodes = self._graph.nodes
+        holders = [
+            node
+            for node in nodes
+            if account in node.names[0] or any(as_text(one).casefold() == account for one in node.record.values())
+        ]
+        if not holders or any(self._is_mentioned(node, ()) for node in holders):
+            return False
+        called = {
+            as_text(one).casefold() for key, one in call.arguments.items() if isinstance(one, str) or is_id_name(key)
+        } - {account}
+        named = [*self.list_meant_records(part), *(node for node in nodes if not called.isdisjoint(node.names[0]))]
+        known = [(kind, name) for node in named for kind, name in _ids_and_references(node)]
+        kind, held = holders[0].kind, {node.identity for node in holders}
+        others = (node for node in nodes if node.kind == kind and node.identity not in held)
+        return not any(_has_any_of(node, known) for node in holders) and any(
+            called.isdisjoint(node.names[0]) and _has_any_of(node, known) for node in others
+        )
 
     def _is_address_of_unmentioned(self, address: Json, part: PartContext) -> bool:
         """Whether an address belongs to a record that the user does not mention and that is linked to the wrong record:
@@ -318,9 +401,49 @@ def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator
 
 
 def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
-    """The record's ids that one of the texts has, without short plain numbers, which may be anything."""
-    ids = [name for name in node.names[0] if not name.isdecimal() or len(name) >= _PLAIN_ID]
-    return [name for name in ids if any(text.has_words(name) for text in texts)]
+    """The record's ids that one of the texts has. A short plain number needs its kind before it: "customer 71", "the
+    customers 71 and 75".
+    """
+    short = {name for name in node.names[0] if name.isdecimal() and len(name) < _PLAIN_ID}
+    found = [name for name in node.names[0] - short if any(text.has_words(name) for text in texts)]
+    return found + [name for name in short if any(_has_kind_and_number(node, name, text.text) for text in texts)]
+
+
+def _has_kind_and_number(node: GraphNode, number: str, text: str) -> bool:
+    for place in re.finditer(rf"(?<![\w.,/-]){number}(?![\w/-]|[.,]\d)", text) if node.kind else ():
+        before = _LISTED.sub("", text[max(0, place.start() - _LOOKED_BACK) : place.start()])
+        word = _WORD_FOR_NUMBER.search(before)
+        if word and singular_words(word[1])[-1:] == node.kind[-1:]:
+            return True
+    return False
+
+
+def _may_be_range(first: str, last: str) -> bool:
+    """Whether two identifiers can be the ends of a range: in one form, and plain numbers close to each other."""
+    if _DIGITS.sub("#", first.casefold()) != _DIGITS.sub("#", last.casefold()):
+        return False
+    return not first.isdecimal() or (int(first) < int(last) and len(last) - len(first) <= 1)
+
+
+def _names_several(text: str, kind: Noun) -> bool:
+    """Whether the text has the word for a kind of records in the plural."""
+    words = (word.casefold() for word in text.split())
+    return any(singular_words(word)[-1:] == kind[-1:] and word.strip(".,;:!?") != kind[-1] for word in words if kind)
+
+
+def _names_in_text(node: GraphNode, text: Mentions) -> set[str]:
+    return {*_ids_in_texts(node, (text,)), *_titles_in_text(node, text)}
+
+
+def _ids_and_references(node: GraphNode) -> Iterator[tuple[Noun, str]]:
+    yield from ((node.kind, name) for name in node.names[0])
+    yield from ((one.noun, one.text) for one in node.references)
+
+
+def _has_any_of(node: GraphNode, known: Sequence[tuple[Noun, str]]) -> bool:
+    """Whether the record is one of these, or refers to one of them."""
+    own = [*_ids_and_references(node)]
+    return any(text == name and are_same_kind(noun, kind) for noun, text in own for kind, name in known)
 
 
 def _is_meant_by_text(node: GraphNode, mentions: Mentions) -> bool:
@@ -410,6 +533,11 @@ def _name_as_written(name: str, text: str) -> str:
 
 
 def _has_legal_form_after(short: str, rest: str) -> bool:
-    """Whether a legal form follows the name in the text: "Vistula AG" is not Vistula GmbH."""
-    behind = rest.split()[:_FORM_WORDS] if rest[:1].isspace() else []
-    return any(without_legal_form(" ".join((short, *behind[:count]))) == short for count in range(1, len(behind) + 1))
+    """Whether the name goes on to a legal form: "Vistula AG" is not Vistula GmbH, nor is "Vistula Trading AG"."""
+    behind = rest.split()[: _FORM_WORDS + 1] if rest[:1].isspace() else []
+    for count in range(1, len(behind) + 1):
+        whole = " ".join((short, *behind[:count]))
+        bare = without_legal_form(whole)
+        if bare != whole and all(word[:1].isupper() for word in bare.removeprefix(short).split()):
+            return True
+    return False

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import list_entries, plan_entries
 from services.executor.core.session.values import Fact, PartOfTask
-from services.executor.core.tools.classes import words_of_tool
+from services.executor.core.tools.classes import ASKING, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -18,7 +18,6 @@ NOT_MADE = "not made"
 _NO_CALL = "no call was made for it"
 _LEFT_FREELY = "it was left, though the task sets no condition"
 _UNANSWERED = "it has no answer"
-_ASKING = frozenset("quote estimate preview check simulate calculate compute validate lookup inquire".split())
 
 
 async def describe_outcomes(
@@ -118,7 +117,7 @@ def _describe_undone_call(made: _MadeCall, reasons: Mapping[str, str]) -> str:
 def is_only_a_question(call: PlannedCall, quote: str) -> bool:
     """Whether a call only asks something, by its verb; false if asking that is what the part wants."""
     verb = words_of_tool(call.tool).verb
-    return verb in _ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
+    return verb in ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
 
 
 def _why_without_effect(part: PartOfTask, calls: Sequence[_MadeCall]) -> str | None:

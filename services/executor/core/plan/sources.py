@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, ContentKind, hints_of_argument
+from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
     IdentifierKind,
@@ -165,6 +166,7 @@ class SourceFinder:
             self._find_disagreements,
             self._find_stale_amounts,
             self._find_unsourced_texts,
+            self._find_other_hours,
             self._find_doubtful_values,
         )
         return _apply_faults(traced, [fault for check in checks for fault in check(traced)])
@@ -278,7 +280,11 @@ class SourceFinder:
     def _find_unmentioned_records(self, traced: TracedCall) -> Iterator[CallFault]:
         """Records that the user does not mention, while the user mentions another one of the kind."""
         for leaf in traced.leaves:
-            if self._records.names_unmentioned_record(leaf, traced.call, traced.tool, traced.part):
+            name = as_text(traced.value_of(leaf)) if leaf.kind in NAMING else ""
+            if meant := self._records.find_ids_in_place_of(name, traced.call, traced.part):
+                told = ", ".join(sorted(meant))[:_SHOWN]
+                yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told}")
+            elif self._records.names_unmentioned_record(leaf, traced.call, traced.tool, traced.part):
                 why = (
                     f"{leaf.path} {traced.format_leaf(leaf)}: no word of the task tells of this record, and of another "
                     "one it does: take the one that is meant; if it is this one, propose the call again as it is, and "
@@ -407,6 +413,24 @@ class SourceFinder:
                 "propose the call again as it is"
             )
             yield CallFault(leaf.path, why, Severity.DOUBTFUL)
+
+    def _find_other_hours(self, traced: TracedCall) -> Iterator[CallFault]:
+        """Moments whose day a record has, while their hour is neither the record's nor one that the part states."""
+        said = traced.part_mentions
+        if not said.times_of_day or any(trace.duration_of(one) is not None for one in said.numbers):
+            return
+        for leaf in traced.leaves:
+            if leaf.kind is not ArgumentKind.DATE or leaf.origin is not OriginKind.FACT:
+                continue
+            zone = self._sources.now.tzinfo
+            moment = read_machine_moment(as_text(traced.value_of(leaf)), zone)
+            shown = (read_machine_moment(as_text(one.value), zone) for one in leaf.origins)
+            known = {time(), *said.times_of_day, *(one.hour for one in shown if one)}
+            if moment is None or moment.day is None or moment.hour in (None, *known):
+                continue
+            if not self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
+                told = ", ".join(said.text[one.start : one.end] for one in said.times)
+                yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told[:_SHOWN]}")
 
     def _describe_days_in_part(self, traced: TracedCall) -> str:
         """The days that the part states, or how far they are from a day of the record, as words for a sentence."""

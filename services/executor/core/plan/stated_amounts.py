@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts, kind_of_argument
+from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts, kind_of_argument, may_hold_amount
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import PERCENT
@@ -68,7 +68,9 @@ def find_wrong_amounts(change: CheckedChange) -> Iterator[CallFault]:
     """Yields the amounts of a call that differ from what its part states: another figure, more than its limit, a
     difference of another size, or a share that it does not mention.
     """
-    amounts = [one for one in change.given if one.kind is ArgumentKind.AMOUNT and read_figure(one.value) is not None]
+    amounts = [
+        one for one in change.given if may_hold_amount(one.path, one.kind) and read_figure(one.value) is not None
+    ]
     is_used = any(_may_equal(mention, one) for mention in change.stated for one in change.given)
     for one in amounts:
         yield from _find_beyond_limit(one, change.part_mentions)

@@ -53,6 +53,9 @@ AMBIGUOUS = frozenset(
     fire append""".split()
 )
 EDITING = frozenset("update edit modify change set amend correct patch adjust".split())  # verbs that set fields
+ASKING = frozenset(
+    "quote estimate preview check simulate calculate compute validate lookup inquire".split()
+)  # these change nothing
 MESSAGES = frozenset(
     """message messages email emails mail sms text texts notification notifications notice notices alert alerts reminder
     reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest
