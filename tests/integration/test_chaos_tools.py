@@ -105,7 +105,7 @@ def test_nothing_fits_on_a_full_disk_and_everything_once_it_is_empty_again(tmp_p
     except NoDisk as problem:
         pytest.skip(f"no file system may be mounted here: {problem}")
     try:
-        with disk.filled(), pytest.raises(OSError, match="No space left"):
+        with disk.fill(), pytest.raises(OSError, match="No space left"):
             (tmp_path / "small" / "more").write_bytes(bytes(100_000))
         (tmp_path / "small" / "after").write_bytes(bytes(100_000))
     finally:

@@ -14,7 +14,7 @@ _DOUBTED = (WriteStatus.ABSENT.value, WriteStatus.IN_DOUBT.value, WriteStatus.SE
 
 def find_harms(evidence: RunEvidence) -> tuple[Finding, ...]:
     """Everything that must not be; empty for a run in which nothing was lost and nothing happened twice."""
-    looks = (_find_lost, _find_twice, judge_writes, _miscounted, _overspent, _find_crossings, _find_rolling_harm)
+    looks = (_find_lost, _find_twice, judge_writes, _find_miscounts, _overspent, _find_crossings, _find_rolling_harm)
     return tuple(finding for look in looks for finding in look(evidence))
 
 
@@ -64,7 +64,7 @@ def _find_twice(evidence: RunEvidence) -> Iterator[Finding]:
         yield Finding(Harm.TWICE_ACCEPTED, task_id, "Redis knows a task that no client was told of")
 
 
-def _miscounted(evidence: RunEvidence) -> Iterator[Finding]:
+def _find_miscounts(evidence: RunEvidence) -> Iterator[Finding]:
     counted = evidence.counted
     expected = {f"{task_id}:1": task_id for task_id in evidence.ended}
     for event_id, task_id in expected.items():

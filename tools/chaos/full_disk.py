@@ -36,7 +36,7 @@ class SmallDisk:
         subprocess.run(["umount", str(self._folder)], capture_output=True, check=False)  # noqa: S603, S607  # ours
 
     @contextmanager
-    def filled(self) -> Iterator[None]:
+    def fill(self) -> Iterator[None]:
         """Not a page more fits inside."""
         try:
             with (self._folder / _BALLAST).open("wb", buffering=0) as ballast, suppress(OSError):

@@ -354,7 +354,7 @@ class Striker:
     async def _fill_disk(self, strike: Strike) -> bool:
         if self._disk is None:
             return False
-        with self._disk.filled():
+        with self._disk.fill():
             await asyncio.sleep(strike.seconds)
         return True
 
