@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.records.binding import BoundFields, bind_fields, build_call_view
+from services.executor.core.records.field_values import UNKNOWN, UnknownValue
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.policy.core.conditions import ConditionCache
@@ -57,7 +58,7 @@ def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_f
     assert _bound(bare, tool="pay_invoice", call=half, asked=("total",)).fields["total"] == 12_400
 
 
-@each_row("tool", "cancel_order", "orders.cancel", "orders_cancel", "cancel_all_orders", "shop.orders/cancel")
+@each_row("tool", "cancel_order", "orders.cancel", "cancel_all_orders", "shop.orders/cancel")
 def test_a_tool_is_about_the_same_record_however_its_name_is_written(tool: str) -> None:
     facts = [
         read("get_order", {"id": "O-1", "customer_id": "C-1", "total": 100}, "f1", order_id="O-1"),
@@ -444,31 +445,25 @@ def test_each_row_is_judged_by_what_it_names_however_it_names_it(given: JsonObje
 
 
 @each_row(
-    ("argument", "known"),
-    ("amount_cents", 1200),
-    ("amountInCents", 1200),
-    ("amount_eur", 120_000),
-    ("amount_minor", None),
-    ("amount_minor_units", None),
+    ("argument", "states"),
+    ("amount_cents", [7, 1200]),
+    ("amountInCents", [7, 1200]),
+    ("amount_minor", [7, UNKNOWN]),
+    ("amount_minor_units", [7, UNKNOWN]),
 )
-def test_an_amount_in_another_unit_is_the_calls_own_and_no_record_stands_in_for_it(
-    argument: str, known: int | None
+def test_an_amount_in_another_unit_is_judged_beside_what_a_record_says(
+    argument: str, states: list[int | UnknownValue]
 ) -> None:
-    """The folio holds one charge of 300, and says 7 itself. Of minor units nobody knows how many make one."""
-    folio: JsonObject = {"folio_id": 9, "charges": [{"charge_id": 1, "amount": Decimal("300.00")}]}
+    """Of minor units nobody knows how many make one."""
+    folio = read("get_folio", {"folio_id": 9, "amount": 7, "charges": [{"charge_id": 1, "amount": Decimal("300.00")}]})
     call: JsonObject = {"folio_id": 9, argument: 120_000}
-    for shown in (folio, {**folio, "amount": 7}):
-        bound = _bound(read("get_folio", shown), tool="post_fee", call=call, asked=("amount",))
-        assert (bound.fields.get("amount"), bound.unknown) == (known, () if known else ("amount",))
-    plain = _bound(read("get_folio", folio), tool="post_fee", call={"folio_id": 9}, asked=("amount",))
-    assert plain.fields["amount"] == Decimal("300.00")
-
-
-@each_row(("field", "known"), ("amount_cents", 5), ("total_cents", 5), ("value_minor", None))
-def test_a_record_in_cents_is_decided_by_a_rule_in_whole_units(field: str, known: int | None) -> None:
-    invoice = read("get_invoice", {"invoice_id": 7, field: 500}, invoice_id=7)
-    bound = _bound(invoice, tool="reopen_invoice", call={"invoice_id": 7}, asked=("amount",))
-    assert (bound.fields.get("amount"), bound.unknown) == (known, () if known else ("amount",))
+    view = build_call_view("post_fee", call, [folio])
+    assert view.present_and_edited_values("amount") == states
+    assert _bound(folio, tool="post_fee", call=call, asked=("amount",)).unknown == ("amount",)
+    bare = read("get_folio", {"folio_id": 9})
+    new = _bound(bare, tool="post_fee", call=call, asked=("amount",))
+    assert new.fields.get("amount") == (None if UNKNOWN in states else 1200)
+    assert _bound(folio, tool="post_fee", call={"folio_id": 9}, asked=("amount",)).fields["amount"] == 7
 
 
 @each_row(
@@ -477,7 +472,8 @@ def test_a_record_in_cents_is_decided_by_a_rule_in_whole_units(field: str, known
     {"amount": {"amount": 20_000, "currency": "EUR"}},
     {"amount": {"net": 19_000, "gross": 20_000}},
     {"amount_cents": 2_000_000},
-    {"amount_eur": "20000"},
+    {"amount": {"value": 20_000}, "tip": {"amount": 1}},
+    {"new_amount": 20_000, "tip": {"amount": 1}},
     {"new_amount": 20_000},
     {"lines": [{"amount": {"value": 20_000}}]},
     {"changes": {"new_amount": 20_000}},
@@ -513,3 +509,43 @@ def test_a_read_that_answers_another_record_does_not_speak_for_the_one_asked_for
     shown = read("get_carrier", answer, carrier_id=32)
     bound = _bound(shown, tool="pay_carrier", call={"carrier_id": 32}, asked=("status",))
     assert (bound.fields.get("status"), bound.unknown) == (None, ("status",))
+
+
+def test_many_edits_are_judged_as_the_record_is_and_as_it_will_be() -> None:
+    """Two states, and no mixture of them: neither the rents nor the deposits of one state are over what they may be."""
+    names = [f"field{number}" for number in range(30)]
+    lease = read("get_lease", {"lease_id": 7, "rent": 5, "deposit": 1, **dict.fromkeys(names, 1)}, lease_id=7)
+    edit: JsonObject = {"new_rent": 1, "new_deposit": 5, **{f"new_{name}": 2 for name in names}}
+    calls = [change("edit_lease", {"lease_id": 7, **edit})]
+    both = Rule(id="BOTH", condition='tool == "edit_lease" && rent > 3 && deposit > 3', action="block")
+    each = [Rule(id=name, condition=f'tool == "edit_lease" && {name} > 2', action="block") for name in names]
+    assert is_let_through(verdict([both, *each], calls, [lease]), calls)
+    over = Rule(id="OVER", condition='tool == "edit_lease" && field7 > 1', action="block")
+    assert not is_let_through(verdict([over], calls, [lease]), calls)
+
+
+_AMOUNT_9000 = read("get_payment", {"payment_id": 3, "amount": 9000, "status": "open"}, payment_id=3)
+
+
+@each_row(
+    ("given", "condition"),
+    ({"tip": {"amount_cents": 100}}, "amount > 5000"),
+    ({"amount_cents": 100}, "amount > 5000"),
+    ({"new_amount": 1}, "amount > 5000"),
+    ({"match": {"payment": {"status": "done"}}}, 'payment_status == "open"'),
+    ({"status": {"to": "paid"}, "lines": [{"status": "ok"}]}, 'status == "paid"'),
+)
+def test_what_a_call_says_beside_a_record_clears_nothing_that_the_record_sets_off(
+    given: JsonObject, condition: str
+) -> None:
+    calls = [change("update_payment", {"payment_id": 3, **given})]
+    rule = Rule(id="R", condition=f'tool == "update_payment" && {condition}', action="block")
+    assert not is_let_through(verdict([rule], calls, [_AMOUNT_9000]), calls)
+
+
+@each_row("tool", "disburse_loan", "recall_loan", "draft_loan")
+def test_a_verb_that_nobody_knows_does_not_make_a_verb_of_the_noun(tool: str) -> None:
+    loans = [read("get_loan", {"id": 7}, "f1", id=7), read("get_loan", {"id": 8, "limit": 9000}, "f2", id=8)]
+    holder = read("get_customer", {"id": 3, "limit": 5}, "f3", id=3)
+    bound = _bound(*loans, holder, tool=tool, call={"loan_id": 7, "customer_id": 3}, asked=("limit",))
+    assert (bound.fields.get("limit"), bound.unknown) == (None, ("limit",))

@@ -290,3 +290,16 @@ def test_a_list_of_plain_ids_is_decided_for_the_record_of_each(second: int, pass
     ]
     found = evaluate(request([over], [change("waive_fees", {"fee_ids": [901, 902]})], facts), ConditionCache())
     assert (found.passed, bool(found.problems)) == (passes, False)
+
+
+@each_row(
+    "first",
+    {"claim_id": "C-650", "lines": [{"amount": 350}, {"amount": 351}]},
+    {"claim_id": "C-650", "amount": 701, "lines": [{"amount": 350}, {"amount": 351}]},
+    {"claim_ids": ["C-650", "C-650"], "amount": 351},
+)
+def test_what_the_rows_of_one_record_come_to_is_held_against_it_beside_a_greater_row(first: JsonObject) -> None:
+    over = Rule(id="OVER", condition='tool == "settle_claims" && amount > assessed', action="block")
+    facts = [read("get_claim", {"id": f"C-{one}", "assessed": one}, f"f{one}", id=f"C-{one}") for one in (650, 1700)]
+    rows: JsonObject = {"claims": [first, {"claim_id": "C-1700", "amount": 1700}]}
+    assert not evaluate(request([over], [change("settle_claims", rows)], facts), ConditionCache()).passed

@@ -57,6 +57,7 @@ def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidenc
 
 
 CLAIM: JsonObject = {"order_id": "O-1", "amount": 1500}
+DAY = "2026-12-01"
 SENT: JsonObject = {"order_id": "O-1", "iban": "DE02120300000000202051"}
 
 
@@ -86,6 +87,21 @@ def test_a_field_that_stayed_or_got_another_value_is_not_made_good_by_what_else_
         wrote("pay_order", {**SHOP, "amount": 20}, order(amount=40, balance=40), order(amount=40, balance=20)),
         wrote("settle_order", CLAIM, order(settled_amount=None), order(settled_amount=1500, status="settled")),
         wrote("pay_order", SENT, order(), order(paid_to="DE02 1203 0000 0000 2020 51", status="paid")),
+        wrote("pay_order", SENT, order(), order(paid_from="DE89370400440532013000", status="paid")),
+        wrote(
+            "ship_order",
+            {**SHOP, "at": "2026-12-01"},
+            order(),
+            order(shipped_at="2026-12-01T09:12:11Z", status="shipped"),
+        ),
+        wrote(
+            "ship_order",
+            {**SHOP, "quantity": 2},
+            order(shipped_quantity=1),
+            order(shipped_quantity=3, status="shipped"),
+        ),
+        wrote("approve_order", {**SHOP, "by": "E-1"}, order(), order(approved_by="Eva Example", status="approved")),
+        wrote("update_order", {**SHOP, "plan": "gold"}, order(plan="silver"), order(plan="silver", next_plan="gold")),
     ],
 )
 def test_a_field_under_another_name_shows_the_value_of_the_call(shown: WriteEvidence) -> None:

@@ -4,12 +4,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple, cast
 
 from services.executor.core.authorize.sums import CallSums
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.numbers import normalize_token
+from services.executor.core.figures.numbers import normalize_token, read_figure
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import (
     Left,
@@ -254,7 +255,7 @@ def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> cont
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
     rows = _build_row_contexts(call, surroundings, view, unknown, scenes, fields)
-    in_rows = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
+    in_rows = _figures_in_rows(rows)
     return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
@@ -268,6 +269,13 @@ def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> cont
         unknown_fields=unknown,
         rows=rows,
     )
+
+
+def _figures_in_rows(rows: Sequence[Mapping[str, contracts.ContextValue]]) -> dict[str, list[Decimal]]:
+    """The figures of each field that every row has as a figure."""
+    names = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
+    read = {name: [read_figure(cast(Json, row[name])) for row in rows] for name in names}
+    return {name: [one for one in some if one is not None] for name, some in read.items() if None not in some}
 
 
 class _RowFields(NamedTuple):
@@ -334,14 +342,25 @@ def _build_row_contexts(
         rows += [{name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown]
         if words := calculated.values_not_of_call(surroundings.values, view, surroundings.constants):
             rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
-        for name in unknown:
-            known = [value for value in view.present_and_edited_values(name) if not isinstance(value, UnknownValue)]
-            if known and len(known) == len(view.present_and_edited_values(name)):
-                rows = [{**row, name: value} for row in rows or [{}] for value in known]
+        edits = {name: view.present_and_edited_values(name) for name in unknown}
+        rows = [{**row, **state} for row in rows or [{}] for state in _list_states(edits)]
     if by_record := view.fields_by_linked_record(unknown):
         rows = [_add_fields_to_row(row, fields, known_fields) for row in rows or [{}] for fields in by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= surroundings.most_rows else ()
+
+
+def _list_states(edits: Mapping[str, Sequence[FieldValue]]) -> list[JsonObject]:
+    """The edited fields as they are, and as they will be after each edit. ``edits``: by field, its values in order;
+    fields with a value that is unknown are left out.
+    """
+    known = {
+        name: some
+        for name, values in edits.items()
+        if (some := [one for one in values if not isinstance(one, UnknownValue)]) and len(some) == len(values)
+    }
+    most = max(map(len, known.values()), default=1)
+    return [{name: values[min(place, len(values) - 1)] for name, values in known.items()} for place in range(most)]
 
 
 def _add_fields_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known: Mapping[str, Json]) -> JsonObject:

@@ -6,9 +6,10 @@ about; or they name no common record, and differ in an argument that can hardly 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import (
@@ -152,14 +153,15 @@ class CallSums:
         view: CallView,
         bound: Mapping[str, Json],
         asked: Iterable[str],
-        in_rows: Collection[str] = (),
+        in_rows: Mapping[str, Sequence[Decimal]] = MappingProxyType({}),
     ) -> JsonObject:
         """For each figure of the call that rules may use, its sum over all calls and rows that may concern the same
         record; where the call concerns several records, the greatest of these sums. Figures that nothing is added to
         are left out.
 
         ``bound``: the call's fields; ``asked``: names that rules use, also with a kind as in ``credit.amount``;
-        ``in_rows``: fields that are judged row by row, each beside what its row's own record says.
+        ``in_rows``: for fields that are judged row by row, each beside what its row's own record says, their figures.
+        Where the figures that may concern one record are just these, nothing is summed.
         """
         if call not in self._made:  # a compensation is made in place of another call
             return {}
@@ -173,9 +175,10 @@ class CallSums:
             every = [*own, *(share for one in others for share in self._summands_of_call(one, name, view))]
             added = [[one.figure for one in every if one.may_concern_same_record(share)] for share in own]
             total = max(map(_sum_without_offset, added), key=abs)
-            if any(len(figures) > 1 for figures in added) or (
-                "." not in name and name not in in_rows and total != read_figure(bound.get(name))
-            ):
+            is_judged = total == read_figure(bound.get(name)) or (
+                name in in_rows and sorted(share.figure for share in own) == sorted(in_rows[name])
+            )
+            if any(len(figures) > 1 for figures in added) or ("." not in name and not is_judged):
                 if "." in name:
                     sums.setdefault(name.partition(".")[0], bound.get(name.partition(".")[0]))
                 set_field(sums, name, total)

@@ -245,26 +245,29 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
         name: perform_operation(inner._replace(columns=[column._replace(cells=cells)]), made)
         for name, cells in groups.items()
     }
-    currency = _shared_by_groups("currency", {name: one.currency for name, one in answers.items()})
-    unit = _shared_by_groups("unit", {name: one.unit for name, one in answers.items()})
     figures: dict[str, Json] = {name: _format_group_result(answer) for name, answer in answers.items()}
     if call.operation in AGGREGATES:
         if len(figures) > _MOST_GROUPS:
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
+        currency = _shared_by_groups("currency", {name: one.currency for name, one in answers.items()})
+        unit = _shared_by_groups("unit", {name: one.unit for name, one in answers.items()})
         return OperationResult(dumps(figures), currency, unit, is_groups=True)
-    cells = [Cell(one, ({"group": name},), inner.operation, currency, unit) for name, one in figures.items()]
+    cells = [
+        Cell(figures[name], ({"group": name},), inner.operation, one.currency, one.unit)
+        for name, one in answers.items()
+    ]
     return perform_operation(call._replace(columns=[column._replace(cells=cells)], give=""), made)
 
 
 def _shared_by_groups(kind: str, by_group: Mapping[str, str]) -> str:
-    """The currency or unit of all groups; empty if none has one, or each currency is a group of that name.
+    """The currency or unit of all groups; empty if not all have it, or each currency is a group of that name.
 
     Raises ``CannotCalculate`` for groups that differ in it: what comes next would add or compare them.
     """
     said = sorted({*filter(None, by_group.values())})
-    if len(said) < 2:
+    if len({*by_group.values()}) == 1:
         return "".join(said)
-    if not all(name == code or not code for name, code in by_group.items()):
+    if len(said) > 1 and not all(name.upper() == code or not code for name, code in by_group.items()):
         raise CannotCalculate(f"the groups differ in {kind} ({', '.join(said)}): filter by it first")
     return ""
 

@@ -51,7 +51,7 @@ def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObjec
         one = name.removesuffix("s")
         is_about = is_id_name(one) and words.head in nouns_of_identifier(one, words.nouns)
         if is_about and isinstance(value, list):
-            return name, [{one: item} for item in value]
+            return name, [{one: item} for item in value if item is not None]
     return "", []
 
 

@@ -14,7 +14,7 @@ _QUOTES = "\"'"
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _TOOL = re.compile(r"\btool\b")
 _OF_CALLS = re.compile(r"\b(?:tool|verb)\b")
-_MORE_THAN_NAMES = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\bnot\b|\w\(|\|\||\bor\b|\bverb\b")
+_MORE_THAN_NAMES = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b|\w\(|\|\||\bor\b|\bverb\b")
 _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 
 

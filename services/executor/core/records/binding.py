@@ -217,6 +217,7 @@ class CallView:
         self._named = find_named_records(tool, arguments, graph)
         self._references = [*references_in(arguments, self._about, graph.keys)]
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
+        self._plain_arguments = fields_of_record(arguments)
         shapes = [shape for node in self._named.subjects for shape in node.id_patterns]
         self._shapes = {*shapes, *(id_pattern_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
@@ -244,19 +245,21 @@ class CallView:
         A field of a record that the call names goes before an argument that is only an alias of the field's name: to
         pay an ``amount`` of an invoice does not change its ``total``.
         """
+        if alternatives := self.present_and_edited_values(name):
+            return common_value(alternatives)
         given = find_values(name, self._arguments, self._named.kinds)
-        if given and not self.aliases_of_recorded_field(name):
-            return common_value(given)
-        alternatives = self.present_and_edited_values(name)
-        return common_value(alternatives) if alternatives else self.value_in_records(name)
+        return (
+            common_value(given) if given and not self.aliases_of_recorded_field(name) else self.value_in_records(name)
+        )
 
     def present_and_edited_values(self, name: str) -> list[FieldValue]:
-        """The field's present value and its value after an edit in the call; empty if the call edits no such field. The
-        present value is left out if no record has the field.
+        """The field's present value and its values after the edits in the call; empty if the call edits no such field,
+        or gives it on top by its own name. The present value is left out if no record has the field.
         """
         edited = find_values_by_name(name, self._edited)
-        if not edited or find_values_by_name(name, self._arguments, self._named.kinds):
+        if not edited or find_values_by_name(name, self._plain_arguments, self._named.kinds):
             return []
+        edited += find_values_by_name(name, self._arguments, self._named.kinds)
         before = self.value_in_records(name)
         is_new = before is UNKNOWN and not self.unread_references and not self._is_recorded(name)
         return edited if is_new else [before, *edited]

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.records.seen_records import Noun, are_same_kind, field_aliases, singular_words
 from services.executor.core.session.ledger import is_rule_value
@@ -27,8 +26,7 @@ FieldValue: TypeAlias = "Json | UnknownValue"
 Fields: TypeAlias = Sequence[tuple[str, FieldValue]]
 
 
-_SIZES = {name: Decimal(1) / 100 for name in ("cent", "pence", "penny")}
-_MINOR = "minor"
+_HUNDREDTHS = frozenset({"cent", "pence", "penny"})
 _MINOR_UNITS = (("cent",), ("pence",), ("penny",), ("minor", "unit"), ("minor",))
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 
@@ -39,25 +37,20 @@ def fields_of_record(record: JsonObject) -> Fields:
 
 
 def fields_of_arguments(arguments: JsonObject) -> Fields:
-    """The arguments of a call by name; nested ones also by path, and by their last two names (``credit_limit``).
+    """The arguments of a call by name; nested ones also by path.
 
     An outer argument hides a nested one of the same name, except a greater figure in a row.
     """
     every = [*_list_arguments("", arguments, in_list=False)]
-    below = [(name, value, in_list) for path, value, in_list in every for name in _names_below_top(path)]
+    below = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in every if "." in path]
     totals = {name for name in arguments if _is_sum_of(arguments[name], [one[1] for one in below if one[0] == name])}
     seen = [
         (name, value)
         for name, value, in_list in below
-        if not is_rule_value(arguments.get(name, {}))
+        if name not in arguments
         or (in_list and name not in totals and _exceeds_outer_value(name, value, arguments[name]))
     ]
     return [*((path, value) for path, value, _ in every), *seen]
-
-
-def _names_below_top(path: str) -> Sequence[str]:
-    steps = path.split(".")
-    return (steps[-1], "_".join(steps[-2:]))[: len(steps) - 1]
 
 
 def _is_sum_of(outer: Json, within: Sequence[FieldValue]) -> bool:
@@ -83,10 +76,12 @@ _REMOVES = frozenset("remove delete unset clear".split())
 _STEPS_OF_PATH = re.compile(r"[/.]")
 
 
-def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
+def edited_fields(value: Json, outer: str = "") -> Iterator[tuple[str, FieldValue]]:
     """Yields the fields that a call edits and does not give by their plain names, with their new values:
-    ``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``, ``{"new_rent": 9}``. The value is ``UNKNOWN`` if it is
-    unclear which one it is.
+    ``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``, ``{"new_rent": 9}``, ``{"rent_cents": 900}``, and
+    ``credit_limit`` for ``{"credit": {"limit": 9}}``. The value is ``UNKNOWN`` if it is unclear which one it is.
+
+    ``outer``: the name of the object that ``value`` is, if it has one.
     """
     if isinstance(value, list):
         for item in value:
@@ -106,7 +101,20 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
             yield key, _value_of_object(one)
         elif others and first in _NEW and is_rule_value(one):
             yield "_".join(others), one
-        yield from edited_fields(one)
+        elif is_rule_value(one) and one is not None:
+            yield from _without_unit(key, one)
+            yield from [(f"{outer}_{key}", one)] if outer else []
+        yield from edited_fields(one, key)
+
+
+def _without_unit(name: str, value: Json) -> Iterator[tuple[str, FieldValue]]:
+    """Yields the amount that a name in cents gives, under the name in whole units: 20 for 2000. The value is
+    ``UNKNOWN`` where nobody knows how many make one (``amount_minor``).
+    """
+    words, plain = singular_words(name), words_without_minor_unit(name)
+    figure = None if isinstance(value, bool) else read_figure(value)
+    if () != plain != words and figure is not None:
+        yield "_".join(plain), figure / 100 if words[-1] in _HUNDREDTHS else UNKNOWN
 
 
 def _steps_of_path(value: Json) -> list[str]:
@@ -136,8 +144,7 @@ def find_values(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[F
 
 
 def find_values_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[FieldValue]:
-    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind,
-    then its words in another unit.
+    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind.
 
     ``kinds``: what the fields are about. ``claim_amount`` is the ``amount`` of a claim, and the reverse.
     """
@@ -151,35 +158,15 @@ def find_values_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -
     for ways in ({wanted}, with_kind):
         if found := [value for key, value in fields if singular_words(key) in ways]:
             return found
-    return [*_convert_units(wanted, fields)]
-
-
-def _convert_units(wanted: Noun, fields: Fields) -> Iterator[FieldValue]:
-    """Yields the values of the fields of that name in another unit, converted: 20 for an ``amount`` where
-    ``amount_cents`` is 2000. The value is ``UNKNOWN`` where the unit is not plain (``amount_minor``).
-    """
-    plain, unit = _split_unit(wanted)
-    for key, value in fields:
-        base, other = _split_unit(singular_words(key))
-        if base == plain != () and other != unit and ("" in (unit, other) or {unit, other} & _SIZES.keys()):
-            figure = None if isinstance(value, UnknownValue | bool) else read_figure(value)
-            sizes = [_SIZES.get(one, Decimal(0) if one == _MINOR else Decimal(1)) for one in (other, unit)]
-            yield figure * sizes[0] / sizes[1] if figure is not None and all(sizes) else UNKNOWN
-
-
-def _split_unit(words: Noun) -> tuple[Noun, str]:
-    """The words of a name without those for its unit, and the unit: a currency, cents, or empty for none."""
-    if len(words) > 1 and (is_currency(words[-1].upper()) or words[-1] in _SIZES):
-        return words[: -2 if words[-2] == "in" else -1], words[-1]
-    without = words[: len(words) - len(next((one for one in _MINOR_UNITS if words[-len(one) :] == one), ()))]
-    return without, _MINOR if without != words else ""
+    return []
 
 
 def words_without_minor_unit(name: str) -> Noun:
     """The words of a name, in the singular, without those that say that an amount is in cents or pence."""
     words = singular_words(name)
     ending = next((one for one in _MINOR_UNITS if words[-len(one) :] == one), ())
-    return words[: len(words) - len(ending)]
+    plain = words[: len(words) - len(ending)]
+    return plain[:-1] if ending and plain[-1:] == ("in",) else plain  # amountInCents
 
 
 def common_value(values: Sequence[FieldValue]) -> FieldValue:
@@ -193,7 +180,6 @@ def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
     others = field_aliases(name)
     told = {singular_words(other) for other in others}
     found = [value for key, value in fields if singular_words(key) in told]
-    found = found or [value for other in sorted(told) for value in _convert_units(other, fields)]
     if name == "amount" or "amount" in others:
         return [
             value

@@ -29,7 +29,7 @@ from services.executor.core.records.seen_records import (
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.failures import ReadFailure, classify_failure
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, is_id_name
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import JsonObject, dumps, loads_object
@@ -277,8 +277,10 @@ def _requested_id(
     ]
     found = {one.text: one for one in spoken if one.is_id or one.looks_like_id}
     meant = found.popitem()[1] if len(found) == 1 else None
-    is_another = meant is not None and meant.is_number and own and meant.text not in own
-    return None if is_another else meant
+    if meant is None or not own or meant.text in own:
+        return meant
+    asked_by_id = (value for name, value in loads_object(record.fact.arguments_json).items() if is_id_name(name))
+    return None if meant.text in map(comparable_id, asked_by_id) else meant  # else a number beside the record's own id
 
 
 def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:

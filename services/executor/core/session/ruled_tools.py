@@ -11,8 +11,9 @@ from shared.domain.words import ToolClass
 
 _EQUAL = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
 _LISTED = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
-_NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\bnot\b")
-_OR = re.compile(r"\|\||\bor\b")
+_NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
+_ONE_TOOL = re.compile(rf"\s*{_EQUAL.pattern}\s*(?:&&|$)")
+_OR = "||"
 _QUOTED = re.compile(r"([\"'])(.+?)\1")
 
 
@@ -41,8 +42,8 @@ def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]
 
 def tool_of_condition(condition: str) -> str:
     """The tool that a condition begins with, if it can concern no other; else empty."""
-    named = _EQUAL.match(condition.strip())
-    return named["name"] if named and not _OR.search(condition) else ""
+    named = _ONE_TOOL.match(condition)
+    return named["name"] if named and _OR not in condition else ""
 
 
 def has_tool_rules(policies: Iterable[Policy]) -> bool:

@@ -251,19 +251,20 @@ def normalize_noun(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def split_tool_name(name: str) -> tuple[str, ...]:
-    """The words of a tool's name, the verb first: cancel, orders for ``orders.cancel`` and for ``orders_cancel``."""
+    """The words of a tool's name, the verb first: cancel, orders for ``orders.cancel``."""
     *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
     words = words_of(last) or [""]
     if len(words) == 1 and spaces:
         return (*words, *words_of(spaces[-1]))
-    is_verb_last = words[0] not in _KNOWN and words[-1] in _KNOWN
-    return (words[-1], *words[:-1]) if is_verb_last else tuple(words)
+    return tuple(words)
 
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
     """The verb and nouns of a tool's name: add, note for ``add_note``; create, booking for ``bookings.create``."""
     verb, *rest = split_tool_name(name)
+    if verb not in _KNOWN and rest and rest[-1] in _KNOWN:
+        verb, *rest = rest[-1], verb, *rest[:-1]
     about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)
     nouns = [normalize_noun(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")

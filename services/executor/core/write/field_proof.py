@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.dates import read_whole_days
+from services.executor.core.figures.dates import name_the_same_day, read_whole_days
 from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
@@ -28,6 +28,7 @@ from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leav
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
+_PAYERS = frozenset("from source payer debtor debit".split())
 _DELETING = frozenset("delete purge destroy erase wipe drop".split())
 _FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
 _VALUE_NAMED = ("value", "new_value", "to")
@@ -373,8 +374,8 @@ def _compare_record(
             (one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None
         )
         has_kept_field = named is not None and named.name == claim.name and named.path in old and named not in changed
-        is_set_elsewhere = reads.words.verb not in EDITING or not has_kept_field
-        if leaf is None and earlier is not None and claim.name not in reads.exact and is_set_elsewhere:
+        is_kept_figure = reads.words.verb in EDITING and has_kept_field and read_figure(claim.value) is not None
+        if leaf is None and earlier is not None and claim.name not in reads.exact and not is_kept_figure:
             leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
         if leaf is None:
             missing = True
@@ -520,20 +521,36 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
         earlier = reads.earlier.find_earlier(node)
         if earlier is None or reads.is_about_other_row(node):
             continue
-        _, changed = _find_changes(reads.relevant_leaves(node), earlier)
-        if not any(_got_another_value(claim, changed, reads.done) for claim in reads.claims):
+        old, changed = _find_changes(reads.relevant_leaves(node), earlier)
+        if not any(_got_another_value(claim, changed, old, reads.done) for claim in reads.claims):
             yield changed
 
 
-def _got_another_value(claim: Leaf, changed: Sequence[Leaf], done: frozenset[str]) -> bool:
-    """Whether changed fields of such a name, or changed account numbers, are there, and none has the claimed value:
-    ``settled_amount`` for the ``amount`` of ``settle_claim``.
+def _got_another_value(
+    claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], done: frozenset[str]
+) -> bool:
+    """Whether a changed field of the claim's name has another value; or such figures, days or accounts do, and none has
+    the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``.
     """
+    if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
+        return True
     alike = [one for one in changed if has_similar_name(claim, _without_participle(one, done))]
+    compared = [shown for one in alike if (shown := _shows_figure_or_day(claim, one, old)) is not None]
     account = _account_key(claim.value)
-    accounts = [key for one in changed if account and (key := _account_key(one.value))]
-    is_shown = any(has_claimed_value(claim, one) for one in alike) or account in accounts
-    return not is_shown and bool(alike or accounts)
+    paid_to = [one for one in changed if account and _PAYERS.isdisjoint(words_of(one.name))]
+    compared += [key == account for one in paid_to if (key := _account_key(one.value))]
+    return bool(compared) and not any(compared)
+
+
+def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], Json]) -> bool | None:
+    """Whether the field has the claimed figure, changed by it, or has the claimed day; None if it is neither."""
+    if read_figure(claim.value) is not None and read_figure(leaf.value) is not None:
+        moved = leaf._replace(value=_compute_distance(old.get(leaf.path), leaf))
+        return has_claimed_value(claim, leaf) or has_claimed_value(claim, moved)
+    day = leaf.value[:10] if isinstance(leaf.value, str) else None
+    if read_whole_days(claim.value) and read_whole_days(day):
+        return name_the_same_day(claim.value, day)
+    return None
 
 
 def _without_participle(leaf: Leaf, done: frozenset[str]) -> Leaf:
