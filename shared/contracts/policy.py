@@ -129,7 +129,8 @@ class CallContext(PolicyContract):
 
     ``unproven``: fields that only the request states; they can trigger a rule, but cannot prevent one. ``recorded``:
     for each record that contradicts the call or another record, the fields as that record has them. ``summed``: figures
-    summed over the plan's calls of this tool that may concern the same record; what they trigger counts for the call.
+    summed over the plan's calls of this tool that may concern the same record, and what the call says of a field in
+    another shape than an argument of its name; what they trigger counts for the call.
     ``unknown_fields``: fields of the call or of such records whose value is unknown; None if the sender does not say,
     and then every missing field counts as unknown. ``rows``: for a call that takes a list, the known fields of each
     row; the call is then decided once for each row.

@@ -12,7 +12,7 @@ from shared.domain.words import Level, RuleAction
 
 RESTS_ON_THE_REQUEST = "it rests on values that only the request gives"
 SAID_BY_THE_RECORD = "the record says so, and the call otherwise"
-SUMMED = "together with other calls of the task that may concern the same record"
+SUMMED = "by all that the call says, together with other calls of the task that may concern the same record"
 _CHARACTERS = 200
 _ITEMS = 8
 

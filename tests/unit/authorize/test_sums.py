@@ -281,17 +281,6 @@ def test_rows_for_several_records_are_held_against_each_ones_own_field_and_not_t
     assert evaluate(request([over], [change("settle_claims", rows)], facts), ConditionCache()).passed is passes
 
 
-@each_row(("second", "passes"), (250, True), (350, False))
-def test_a_list_of_plain_ids_is_decided_for_the_record_of_each(second: int, passes: bool) -> None:
-    over = Rule(id="OVER", condition='tool == "waive_fees" && amount > 300', action="block")
-    facts = [
-        read("get_fee", {"id": 901, "amount": 200}, "f1", id=901),
-        read("get_fee", {"id": 902, "amount": second}, "f2", id=902),
-    ]
-    found = evaluate(request([over], [change("waive_fees", {"fee_ids": [901, 902]})], facts), ConditionCache())
-    assert (found.passed, bool(found.problems)) == (passes, False)
-
-
 @each_row(
     "first",
     {"claim_id": "C-650", "lines": [{"amount": 350}, {"amount": 351}]},

@@ -20,9 +20,8 @@ from services.executor.core.process.rules import (
     joint_remainders,
 )
 from services.executor.core.records import binding, calculated
-from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
-from services.executor.core.records.call_rows import CallRows, rows_of_call
+from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.field_values import FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -255,7 +254,7 @@ def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> cont
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
     rows = _build_row_contexts(call, surroundings, view, unknown, scenes, fields)
-    in_rows = _figures_in_rows(rows)
+    sums = surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked, _figures_in_rows(rows))
     return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
@@ -265,10 +264,24 @@ def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> cont
         if surroundings.trusts_requests
         else unproven_arguments(call.arguments, view, bound, surroundings.values),
         recorded=tuple(map(_to_context_fields, known.find_contradictions(records))),
-        summed=_to_context_fields(surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked, in_rows)),
+        summed=_to_context_fields({**_find_fields_in_other_shapes(view, asked, surroundings, fields), **sums}),
         unknown_fields=unknown,
         rows=rows,
     )
+
+
+def _find_fields_in_other_shapes(
+    view: binding.CallView, asked: Iterable[str], surroundings: _VerdictInputs, known: Mapping[str, Json]
+) -> JsonObject:
+    """What the call may say of the asked fields in other shapes, where that is not what is known: it may set a rule
+    off, and clears none.
+    """
+    said = {name: view.value_in_other_shape(name) for name in asked if "." not in name}
+    return {
+        name: value
+        for name, value in said.items()
+        if value is not None and name not in surroundings.constants and not shows_same_value(value, known.get(name))
+    }
 
 
 def _figures_in_rows(rows: Sequence[Mapping[str, contracts.ContextValue]]) -> dict[str, list[Decimal]]:
@@ -291,8 +304,6 @@ def _list_row_fields(call: PlannedCall, surroundings: _VerdictInputs) -> list[_R
     """
     given = rows_of_call(call.arguments)
     rows = [*islice(given.innermost_rows(), surroundings.most_rows + 1)] if given.groups else []
-    if not rows and len(ids := arguments_by_row(call.tool, call.arguments)) > 1:  # a list of plain ids
-        rows = [CallRows((), one, one, one) for one in ids]
     scenes: list[_RowFields] = []
     for row in rows if len(rows) <= surroundings.most_rows else []:
         bound = binding.bind_fields(
@@ -342,25 +353,16 @@ def _build_row_contexts(
         rows += [{name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown]
         if words := calculated.values_not_of_call(surroundings.values, view, surroundings.constants):
             rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
-        edits = {name: view.present_and_edited_values(name) for name in unknown}
-        rows = [{**row, **state} for row in rows or [{}] for state in _list_states(edits)]
+        for name in unknown:
+            known = [value for value in view.present_and_edited_values(name) if not isinstance(value, UnknownValue)]
+            if known and len(known) == len(view.present_and_edited_values(name)):
+                rows = [{**row, name: value} for row in rows or [{}] for value in known]
+            if len(rows) > surroundings.most_rows:
+                return ()
     if by_record := view.fields_by_linked_record(unknown):
         rows = [_add_fields_to_row(row, fields, known_fields) for row in rows or [{}] for fields in by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= surroundings.most_rows else ()
-
-
-def _list_states(edits: Mapping[str, Sequence[FieldValue]]) -> list[JsonObject]:
-    """The edited fields as they are, and as they will be after each edit. ``edits``: by field, its values in order;
-    fields with a value that is unknown are left out.
-    """
-    known = {
-        name: some
-        for name, values in edits.items()
-        if (some := [one for one in values if not isinstance(one, UnknownValue)]) and len(some) == len(values)
-    }
-    most = max(map(len, known.values()), default=1)
-    return [{name: values[min(place, len(values) - 1)] for name, values in known.items()} for place in range(most)]
 
 
 def _add_fields_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known: Mapping[str, Json]) -> JsonObject:

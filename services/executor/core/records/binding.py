@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple, cast
 
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.records.field_values import (
     UNKNOWN,
@@ -16,10 +17,12 @@ from services.executor.core.records.field_values import (
     UnknownValue,
     common_value,
     edited_fields,
+    fields_in_other_shapes,
     fields_of_arguments,
     fields_of_record,
     find_values,
     find_values_by_name,
+    words_without_minor_unit,
 )
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
 from services.executor.core.records.seen_records import (
@@ -218,6 +221,7 @@ class CallView:
         self._references = [*references_in(arguments, self._about, graph.keys)]
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
         self._plain_arguments = fields_of_record(arguments)
+        self._in_other_shapes = [*fields_in_other_shapes(arguments)]
         shapes = [shape for node in self._named.subjects for shape in node.id_patterns]
         self._shapes = {*shapes, *(id_pattern_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
@@ -245,24 +249,32 @@ class CallView:
         A field of a record that the call names goes before an argument that is only an alias of the field's name: to
         pay an ``amount`` of an invoice does not change its ``total``.
         """
-        if alternatives := self.present_and_edited_values(name):
-            return common_value(alternatives)
         given = find_values(name, self._arguments, self._named.kinds)
-        return (
-            common_value(given) if given and not self.aliases_of_recorded_field(name) else self.value_in_records(name)
-        )
+        if given and not self.aliases_of_recorded_field(name):
+            return common_value(given)
+        alternatives = self.present_and_edited_values(name)
+        return common_value(alternatives) if alternatives else self.value_in_records(name)
 
     def present_and_edited_values(self, name: str) -> list[FieldValue]:
-        """The field's present value and its values after the edits in the call; empty if the call edits no such field,
-        or gives it on top by its own name. The present value is left out if no record has the field.
+        """The field's present value and its value after an edit in the call; empty if the call edits no such field. The
+        present value is left out if no record has the field.
         """
         edited = find_values_by_name(name, self._edited)
-        if not edited or find_values_by_name(name, self._plain_arguments, self._named.kinds):
+        if not edited or find_values(name, self._arguments, self._named.kinds):
             return []
-        edited += find_values_by_name(name, self._arguments, self._named.kinds)
         before = self.value_in_records(name)
         is_new = before is UNKNOWN and not self.unread_references and not self._is_recorded(name)
         return edited if is_new else [before, *edited]
+
+    def value_in_other_shape(self, name: str) -> Json:
+        """What the call may say of the field in another shape than an argument of its name, the greatest if it says
+        several; None if it says nothing, or gives the field by its name on top.
+        """
+        if find_values_by_name(name, self._plain_arguments, self._named.kinds):
+            return None
+        said = find_values_by_name(name, self._in_other_shapes, self._named.kinds)
+        found = [one for one in said if not isinstance(one, UnknownValue)]
+        return max(found, key=lambda one: abs(read_figure(one) or 0), default=None)
 
     def _is_recorded(self, name: str) -> bool:
         return bool(_values_in_nodes([*self.records_around, *self._siblings, *self._records_of_unread_kinds], name))
@@ -286,10 +298,17 @@ class CallView:
                 _values_in_nodes(self._siblings, name) or _values_in_nodes(self._records_of_unread_kinds, name)
             ):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
+            if place >= 2 and self._has_argument_in_minor_units(name):
+                return UNKNOWN
             if found := _values_in_nodes(level, name):
                 found += self._values_of_subject_links(level, name) if place == 1 and with_subject_links else []
                 return UNKNOWN if self._may_differ_in_unread(name, place) else common_value(found)
         return UNKNOWN
+
+    def _has_argument_in_minor_units(self, name: str) -> bool:
+        """Whether the call itself gives the amount in cents, so that no amount from further away is meant."""
+        words = singular_words(name)
+        return any(words == words_without_minor_unit(key) != singular_words(key) for key, _ in self._arguments)
 
     def _may_differ_in_unread(self, name: str, place: int, kind: Noun = ()) -> bool:
         """Whether a record as near as those that have the field was not fully read, and so may have another value."""

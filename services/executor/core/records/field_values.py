@@ -76,12 +76,9 @@ _REMOVES = frozenset("remove delete unset clear".split())
 _STEPS_OF_PATH = re.compile(r"[/.]")
 
 
-def edited_fields(value: Json, outer: str = "") -> Iterator[tuple[str, FieldValue]]:
-    """Yields the fields that a call edits and does not give by their plain names, with their new values:
-    ``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``, ``{"new_rent": 9}``, ``{"rent_cents": 900}``, and
-    ``credit_limit`` for ``{"credit": {"limit": 9}}``. The value is ``UNKNOWN`` if it is unclear which one it is.
-
-    ``outer``: the name of the object that ``value`` is, if it has one.
+def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
+    """Yields the fields that a call names as values or as objects of their own, with their new values: ``{"path":
+    "/rent", "value": 9}``, ``{"rent": {"to": 9}}``. The value is ``UNKNOWN`` if it is unclear which one it is.
     """
     if isinstance(value, list):
         for item in value:
@@ -94,27 +91,50 @@ def edited_fields(value: Json, outer: str = "") -> Iterator[tuple[str, FieldValu
     for key, one in value.items():
         first, *others = singular_words(key) or ("",)
         is_field = first in _FIELD_WORDS
-        steps = _steps_of_path(one) if is_field or (not others and first in _SAYS_FIELD) else []
-        if steps and (new or is_removed or (is_field and has_figure)):
-            yield from ((name, new[0] if new else UNKNOWN) for name in {steps[-1], "_".join(steps[-2:])})
+        if isinstance(one, str) and (is_field or (not others and first in _SAYS_FIELD)):
+            step = _STEPS_OF_PATH.split(one.strip().rstrip("/"))[-1].strip()
+            if step and (new or is_removed or (is_field and has_figure)):
+                yield step, new[0] if new else UNKNOWN
         elif isinstance(one, dict):
-            yield key, _value_of_object(one)
-        elif others and first in _NEW and is_rule_value(one):
-            yield "_".join(others), one
+            yield from ((key, set_to) for set_to in _only_new_value(one))
+        yield from edited_fields(one)
+
+
+def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, Json]]:
+    """Yields what a call may say of a field in other shapes than an argument of its name: ``amount`` for ``{"amount":
+    {"value": 9, "currency": "EUR"}}``, ``{"amount_cents": 900}`` and ``{"new_amount": 9}``, ``credit_limit`` for
+    ``{"credit": {"limit": 9}}`` and ``{"path": ["credit", "limit"], "value": 9}``.
+
+    ``outer``: the name of the object that ``value`` is, if it has one.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from fields_in_other_shapes(item)
+    if not isinstance(value, dict):
+        return
+    for key, one in value.items():
+        first, *others = singular_words(key) or ("",)
+        steps = _steps_of_path(one) if first in _SAYS_FIELD else []
+        yield from (
+            (name, new) for name in {*steps[-1:], "_".join(steps[-2:])} - {""} for new in _only_new_value(value)
+        )
+        if isinstance(one, dict):
+            yield from ((key, inner) for inner in one.values() if is_rule_value(inner))
         elif is_rule_value(one) and one is not None:
-            yield from _without_unit(key, one)
+            yield from [("_".join(others), one)] if others and first in _NEW else []
+            yield from _without_minor_unit(key, one)
             yield from [(f"{outer}_{key}", one)] if outer else []
-        yield from edited_fields(one, key)
+        yield from fields_in_other_shapes(one, key)
 
 
-def _without_unit(name: str, value: Json) -> Iterator[tuple[str, FieldValue]]:
-    """Yields the amount that a name in cents gives, under the name in whole units: 20 for 2000. The value is
-    ``UNKNOWN`` where nobody knows how many make one (``amount_minor``).
+def _without_minor_unit(name: str, value: Json) -> Iterator[tuple[str, Json]]:
+    """Yields the amount that a name in cents gives, under the name in whole units; of minor units nobody knows how many
+    make one, so the figure stays.
     """
     words, plain = singular_words(name), words_without_minor_unit(name)
     figure = None if isinstance(value, bool) else read_figure(value)
     if () != plain != words and figure is not None:
-        yield "_".join(plain), figure / 100 if words[-1] in _HUNDREDTHS else UNKNOWN
+        yield "_".join(plain), figure / 100 if words[-1] in _HUNDREDTHS else figure
 
 
 def _steps_of_path(value: Json) -> list[str]:
@@ -122,14 +142,6 @@ def _steps_of_path(value: Json) -> list[str]:
     texts = value if isinstance(value, list) else [value]
     parts = [_STEPS_OF_PATH.split(one) if isinstance(one, str) else [] for one in texts]
     return [step.strip() for part in parts for step in part if step.strip()] if all(parts) else []
-
-
-def _value_of_object(value: JsonObject) -> FieldValue:
-    """What an object under a field's name sets the field to: its new value, only figure or only value."""
-    plain = [one for one in value.values() if is_rule_value(one)]
-    figures = [one for one in plain if not isinstance(one, bool) and read_figure(one) is not None]
-    found = next((some for some in (_only_new_value(value), figures, plain) if len(some) == 1), None)
-    return found[0] if found else UNKNOWN
 
 
 def _only_new_value(value: JsonObject) -> list[Json]:

@@ -277,10 +277,12 @@ def _requested_id(
     ]
     found = {one.text: one for one in spoken if one.is_id or one.looks_like_id}
     meant = found.popitem()[1] if len(found) == 1 else None
-    if meant is None or not own or meant.text in own:
+    if meant is None or not (meant.is_number and own and all(one.isdigit() for one in own)):
         return meant
+    shown = (comparable_id(value) for value in record.record.values())
     asked_by_id = (value for name, value in loads_object(record.fact.arguments_json).items() if is_id_name(name))
-    return None if meant.text in map(comparable_id, asked_by_id) else meant  # else a number beside the record's own id
+    is_another = meant.text in map(comparable_id, asked_by_id) and int(meant.text) not in map(int, own)
+    return None if is_another and meant.text not in shown else meant
 
 
 def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
