@@ -170,7 +170,7 @@ async def test_inputs_that_changed_since_the_approval_reopen_the_gate() -> None:
 @pytest.mark.promise("I7.changed_inputs_reopen")
 async def test_a_value_that_stands_nowhere_any_more_reopens_the_gate_though_the_question_has_it() -> None:
     """The question lists the calls, and is no source of what stands in them."""
-    stage, payee = Stage(), {"id": "P-1", "iban": "NL91ABNA0417164300"}
+    stage, payee = Stage("Pay claim C-1 of 120.50"), {"id": "P-1", "iban": "NL91ABNA0417164300"}
     stage.policy = RealPolicy()
     stage.change_tenant(unruled_writes="approve")
     stage.servers.add("get_payee", lambda _: {"payee": {**payee}})

@@ -7,7 +7,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
-from tests.unit.executor.stage import APPROVE, Stage, decision, use
+from tests.unit.executor.stage import APPROVE, TASK, Stage, decision, use
 
 QUERY: JsonObject = {"table": "claims", "columns": ["id", "amount"], "filter_column": "id", "filter_value": "amount"}
 TABLE: JsonObject = {"type": "object", "properties": {"table": {"enum": ["claims"]}}, "required": ["table"]}
@@ -33,8 +33,8 @@ class Ledgers:
         return {"table": "claims", "columns": [{"name": "id"}, {"name": self.name}]}
 
 
-def drifted(name: str = "total_amount") -> Stage:
-    stage = Stage()
+def drifted(name: str = "total_amount", text: str = TASK) -> Stage:
+    stage = Stage(text)
     ledgers = Ledgers(name)
     stage.servers.add("query_table", ledgers.query)
     stage.servers.add("describe_table", ledgers.describe, input_schema=TABLE)
@@ -126,7 +126,9 @@ async def test_an_approved_plan_over_corrected_reads_is_carried_out_without_aski
 async def test_a_plan_is_made_with_the_names_that_the_session_has_learned_and_not_corrected_at_dispatch() -> None:
     refusal = ToolAnswer("no such column: owner", is_error=True, not_begun=True)
     owner, amount = (use("set_claim_column", table="claims", column=one, claim_id="C-1") for one in ("owner", "amount"))
-    refused, learned = drifted(), drifted()
+    refused, learned = (
+        drifted(text="Set the owner column of claims for C-1 of 120.50, and the amount column") for _ in range(2)
+    )
     for stage, call in ((refused, owner), (learned, amount)):
         stage.servers.add("set_claim_column", lambda _: refusal, ToolClass.CHANGE)
         stage.talk.rounds[1] = [call]
