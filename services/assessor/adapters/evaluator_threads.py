@@ -71,7 +71,7 @@ class _ThreadedCall:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[EvalResult] | None = None
         self._done: asyncio.Future[EvalResult] = home.create_future()
-        self._over = asyncio.Event()
+        self._over: asyncio.Future[None] = home.create_future()
         self._thread = threading.Thread(
             target=copy_context().run, args=(self._run,), name=f"evaluator-{evaluator.__name__}", daemon=True
         )
@@ -98,7 +98,7 @@ class _ThreadedCall:
 
     def _deliver_result(self, error: Exception | None, result: EvalResult | None) -> None:
         def settle() -> None:
-            self._over.set()
+            self._over.set_result(None)
             if self._done.cancelled():
                 return
             if error is None:
@@ -123,12 +123,11 @@ class _ThreadedCall:
             log.warning("evaluator_left_behind", evaluator=self._evaluator.__name__)
 
     async def _is_over(self) -> bool:
-        try:
-            async with asyncio.timeout(_GRACE_SECONDS):
-                await self._over.wait()
-        except TimeoutError:
-            return False
-        return True
+        """Waits a moment for the end. No ``asyncio.timeout``: early releases of Python 3.11 let a cancelled task's own
+        cancellation through it.
+        """
+        ended, _ = await asyncio.wait({self._over}, timeout=_GRACE_SECONDS)
+        return bool(ended)
 
 
 def _as_exception(error: BaseException) -> Exception:
