@@ -1,15 +1,15 @@
 """Mail of a simulated world as tools."""
 
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import ClassVar, cast
+from typing import cast
 
 from pydantic import Field
+from typing_extensions import override
 
 from services.gateway.worlds.world import (
     ConnectedWorld,
+    MessageChange,
     WorldEdit,
     WorldRead,
     WorldRefused,
@@ -18,9 +18,9 @@ from services.gateway.worlds.world import (
     record_fields,
     row_fields,
 )
-from shared.contracts.ues.modalities import ActionDone, Email
+from shared.contracts.ues.modalities import Email
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.ues.email import EmailEndpoints
+from shared.infra.ues.line import Value
 
 _RE = "re:"
 _HIDDEN = ("body_html", "reply_to_address")
@@ -179,62 +179,44 @@ class ReplyToEmail(WorldEdit):
         return created_ids(await world.carry_out_change(sent), "reply_id")
 
 
-class _EmailChange(WorldEdit):
+class _EmailChange(MessageChange):
     read_back = "get_email"
 
-    message_id: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.carry_out_change(self.make_change(world.ues.email, [self.message_id]))
-        return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
-
-    @abstractmethod
-    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
-
-
-class _SimpleEmailChange(_EmailChange):
-    """A change of one mail that needs only its id. ``endpoint``: the method of ``EmailEndpoints`` that makes it."""
-
-    endpoint: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
-
-    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return type(self).endpoint(endpoints, mails)
-
-
-class MarkEmailRead(_SimpleEmailChange):
+class MarkEmailRead(_EmailChange):
     """Mark a mail as read."""
 
-    tool, permission, expect, endpoint = "mark_email_read", "email:read", {"is_read": True}, EmailEndpoints.read
+    tool, permission, expect = "mark_email_read", "email:read", {"is_read": True}
 
 
-class MarkEmailUnread(_SimpleEmailChange):
+class MarkEmailUnread(_EmailChange):
     """Mark a mail as unread."""
 
-    tool, permission, expect, endpoint = "mark_email_unread", "email:unread", {"is_read": False}, EmailEndpoints.unread
+    tool, permission, expect = "mark_email_unread", "email:unread", {"is_read": False}
 
 
-class StarEmail(_SimpleEmailChange):
+class StarEmail(_EmailChange):
     """Star a mail."""
 
-    tool, permission, expect, endpoint = "star_email", "email:star", {"is_starred": True}, EmailEndpoints.star
+    tool, permission, expect = "star_email", "email:star", {"is_starred": True}
 
 
-class UnstarEmail(_SimpleEmailChange):
+class UnstarEmail(_EmailChange):
     """Take a mail's star away."""
 
-    tool, permission, expect, endpoint = "unstar_email", "email:unstar", {"is_starred": False}, EmailEndpoints.unstar
+    tool, permission, expect = "unstar_email", "email:unstar", {"is_starred": False}
 
 
-class ArchiveEmail(_SimpleEmailChange):
+class ArchiveEmail(_EmailChange):
     """Move a mail into the archive."""
 
-    tool, permission, expect, endpoint = "archive_email", "email:archive", {"folder": "archive"}, EmailEndpoints.archive
+    tool, permission, expect = "archive_email", "email:archive", {"folder": "archive"}
 
 
-class DeleteEmail(_SimpleEmailChange):
+class DeleteEmail(_EmailChange):
     """Delete a mail: it goes into the trash."""
 
-    tool, permission, expect, endpoint = "delete_email", "email:delete", {"folder": "trash"}, EmailEndpoints.delete
+    tool, permission, expect = "delete_email", "email:delete", {"folder": "trash"}
 
 
 class MoveEmail(_EmailChange):
@@ -244,30 +226,27 @@ class MoveEmail(_EmailChange):
 
     folder: str
 
-    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return endpoints.move(mails, self.folder)
+
+class _LabelChange(MessageChange):
+    read_back = "get_email_label"
+
+    label: str
+
+    @override
+    def details(self) -> dict[str, Value]:
+        return {"labels": [self.label]}
 
 
-class LabelEmail(_EmailChange):
+class LabelEmail(_LabelChange):
     """Give a mail a label."""
 
-    tool, permission, expect, read_back = "label_email", "email:label", {"present": True}, "get_email_label"
-
-    label: str
-
-    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return endpoints.label(mails, [self.label])
+    tool, permission, expect = "label_email", "email:label", {"present": True}
 
 
-class UnlabelEmail(_EmailChange):
+class UnlabelEmail(_LabelChange):
     """Take a label from a mail."""
 
-    tool, permission, expect, read_back = "unlabel_email", "email:unlabel", {"present": False}, "get_email_label"
-
-    label: str
-
-    def make_change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return endpoints.unlabel(mails, [self.label])
+    tool, permission, expect = "unlabel_email", "email:unlabel", {"present": False}
 
 
 def _describe_mail(mail: Email) -> JsonObject:

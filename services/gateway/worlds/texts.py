@@ -1,13 +1,13 @@
 """Text messages of a simulated world as tools."""
 
-from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from services.gateway.worlds.world import (
     ConnectedWorld,
+    MessageChange,
     WorldEdit,
     WorldRead,
     created_ids,
@@ -15,9 +15,8 @@ from services.gateway.worlds.world import (
     record_fields,
     row_fields,
 )
-from shared.contracts.ues.modalities import ActionDone, SmsMessage
+from shared.contracts.ues.modalities import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.ues.sms import SmsEndpoints
 
 _ARRIVED = frozenset({"sent", "delivered", "read"})
 
@@ -116,35 +115,26 @@ class SendText(WorldEdit):
         return created_ids(await world.carry_out_change(sent), "message_id")
 
 
-class _SimpleTextChange(WorldEdit):
-    """A change of one text message without further arguments. ``marks``: the name of its endpoint."""
-
+class _TextChange(MessageChange):
     read_back = "get_text"
-    marks: ClassVar[Callable[[SmsEndpoints, Sequence[str]], Awaitable[ActionDone]]]
-
-    message_id: str
-
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.carry_out_change(type(self).marks(world.ues.sms, [self.message_id]))
-        return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
 
-class MarkTextRead(_SimpleTextChange):
+class MarkTextRead(_TextChange):
     """Mark a text message as read."""
 
-    tool, permission, expect, marks = "mark_text_read", "sms:read", {"is_read": True}, SmsEndpoints.read
+    tool, permission, expect = "mark_text_read", "sms:read", {"is_read": True}
 
 
-class MarkTextUnread(_SimpleTextChange):
+class MarkTextUnread(_TextChange):
     """Mark a text message as unread."""
 
-    tool, permission, expect, marks = "mark_text_unread", "sms:unread", {"is_read": False}, SmsEndpoints.unread
+    tool, permission, expect = "mark_text_unread", "sms:unread", {"is_read": False}
 
 
-class DeleteText(_SimpleTextChange):
+class DeleteText(_TextChange):
     """Delete a text message."""
 
-    tool, permission, expect, marks = "delete_text", "sms:delete", {"is_deleted": True}, SmsEndpoints.delete
+    tool, permission, expect = "delete_text", "sms:delete", {"is_deleted": True}
 
 
 class ReactToText(WorldEdit):

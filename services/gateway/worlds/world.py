@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from shared.contracts.ues.modalities import ActionDone, UesAnswer
 from shared.domain.exact_json import Json, JsonObject, to_exact
 from shared.infra.ues.client import AsyncUESClient
+from shared.infra.ues.line import Value
 
 T = TypeVar("T")
 
@@ -34,6 +35,12 @@ class ConnectedWorld:
         if done.status == "failed":
             raise WorldRefused(done.message or "the world says that the action failed")
         return done
+
+    async def change_message(self, name: str, message_id: str, **details: Value) -> None:
+        """Carry out the action of that name, such as ``email:read``, on one message."""
+        modality, action = name.split(":")
+        endpoints = {"email": self.ues.email, "sms": self.ues.sms}[modality]
+        await self.carry_out_change(endpoints.post_action(action, message_ids=[message_id], **details))
 
     async def user_address(self) -> str:
         """The user's own mail address."""
@@ -74,6 +81,20 @@ class WorldEdit(Operation):
     """An operation that changes the world, which includes sending mails and texts."""
 
     is_change = True
+
+
+class MessageChange(WorldEdit):
+    """A change of one mail or text message, by the action that its permission names; ``expect`` is its result."""
+
+    message_id: str
+
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+        await world.change_message(self.permission, self.message_id, **self.details())
+        return {"message_id": self.message_id, **to_exact_json(self.expect)}
+
+    def details(self) -> dict[str, Value]:
+        """The action's further fields as the server names them: by default the further arguments."""
+        return self.model_dump(exclude={"message_id"})
 
 
 def record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:

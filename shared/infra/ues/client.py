@@ -30,35 +30,33 @@ class EventQueryFields(PageQueryFields, total=False):
 
 
 class CalendarEndpoints(WorldEndpoints):
+    modality = "calendar"
+
     async def get_state(self) -> CalendarState:
         return await self._line.get(CalendarState, "/calendar/state")
-
-    async def get_compact_state(self) -> JsonValue:
-        return await self._line.get_json("/calendar/state", compact=True)
 
     async def query(self, **asked: Unpack[EventQueryFields]) -> EventsFound:
         return await self._line.post_read(EventsFound, "/calendar/query", without_none(**asked))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
         """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
-        event = without_none(title=title, start=start, end=end, **fields)
-        return await self._line.post(ActionDone, "/calendar/create", event)
+        return await self.post_action("create", title=title, start=start, end=end, **fields)
 
     async def update(self, event_id: str, **changes: Value | None) -> ActionDone:
-        return await self._line.post(ActionDone, "/calendar/update", without_none(event_id=event_id, **changes))
+        return await self.post_action("update", event_id=event_id, **changes)
 
     async def delete(
         self, event_id: str, recurrence_scope: str | None = None, recurrence_id: str | None = None
     ) -> ActionDone:
-        which = without_none(event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id)
-        return await self._line.post(ActionDone, "/calendar/delete", which)
+        which = {"recurrence_scope": recurrence_scope, "recurrence_id": recurrence_id}
+        return await self.post_action("delete", event_id=event_id, **which)
 
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
     ) -> ActionDone:
         """Answers an invitation for an attendee. ``response``: accepted, declined or tentative."""
-        answer = without_none(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
-        return await self._line.post(ActionDone, "/calendar/respond", answer)
+        answer = {"attendee_email": attendee_email, "response": response, "comment": comment}
+        return await self.post_action("respond", event_id=event_id, **answer)
 
 
 class ChatQueryFields(PageQueryFields, total=False):
@@ -70,11 +68,10 @@ class ChatQueryFields(PageQueryFields, total=False):
 
 
 class ChatEndpoints(WorldEndpoints):
+    modality = "chat"
+
     async def get_state(self) -> ChatState:
         return await self._line.get(ChatState, "/chat/state")
-
-    async def get_compact_state(self) -> JsonValue:
-        return await self._line.get_json("/chat/state", compact=True)
 
     async def query(self, **asked: Unpack[ChatQueryFields]) -> ChatFound:
         return await self._line.post_read(ChatFound, "/chat/query", without_none(**asked))
@@ -87,14 +84,15 @@ class ChatEndpoints(WorldEndpoints):
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> ActionDone:
         """Adds a message to a conversation. ``role``: user or assistant."""
-        message = without_none(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
-        return await self._line.post(ActionDone, "/chat/send", message)
+        return await self.post_action(
+            "send", role=role, content=content, conversation_id=conversation_id, metadata=metadata
+        )
 
     async def delete(self, message_id: str) -> ActionDone:
-        return await self._line.post(ActionDone, "/chat/delete", without_none(message_id=message_id))
+        return await self.post_action("delete", message_id=message_id)
 
     async def clear(self, conversation_id: str) -> ActionDone:
-        return await self._line.post(ActionDone, "/chat/clear", without_none(conversation_id=conversation_id))
+        return await self.post_action("clear", conversation_id=conversation_id)
 
 
 class AsyncUESClient:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, EmailsFound, EmailState
-from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, without_none
+from shared.infra.ues.line import PageQueryFields, WorldEndpoints, without_none
 
 
 class EmailQueryFields(PageQueryFields, total=False):
@@ -53,50 +53,46 @@ class ReceivedEmail(NewEmail, total=False):
 
 
 class EmailEndpoints(WorldEndpoints):
+    modality = "email"
+
     async def get_state(self) -> EmailState:
         return await self._line.get(EmailState, "/email/state")
-
-    async def get_compact_state(self) -> JsonValue:
-        return await self._line.get_json("/email/state", compact=True)
 
     async def query(self, **asked: Unpack[EmailQueryFields]) -> EmailsFound:
         return await self._line.post_read(EmailsFound, "/email/query", without_none(**asked))
 
     async def send(self, **mail: Unpack[SentEmail]) -> ActionDone:
         """Sends a mail from the user."""
-        return await self._post_action("send", **mail)
+        return await self.post_action("send", **mail)
 
     async def receive(self, **mail: Unpack[ReceivedEmail]) -> ActionDone:
         """Delivers a mail to the user at once. A later one is created with ``EventsEndpoints.create``."""
-        return await self._post_action("receive", **mail)
+        return await self.post_action("receive", **mail)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("read", message_ids=message_ids)
+        return await self.post_action("read", message_ids=message_ids)
 
     async def unread(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("unread", message_ids=message_ids)
+        return await self.post_action("unread", message_ids=message_ids)
 
     async def star(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("star", message_ids=message_ids)
+        return await self.post_action("star", message_ids=message_ids)
 
     async def unstar(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("unstar", message_ids=message_ids)
+        return await self.post_action("unstar", message_ids=message_ids)
 
     async def archive(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("archive", message_ids=message_ids)
+        return await self.post_action("archive", message_ids=message_ids)
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
         """Moves mails to the trash."""
-        return await self._post_action("delete", message_ids=message_ids)
+        return await self.post_action("delete", message_ids=message_ids)
 
     async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
-        return await self._post_action("label", message_ids=message_ids, labels=labels)
+        return await self.post_action("label", message_ids=message_ids, labels=labels)
 
     async def unlabel(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
-        return await self._post_action("unlabel", message_ids=message_ids, labels=labels)
+        return await self.post_action("unlabel", message_ids=message_ids, labels=labels)
 
     async def move(self, message_ids: Sequence[str], folder: str) -> ActionDone:
-        return await self._post_action("move", message_ids=message_ids, folder=folder)
-
-    async def _post_action(self, action: str, **body: Value | None) -> ActionDone:
-        return await self._line.post(ActionDone, f"/email/{action}", without_none(**body))
+        return await self.post_action("move", message_ids=message_ids, folder=folder)

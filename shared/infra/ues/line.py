@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict, TypeVar
+from typing import ClassVar, TypedDict, TypeVar
 
 import httpx
 from pydantic import BaseModel, JsonValue, ValidationError as Unreadable
 
 from shared.contracts.base import first_fault
+from shared.contracts.ues.modalities import ActionDone
 from shared.ports.simulator import SimulatorFailed, SimulatorRefused
 
 
@@ -139,10 +140,19 @@ class PageQueryFields(TypedDict, total=False):
 
 
 class WorldEndpoints:
-    """Base of the clients for the parts of a world's interface."""
+    """Base of the clients for the parts of a world's interface. ``modality``: the part's name in its paths."""
+
+    modality: ClassVar[str]
 
     def __init__(self, line: WorldConnection) -> None:
         self._line = line
+
+    async def get_compact_state(self) -> JsonValue:
+        return await self._line.get_json(f"/{self.modality}/state", compact=True)
+
+    async def post_action(self, action: str, **body: Value | None) -> ActionDone:
+        """Carries out an action, such as ``send``. ``body``: its fields as the server names them."""
+        return await self._line.post(ActionDone, f"/{self.modality}/{action}", without_none(**body))
 
 
 def without_none(**values: Value | None) -> dict[str, JsonValue]:

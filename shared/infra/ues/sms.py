@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, SmsFound, SmsState
-from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, without_none
+from shared.infra.ues.line import PageQueryFields, WorldEndpoints, without_none
 
 
 class SmsQueryFields(PageQueryFields, total=False):
@@ -39,34 +39,30 @@ class ReceivedSms(NewSms, total=False):
 
 
 class SmsEndpoints(WorldEndpoints):
+    modality = "sms"
+
     async def get_state(self) -> SmsState:
         return await self._line.get(SmsState, "/sms/state")
-
-    async def get_compact_state(self) -> JsonValue:
-        return await self._line.get_json("/sms/state", compact=True)
 
     async def query(self, **asked: Unpack[SmsQueryFields]) -> SmsFound:
         return await self._line.post_read(SmsFound, "/sms/query", without_none(**asked))
 
     async def send(self, **message: Unpack[SentSms]) -> ActionDone:
         """Sends a message from the user."""
-        return await self._post_action("send", **message)
+        return await self.post_action("send", **message)
 
     async def receive(self, **message: Unpack[ReceivedSms]) -> ActionDone:
         """Delivers a message to the user at once. A later one is created with ``EventsEndpoints.create``."""
-        return await self._post_action("receive", **message)
+        return await self.post_action("receive", **message)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("read", message_ids=message_ids)
+        return await self.post_action("read", message_ids=message_ids)
 
     async def unread(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("unread", message_ids=message_ids)
+        return await self.post_action("unread", message_ids=message_ids)
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._post_action("delete", message_ids=message_ids)
+        return await self.post_action("delete", message_ids=message_ids)
 
     async def react(self, message_id: str, phone_number: str, emoji: str) -> ActionDone:
-        return await self._post_action("react", message_id=message_id, phone_number=phone_number, emoji=emoji)
-
-    async def _post_action(self, action: str, **body: Value | None) -> ActionDone:
-        return await self._line.post(ActionDone, f"/sms/{action}", without_none(**body))
+        return await self.post_action("react", message_id=message_id, phone_number=phone_number, emoji=emoji)

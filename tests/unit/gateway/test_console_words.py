@@ -148,13 +148,14 @@ PAIRS = [
 ]
 
 
-def _tokens(selector: str, start: int = 0) -> dict[str, str]:
-    begin = CSS.index(f"{selector} {{", start)
-    block = CSS[begin : CSS.index("}", begin)]
-    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", block))
+def _tokens(place: int) -> dict[str, str]:
+    """The colours of the light theme (0) or of the dark one (-1)."""
+    block = CSS[: CSS.index("}")]
+    told = re.findall(r"--([a-z0-9-]+): (?:light-dark\()?(#[0-9a-f]{6}(?:, #[0-9a-f]{6})?)\)?;", block)
+    return {name: colours.split(", ")[place] for name, colours in told}
 
 
-THEMES = {"light": _tokens(":root"), "dark": _tokens(':root[data-theme="dark"]')}
+THEMES = {"light": _tokens(0), "dark": _tokens(-1)}
 
 
 def _luminance(colour: str) -> float:
@@ -181,9 +182,9 @@ def test_text_and_parts_stand_out_from_their_ground(theme: str) -> None:
 
 
 def test_a_dark_device_gets_the_dark_colours_and_below_the_tokens_none_is_named_anew() -> None:
-    automatic = _tokens(':root[data-theme="auto"]', CSS.index("prefers-color-scheme: dark"))
-    assert automatic == THEMES["dark"]
-    assert set(THEMES["light"]) == set(THEMES["dark"])
+    assert "color-scheme: light dark;" in CSS[: CSS.index("}")]
+    assert [f':root[data-theme="{theme}"] {{ color-scheme: {theme}; }}' in CSS for theme in THEMES] == [True, True]
+    assert set(THEMES["light"]) == {front for front, _, _ in PAIRS} | {back for _, back, _ in PAIRS} | {"line"}
     rules = CSS[CSS.index("/* --- ground */") :] + (FOLDER / "figures.css").read_text()
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b", rules) == []
 
