@@ -167,7 +167,7 @@ class FolderSync:
         return await Scripts(self._redis).execute("EXISTS", *told) == 0
 
     async def _import_file(self, request: FileRequest) -> None:
-        """Imports one file. If that fails, its problems are logged and the folder keeps it."""
+        """Imports one file, or hands it to the executor if it holds processes. Problems are logged."""
         if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
             await RpcQueue(self._redis, "executor").post(request.model_dump_json(), _HANDED_ON_SECONDS)
             return

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
 from shared.contracts.base import Contract
-from shared.domain.exact_json import dumps, dumps_plain, loads_object
+from shared.domain.exact_json import dumps, dumps_inexact, loads_object
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import RuleAction, ToolClass
 
@@ -41,7 +41,7 @@ class PolicyContract(Contract):
 
     def to_json(self) -> str:
         """The message as JSON, with each ``Decimal`` as an exact number."""
-        return dumps_plain(self.model_dump(by_alias=True))
+        return dumps_inexact(self.model_dump(by_alias=True))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -187,7 +187,7 @@ class PolicyRequest(PolicyContract):
         The JSON of the policies, which may be long, is cached as long as they are the same objects.
         """
         fields = self.model_dump(by_alias=True, exclude={"policies"})
-        texts = {name: dumps_plain(value) for name, value in fields.items()}
+        texts = {name: dumps_inexact(value) for name, value in fields.items()}
         texts["policies"] = self.policies_json()
         return "{" + ",".join(f"{dumps(name)}:{texts[name]}" for name in sorted(texts)) + "}"
 

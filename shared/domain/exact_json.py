@@ -144,8 +144,10 @@ _WRITERS = _Writers(
 )
 
 
-def dumps_plain(value: object) -> str:
-    """The canonical text of a library's JSON-like value: ``dumps(plain(value))``."""
+def dumps_inexact(value: object) -> str:
+    """The canonical text of a library's JSON-like value, which may hold floats and tuples: ``dumps(to_exact(value))``,
+    but faster where all of it is exact already.
+    """
     try:
         return _WRITERS[type(value)](value)
     except TypeError:  # it has floats, or keys and values that are no JSON as they are

@@ -14,7 +14,7 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.lesson import lesson_of
-from services.learner.ports.outcomes import Delivery, UnlearnedOutcome
+from services.learner.ports.outcomes import AbandonedOutcome, Delivery
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT
@@ -50,7 +50,7 @@ class DiesBeforeSettling(RedisOutcomes):
 
     @override
     async def settle(
-        self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
+        self, done: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), left: Sequence[Delivery] = ()
     ) -> Collection[int]:
         raise StoreUnavailable("killed")
 

@@ -105,7 +105,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         """The JSON result of a tool call. Raises the port's errors.
 
         Returns None for any other answer, which is then kept for the SDK's transport, where the caller sends the same
-        call. If the caller does not, it calls ``forget_answer``.
+        call. If the caller does not, it calls ``drop_answer``.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(tool_headers.items()))

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.ports.outcomes import ClaimedOutcomes, Delivery, Outcomes, Roster, UnlearnedOutcome
+from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, Outcomes, Roster
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls
 from shared.infra.redis import check_writable
@@ -81,7 +81,7 @@ class RedisOutcomes(Outcomes):
         return ClaimedOutcomes(deliveries, lost, more)
 
     async def settle(
-        self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
+        self, done: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), left: Sequence[Delivery] = ()
     ) -> Collection[int]:
         taken: dict[int, list[str]] = defaultdict(list)
         applied: dict[int, list[str]] = defaultdict(list)

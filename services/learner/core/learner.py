@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from services.learner.core.memory.follower import OutcomeNews
 from services.learner.core.memory.lesson import lesson_in
-from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Lessons, Outcomes, Roster, UnlearnedOutcome
+from services.learner.ports.outcomes import AbandonedOutcome, Delivery, Lesson, LessonRefused, Lessons, Outcomes, Roster
 from shared.domain import span_names as names
 from shared.domain.partition import PARTITIONS
 from shared.ports.store import StoreUnavailable
@@ -140,7 +140,7 @@ class Learner:
             if not isinstance(result, LessonRefused):
                 done.append(delivery)
             elif delivery.tries >= MAX_TRIES:
-                dead.append(UnlearnedOutcome(delivery, f"cannot be learned: {result.reason}"))
+                dead.append(AbandonedOutcome(delivery, f"cannot be learned: {result.reason}"))
         settled = {_delivery_key(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
         left = [delivery for delivery in deliveries if _delivery_key(delivery) not in settled]
         again = await self._outcomes.settle([*done, *passed], dead, left)
@@ -157,14 +157,14 @@ def _delivery_key(delivery: Delivery) -> tuple[int, str]:
 
 def _read_lessons(
     deliveries: Sequence[Delivery],
-) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[UnlearnedOutcome]]:
+) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[AbandonedOutcome]]:
     """The lessons in deliveries, the deliveries without a lesson, and those that are given up.
 
     Outcomes are learned in order, so an unreadable delivery blocks its partition until it is given up.
     """
     readable: list[tuple[Delivery, Lesson]] = []
     passed: list[Delivery] = []
-    dead: list[UnlearnedOutcome] = []
+    dead: list[AbandonedOutcome] = []
     held_up: set[int] = set()
     for delivery in deliveries:
         if delivery.partition in held_up:
@@ -173,7 +173,7 @@ def _read_lessons(
             lesson = lesson_in(delivery)
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
-                dead.append(UnlearnedOutcome(delivery, f"cannot be read: {type(error).__name__}: {error}"))
+                dead.append(AbandonedOutcome(delivery, f"cannot be read: {type(error).__name__}: {error}"))
             else:
                 held_up.add(delivery.partition)
             continue

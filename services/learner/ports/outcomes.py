@@ -23,8 +23,8 @@ class Delivery(NamedTuple):
     traceparent: str = ""  # where it stands in its task's trace, if it has one
 
 
-class UnlearnedOutcome(NamedTuple):
-    """An event that is given up, and why."""
+class AbandonedOutcome(NamedTuple):
+    """An outcome that cannot be learned from and is moved to the dead letters, and why."""
 
     delivery: Delivery
     error: str
@@ -61,7 +61,7 @@ class Outcomes(Protocol):
         """
 
     async def settle(
-        self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
+        self, done: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), left: Sequence[Delivery] = ()
     ) -> Collection[int]:
         """Acknowledges learned events, moves those given up to the dead letters, and counts an attempt for those left.
 

@@ -20,7 +20,7 @@ from services.planner.core.records import FactRecord, ToolFact, number, own_id
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import matching_records
 from services.planner.core.situation import Situation, observe_situation, says
-from services.planner.core.unread import find_unread
+from services.planner.core.unread import find_uninterpreted_words
 from services.planner.core.words import (
     concept,
     field_stems,
@@ -118,7 +118,7 @@ _STATEMENT = re.compile(
 
 def _unread_of_list(situation: Situation) -> tuple[str, ...]:
     """The words of a task for a list that nothing applies; how the list is to look chooses nothing."""
-    return find_unread(_criteria_of_list(situation), situation)
+    return find_uninterpreted_words(_criteria_of_list(situation), situation)
 
 
 def _criteria_of_list(situation: Situation) -> str:
@@ -130,7 +130,7 @@ def _criteria_of_list(situation: Situation) -> str:
 def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
     """The words of a question about listed things that nothing applies."""
     meant = situation.without_documents(with_antecedent(question, situation))
-    return find_unread(meant, situation) if _was_listed(meant, situation) else ()
+    return find_uninterpreted_words(meant, situation) if _was_listed(meant, situation) else ()
 
 
 def _answer_question(question: str, situation: Situation) -> str:
@@ -285,7 +285,7 @@ def _find_answer(question: str, situation: Situation) -> str:
 def _tell_listed(question: str, situation: Situation) -> str:
     """What each group comes to, or the one that stands out."""
     meant = with_antecedent(question, situation)
-    if not _was_listed(meant, situation) or find_unread(meant, situation):
+    if not _was_listed(meant, situation) or find_uninterpreted_words(meant, situation):
         return ""
     if groups := stated_groups(question, situation):
         kept = pick_groups(question, groups)
@@ -416,7 +416,7 @@ def answer_names(question: str, situation: Situation) -> str:
     meant = with_antecedent(question, situation)
     if not _WHICH.search(question) or not _was_listed(meant, situation):
         return ""
-    if find_unread(meant, situation):
+    if find_uninterpreted_words(meant, situation):
         return ""
     found = [said for record in matching_records(meant, situation) if (said := _record_name(record))]
     if not found:

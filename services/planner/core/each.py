@@ -15,7 +15,7 @@ from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching_records, names_in, select_records, unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, says
-from services.planner.core.unread import find_unread_of_calls
+from services.planner.core.unread import find_uninterpreted_words_of_calls
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
 _ORDER = re.compile(r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I)
@@ -57,7 +57,7 @@ def why_not_all_known(way: CallPlan, intent: Intent, situation: Situation) -> st
         return f"nothing that was read says who or what {unknown[0]} is"
     if cut:
         return f"{cut[0]} was not read to its end"
-    unread = find_unread_of_calls(_choose_things(way, intent, situation), way, intent, situation)
+    unread = find_uninterpreted_words_of_calls(_choose_things(way, intent, situation), way, intent, situation)
     return f"not understood: {', '.join(unread)}" if unread else ""
 
 

@@ -23,7 +23,7 @@ _OF_QUESTIONS = stems(
 )
 
 
-def find_unread(question: str, situation: Situation) -> tuple[str, ...]:
+def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, ...]:
     """The words of a question about listed things by which nothing was chosen and that nothing says."""
     listed = [record for record in situation.records if record.in_list]
     if not listed:
@@ -41,7 +41,9 @@ _OF_ACTIONS = stems(
 )
 
 
-def find_unread_of_calls(chosen: ChosenRecords, way: CallPlan, intent: Intent, situation: Situation) -> tuple[str, ...]:
+def find_uninterpreted_words_of_calls(
+    chosen: ChosenRecords, way: CallPlan, intent: Intent, situation: Situation
+) -> tuple[str, ...]:
     """The words of a clause that neither chose its things nor stand in the call that is made for each of them."""
     listed = [record for record in situation.records if record.in_list]
     given = " ".join(str(found.value) for _, found in way.chosen)
@@ -78,7 +80,9 @@ _AMOUNTS = (MentionKind.NUMBER, MentionKind.MONEY)
 _LITERAL = (*_AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
 
 
-def find_unread_of_clause(ways: Sequence[CallPlan], intent: Intent, situation: Situation) -> tuple[str, ...]:
+def find_uninterpreted_words_of_clause(
+    ways: Sequence[CallPlan], intent: Intent, situation: Situation
+) -> tuple[str, ...]:
     """The words of a clause that no call for it has, and nothing that is called or was read explains.
 
     What a figure was computed from is no argument: where one was, only negations and ranges count.

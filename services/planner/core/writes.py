@@ -18,7 +18,7 @@ from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import tools_for
-from services.planner.core.unread import find_unread_of_clause
+from services.planner.core.unread import find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
 
@@ -255,7 +255,7 @@ def _check_ways(
         if settled := _why_already_done(way, intent, situation):
             return [], WhyUnplanned(settled, settled=True)
     if not (intent.means_every or intent.is_notice):
-        words = find_unread_of_clause(ways, intent, situation)
+        words = find_uninterpreted_words_of_clause(ways, intent, situation)
         return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (ways, WhyUnplanned())
     return ways, WhyUnplanned()
 

@@ -32,7 +32,7 @@ def summarize_state(world: SimulatorWorld, modality: Modality) -> str:
 
 
 def environment_as_text(world: SimulatorWorld) -> str:
-    """The same as ``compact`` for a reader of text."""
+    """The environment's time, a line of figures for each modality, and what is pending, as lines of text."""
     lines = [f"Time: {world.now.isoformat()}"]
     lines += [f"{name}: {summarize_state(world, modality)}" for name, modality in world.modalities.items()]
     following = world.queue.next_pending()

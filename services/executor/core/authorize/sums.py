@@ -330,7 +330,7 @@ class CallSums:
                 is_prose = not one.is_id and is_free_text_name("_".join(one.noun))
                 if is_prose or (is_choice and not told.nodes):
                     continue
-                if told.is_surely_identifier or self._may_name_record(one, about):
+                if told.is_surely_identifier or self._may_be_identifier(one, about):
                     yield told
 
     def _find_parties_and_ids(
@@ -357,7 +357,7 @@ class CallSums:
                     parties[name] = parties.get(name, frozenset()) | {(word,) for word in words_of(text)}
         return parties, ids
 
-    def _may_name_record(self, reference: seen_records.RecordReference, about: seen_records.Noun) -> bool:
+    def _may_be_identifier(self, reference: seen_records.RecordReference, about: seen_records.Noun) -> bool:
         """Whether a value may name a record although only its argument's name says so. A number under the name of what
         the tool is about may be an amount.
         """

@@ -41,7 +41,7 @@ class ReplyDispatch:
     """Carries out the calls of one reply: reads, local tools and proposals.
 
     ``results``: by call id, the results so far. ``shown``: reads and local calls as data, for a message history that
-    starts again. ``proposed``: from the journal if an earlier attempt decided it, else from ``propose_all``.
+    starts again. ``proposed``: from the journal if an earlier attempt decided it, else from ``check_writes``.
     """
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, uses: Sequence[ToolUse]) -> None:

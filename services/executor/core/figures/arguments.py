@@ -362,7 +362,7 @@ def _child_fields(step: ReadField, about: ToolWords) -> Iterator[ReadField]:
 def _fields_of_id_keys(step: ReadField, value: JsonObject) -> Iterator[ReadField]:
     """Yields the keys that are identifiers of records: ``{"EXP-1006": {...}}``."""
     for key, inner in value.items():
-        if isinstance(inner, dict) and _looks_like_code(key):
+        if isinstance(inner, dict) and _is_record_id(key):
             record = EnclosingRecord(_join_path(step.path, key), key)
             yield ReadField(step.fact_id, step.path, key, record, key, step.is_free)
 
@@ -382,7 +382,7 @@ def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -
     if not own and _is_table_key(name):
         return EnclosingRecord(path, name)
     own = own or max(ids, key=lambda key: _rate_identifier(key, about), default="")
-    best = str(item[own]) if own else name if _looks_like_code(name) else ""
+    best = str(item[own]) if own else name if _is_record_id(name) else ""
     return EnclosingRecord(path, best) if best else None
 
 
@@ -399,9 +399,10 @@ def _names_own_record(name: str) -> bool:
 
 def _is_table_key(name: str) -> bool:
     """Whether a key is a record's identifier, and not a list position, a year or a month."""
-    return _looks_like_code(name) and not _PLACE_OR_MONTH.fullmatch(name)
+    return _is_record_id(name) and not _PLACE_OR_MONTH.fullmatch(name)
 
 
 @lru_cache(maxsize=1024)
-def _looks_like_code(name: str) -> bool:
+def _is_record_id(name: str) -> bool:
+    """Whether a table's key is written as a record's identifier: a usual form with a digit, as ``EXP-1006``."""
     return "[" not in name and any(mark.isdecimal() for mark in name) and kind_of_identifier(name) is not None

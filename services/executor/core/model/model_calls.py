@@ -181,7 +181,7 @@ async def ask_model(
     time limit. The model sees placeholders for protected values; the reply has the values.
     """
     hidden = mask_request(request, ctx.task)
-    ctx.journal.redact_values(hidden.kinds)
+    ctx.journal.redact_from_now_on(hidden.kinds)
     way = call_mode_of(ctx, key, request.tier, share)
     cheaper = way.tier is not request.tier
     paid = before and mask_earlier_request(before, request, hidden, ctx.task)

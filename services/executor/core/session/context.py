@@ -220,7 +220,7 @@ def _file_note(file: ReadFile) -> dict[str, JsonValue]:
     return {**about, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})}
 
 
-def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
+def describe_unread_files(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
     """A sentence for the answer on each file that could not be read, or whose picture the model did not see."""
     why = [(file, file.problem or (_UNSEEN if file.picture_id and not saw_pictures else "")) for file in read]
     return tuple(f"{file.name}: {said}" for file, said in why if said)

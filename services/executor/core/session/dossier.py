@@ -19,7 +19,7 @@ from shared.contracts.outcome import Threshold
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, dumps_plain, loads_object, to_i_json
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, dumps_inexact, loads_object, to_i_json
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import FsmState, Strategy, TaskState
 
@@ -154,14 +154,14 @@ def _format_fields(progress: Progress, own: set[str], of_dossier: set[str]) -> d
     """These fields of the progress and its dossier as JSON texts, with exact numbers."""
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
     flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
-    texts = {name: dumps_plain(value) for name, value in flat.items()}
+    texts = {name: dumps_inexact(value) for name, value in flat.items()}
     if "template" in own:
         texts["template"] = _template_text(progress.template)
     found = progress.dossier.model_dump(include=of_dossier)
-    return texts | {f"dossier.{name}": dumps_plain(value) for name, value in found.items()}
+    return texts | {f"dossier.{name}": dumps_inexact(value) for name, value in found.items()}
 
 
-_template_text = IdentityCache[ProcessTemplate, str](lambda template: dumps_plain(template.model_dump()), 256)
+_template_text = IdentityCache[ProcessTemplate, str](lambda template: dumps_inexact(template.model_dump()), 256)
 # What was never stored is at its default. These two fields have none, and are empty in no other progress.
 NO_PROGRESS = Progress(path=(), visited=())
 

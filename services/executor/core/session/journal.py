@@ -170,7 +170,7 @@ class Journal:
     - ``reserve``, before a request to a model is sent, with the most that its reply may cost;
     - ``store_then_check``, before a tool is called, if a reply or the task's progress waits (not before a verdict);
     - ``open_write``, before a call that writes is sent, with its intent; ``settle_write``, with its outcome;
-    - the end of the turn, which gets the entries from ``take_unstored``; ``flush``, if the turn breaks off.
+    - the end of the turn, which gets the entries from ``pop_unstored``; ``flush``, if the turn breaks off.
 
     ``check_may_go_on`` stores nothing. The store is that of one turn (``RedisTurnStore``), whose two scripts are
     ``append.lua`` and ``finish.lua``.
@@ -251,7 +251,7 @@ class Journal:
             self._phase = phase
             self.add_event("phase", phase=phase.value)
 
-    def redact_values(self, values: Mapping[str, ProtectedKind]) -> None:
+    def redact_from_now_on(self, values: Mapping[str, ProtectedKind]) -> None:
         """Redacts these values in all later events and log lines of this run."""
         self.hidden.update(values)
         HIDDEN.set(self.hidden)

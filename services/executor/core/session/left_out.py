@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.executor.core.session.context import TurnContext, files_not_read
+from services.executor.core.session.context import TurnContext, describe_unread_files
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.ledger import write_key
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -38,7 +38,7 @@ def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
     if not ctx.toolbox.tools and endpoint is not None:
         said.append(f"The tool server {endpoint} offers no tools.")
-    if unread := files_not_read(ctx.files, saw_pictures=ctx.journal.saw_pictures):
+    if unread := describe_unread_files(ctx.files, saw_pictures=ctx.journal.saw_pictures):
         said.append("\n".join(["Not read:", *(f"- {one}" for one in unread)]))
     return "".join(f"\n\n{part}" for part in said)
 

@@ -15,7 +15,11 @@ _HERE = files(__package__) / "texts"
 
 
 class Prompts(NamedTuple):
-    """The system texts. ``rules``: of a conversation; ``role``: the beginning of every other request's."""
+    """The system texts, each from the file of its name in ``texts/``.
+
+    ``rules`` is the system text of a conversation; every other request's begins with ``role``, and one of the others
+    follows it.
+    """
 
     role: str
     rules: str

@@ -23,7 +23,7 @@ class LeaseKeeper:
 
     It may run in another thread than the sessions, so that a long calculation of one session does not cost the others
     their leases. It then stops extending once the sessions' event loop has shown no sign of life for too long: see
-    ``note_life``.
+    ``show_liveness``.
     """
 
     def __init__(self, lease_seconds: float) -> None:

@@ -230,5 +230,5 @@ class SessionRun:
 async def settle_open_writes_unread(work: TurnWork, store: TurnStore, why: str) -> None:
     """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.get_pulse()).now, 0.0)
-    journal.redact_values(protected_values(work.record.request.text))
+    journal.redact_from_now_on(protected_values(work.record.request.text))
     await settle_without_reading(store, journal, why)

@@ -114,7 +114,7 @@ class Worker(TurnRunner):
         worked = earlier.worked_ms / 1000 if earlier else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
         journal.counts = counts
-        journal.redact_values(protected_values(work.record.request.text))
+        journal.redact_from_now_on(protected_values(work.record.request.text))
         journal.progress = earlier
         return OpenedTurn(work, store, journal)
 

@@ -150,12 +150,12 @@ def may_read(principal: Principal, record: TaskRecord) -> bool:
 
 def may_stop(principal: Principal, record: TaskRecord) -> bool:
     nobody_in_particular = principal.id == ANONYMOUS and not principal.verified
-    return nobody_in_particular or _is_owner(principal, record)
+    return nobody_in_particular or _is_requester_or_operator(principal, record)
 
 
 def may_set_webhooks(principal: Principal, record: TaskRecord) -> bool:
     """Whether the principal may have the task's updates sent to a URL: its requester, operators, unverified callers."""
-    return not principal.verified or _is_owner(principal, record)
+    return not principal.verified or _is_requester_or_operator(principal, record)
 
 
 def may_decide(principal: Principal, record: TaskRecord) -> bool:
@@ -163,7 +163,7 @@ def may_decide(principal: Principal, record: TaskRecord) -> bool:
     return principal.id == record.requester.id or Role.APPROVER in principal.roles
 
 
-def _is_owner(principal: Principal, record: TaskRecord) -> bool:
+def _is_requester_or_operator(principal: Principal, record: TaskRecord) -> bool:
     return principal.id == record.requester.id or Role.OPERATOR in principal.roles
 
 
