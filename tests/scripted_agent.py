@@ -17,9 +17,8 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.features.identity.api_keys import KeyRequest, make_key
+from services.gateway.features.identity.api_keys import KeyRequest, make_key, new_key_values
 from services.gateway.features.identity.store import Keyring
-from services.gateway.first_key import new_key_values
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis

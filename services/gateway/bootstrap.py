@@ -24,21 +24,17 @@ from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.approvals.routes import ApprovalEndpoints
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import RedisApprovals
-from services.gateway.features.assessments.routes import AssessmentEndpoints
-from services.gateway.features.assessments.store import AssessmentRepository
-from services.gateway.features.audit.routes import AuditEndpoints
-from services.gateway.features.audit.store import ArchivedTaskReader, AuditExport
-from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
-from services.gateway.features.dead_letters.store import DeadLetters
+from services.gateway.features.assessments import AssessmentEndpoints, AssessmentRepository
+from services.gateway.features.audit.export import ArchivedTaskReader, AuditEndpoints, AuditExport
+from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLetters
 from services.gateway.features.identity.api_paths import ApiRouterFactory
 from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import Keyring, RedisMeter
-from services.gateway.features.learning.routes import LearningEndpoints
-from services.gateway.features.learning.store import LearningFiles, RedisStatistics
+from services.gateway.features.learning import LearnedData, LearningEndpoints
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
-from services.gateway.features.memory.store import ForgetRequests, TenantMemories
+from services.gateway.features.memory.store import TenantMemories
 from services.gateway.features.records.policy_check import find_policy_problems
 from services.gateway.features.records.routes import RecordEndpoints
 from services.gateway.features.records.service import PermittedAddresses, RecordService
@@ -49,7 +45,7 @@ from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.listing import TaskListService
-from services.gateway.features.tasks.routes import write_resolution_routes
+from services.gateway.features.tasks.routes import ResolutionEndpoints
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisTaskLists
@@ -57,7 +53,6 @@ from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
-from services.gateway.first_key import new_key_values
 from services.gateway.openapi.document import DescribedApp, docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
@@ -183,7 +178,7 @@ def _build_services(
         lists=TaskListService(RedisTaskLists(state)),
         approvals=ApprovalService(RedisApprovals(state), signals.send_signal, utc_now),
         tenants=TenantStates(state),
-        statistics=RedisStatistics(state),
+        learned=LearnedData(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetters(state, stored, wakes, utc_now),
         memory=TenantMemories(state),
@@ -229,21 +224,22 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     records = RecordService(
         RedisTenantRecords(state), partial(find_policy_problems, settings.policy_url), addresses, utc_now
     )
-    return [
-        write_resolution_routes(services.signals, settings.model_notice, own),
-        TenantEndpoints(services.tenants).routes(own),
-        SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
-        DeadLetterEndpoints(services.dead_letters).routes(own),
-        KeyEndpoints(Keyring(state), new_key_values).routes(own),
-        MadeToolEndpoints(MadeToolRepository(state)).routes(own),
-        MemoryEndpoints(services.memory, ForgetRequests(state)).routes(own),
-        LearningEndpoints(LearningFiles(state), services.statistics).routes(own),
-        RecordEndpoints(records).routes(own),
-        WebhookEndpoints(services.webhooks).routes(own),
-        ApprovalEndpoints(services.approvals).routes(own),
-        AuditEndpoints(services.audit, identity).routes(),
-        AssessmentEndpoints(services.assessments).routes(own),
-    ]
+    endpoints = (
+        ResolutionEndpoints(services.signals, settings.model_notice),
+        TenantEndpoints(services.tenants),
+        DeadLetterEndpoints(services.dead_letters),
+        KeyEndpoints(Keyring(state)),
+        MadeToolEndpoints(MadeToolRepository(state)),
+        MemoryEndpoints(services.memory),
+        LearningEndpoints(services.learned),
+        RecordEndpoints(records),
+        WebhookEndpoints(services.webhooks),
+        ApprovalEndpoints(services.approvals),
+        AuditEndpoints(services.audit),
+        AssessmentEndpoints(services.assessments),
+    )
+    solver = SolverEndpoint(services.tasks, identity, settings.max_body_bytes)
+    return [*map(own.router, endpoints), solver.routes()]
 
 
 def _add_middleware(

@@ -5,17 +5,15 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from secrets import token_hex, token_urlsafe
 
 from services.gateway.features.identity.api_keys import (
     CreatedKey,
     KeyRequest,
-    NewKeyValues,
     OperatorExists,
     find_operator_id,
     key_view,
     make_key,
+    new_key_values,
 )
 from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
@@ -44,11 +42,6 @@ def first_key_command(arguments: Sequence[str]) -> int:
         return _REFUSED
     sys.stdout.write(json.dumps({**key_view(made.key, made.key.created_at), "token": made.token}) + "\n")
     return 0
-
-
-def new_key_values() -> NewKeyValues:
-    """Generate the time, an unused id and a random secret for a new key."""
-    return NewKeyValues(datetime.now(UTC), token_hex(6), token_urlsafe(32))
 
 
 async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> CreatedKey:

@@ -30,7 +30,7 @@ PLANTED = {
     "a service does I/O": ("services/gateway/features/tasks/service.py", "redis"),
     "a feature knows the store of another": (
         "services/gateway/features/memory/service.py",
-        "services.gateway.features.learning.store",
+        "services.gateway.features.tenants.store",
     ),
     "the edge knows a feature": ("services/gateway/edge/odd.py", "services.gateway.features.identity"),
     "a part is imported by name": ("services/gateway/odd_part.py", "services.gateway.parts.console"),

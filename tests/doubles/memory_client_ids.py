@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
+from services.gateway.features.tasks.intake import ClientIds, FoundTask, MessageKey
 from shared.ports.tasks import Tasks
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from redis.asyncio import Redis
 
-from services.gateway.features.memory.store import ForgetRequests, TenantMemories
+from services.gateway.features.memory.store import TenantMemories
 from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
@@ -44,7 +44,6 @@ class MemoryStage:
         self.redis = redis
         self.facts = ScriptedFacts(say or (lambda _: [TERMS]))
         self.memories = TenantMemories(redis)
-        self.forgets = ForgetRequests(redis)
         self.learner = Learner(RedisOutcomes(redis, "one", LEASE), RedisLessons(redis))
         self.rememberer = Rememberer(RedisKnowledge(redis), wants_facts=True)
         self.follower = self.a_follower("one")
@@ -89,12 +88,12 @@ class MemoryStage:
             asked_by="olga",
             asked_at=datetime.now(UTC),
         )
-        await self.forgets.submit(request)
+        await self.memories.submit_forget_request(request)
         return await self.goes_on(request)
 
     async def goes_on(self, request: ForgetRequest) -> ForgetRequest:
         await self.forgetter.carry_out_waiting(datetime.now(UTC))
-        found = await self.forgets.find(request.tenant, request.request_id)
+        found = await self.memories.find_forget_request(request.tenant, request.request_id)
         assert found is not None
         return found
 

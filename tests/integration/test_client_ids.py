@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, aclosing
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.tasks.model import MessageKey
+from services.gateway.features.tasks.intake import MessageKey
 from services.gateway.features.tasks.store import MOST, RedisClientIds
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.tasks.model import MessageKey
+from services.gateway.features.tasks.intake import MessageKey
 from services.gateway.features.tasks.store import RedisClientIds
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState

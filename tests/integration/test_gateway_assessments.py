@@ -13,8 +13,7 @@ from redis.asyncio import Redis
 from cli.assess.command import upload_assessment
 from cli.console import CommandError
 from services.gateway.edge.errors import InvalidField, UnknownAssessment
-from services.gateway.features.assessments.service import KeptAssessment
-from services.gateway.features.assessments.store import AssessmentRepository
+from services.gateway.features.assessments import AssessmentRepository, KeptAssessment
 from services.gateway.features.console.sessions import form_token
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation.service import BegunByAnotherCaller, Participation, UndecryptableKey

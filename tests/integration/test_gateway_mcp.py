@@ -17,9 +17,8 @@ from mcp.types import CallToolResult
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.features.identity.api_keys import KeyRequest, make_key
+from services.gateway.features.identity.api_keys import KeyRequest, make_key, new_key_values
 from services.gateway.features.identity.store import Keyring
-from services.gateway.first_key import new_key_values
 from shared.domain.words import Role
 from tests.integration.gateway_stage import Stage, stage
 from tests.scripted_agent import make_keys

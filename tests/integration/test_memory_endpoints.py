@@ -106,7 +106,7 @@ async def test_nothing_is_forgotten_before_somebody_says_yes_to_one_thing(play: 
     ):
         code, said = await _command(play, *words)
         assert (code, sentence in said) == (1, True)
-    assert await memory.forgets.requests_of(DEFAULT_TENANT) == []
+    assert await memory.memories.forget_requests_of(DEFAULT_TENANT) == []
 
 
 _TEXT = "Pay invoice INV-7 of Initech Ltd"
@@ -180,7 +180,7 @@ async def test_what_came_before_a_request_is_told_by_one_clock(redis: Redis) -> 
         asked_by="olga",
         asked_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
-    await stage.forgets.submit(asked)
+    await stage.memories.submit_forget_request(asked)
     assert (await stage.goes_on(asked)).state is ForgetState.WORKING
 
 

@@ -18,8 +18,8 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import Charge, DayCharges, JournalEntry
 from services.gateway.features.deliveries.model import DeliveryStep, WebhookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
-from services.gateway.features.learning.store import RedisStatistics
-from services.gateway.features.tasks.model import MessageKey
+from services.gateway.features.learning import LearnedData
+from services.gateway.features.tasks.intake import MessageKey
 from services.gateway.features.tasks.store import RedisClientIds
 from services.gateway.features.webhooks.model import SignedPost, TaskWebhook
 from services.gateway.features.webhooks.store import RedisWebhooks
@@ -112,7 +112,7 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
         client_ids = RedisClientIds(cluster, Reads(cluster, "redis+cluster://nowhere"), store)
         await client_ids.record_task(key, record.task_id)
         assert (await client_ids.find(key)).record == record
-    assert (await RedisStatistics(cluster).totals("acme")).cases == 0
+    assert (await LearnedData(cluster).totals("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 
 

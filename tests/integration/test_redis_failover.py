@@ -17,7 +17,7 @@ from cli.main import app
 from cli.restored import record_restore
 from services.executor.ports.sessions import Lease
 from services.executor.ports.turns import LedgerConflict, TurnStore
-from services.gateway.features.memory.store import ForgetRequests
+from services.gateway.features.memory.store import TenantMemories
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
@@ -277,14 +277,14 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     await learner.run_once()
     beside = RedisOutcomes(client, "one", 5.0, REMEMBERING)
     await beside.settle((await beside.claim(range(PARTITIONS))).deliveries)
-    forgets = ForgetRequests(client)
-    await forgets.submit(request)
+    forgets = TenantMemories(client)
+    await forgets.submit_forget_request(request)
     await pair.catch_up()
     forgetter = ForgetRequestWorker(FailsOverOnceForgotten(client, failover))
     states, cases = list[ForgetState](), keys.learned_keys("acme").cases
     for _ in range(2):
         await forgetter.carry_out_waiting(datetime.now(UTC))
-        found = await forgets.find("acme", "r")
+        found = await forgets.find_forget_request("acme", "r")
         states += [found.state] if found else []
     assert states == [ForgetState.WAITING, ForgetState.DONE]
     assert await pair.second.say("EXISTS", cases) == 0

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.ports.learned import Experience, Learned
-from services.gateway.features.learning.store import RedisStatistics
+from services.gateway.features.learning import LearnedData
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import change_learned
@@ -151,7 +151,7 @@ async def test_of_many_executors_that_keep_a_process_at_once_one_decides(redis: 
     kept = [one.store_process_if_new("acme", "badge_renewal", str(number)) for number, one in enumerate(executors)]
     assert len(set(await asyncio.gather(*kept))) == 1
     assert await redis.ttl(keys.learned_keys("acme").synthesized) == -1
-    assert (await RedisStatistics(redis).totals("acme")).synthesized == 1
+    assert (await LearnedData(redis).totals("acme")).synthesized == 1
 
 
 async def test_a_tenant_with_very_many_processes_keeps_no_more(redis: Redis) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import cast
 
-from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import NotFound
-from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -31,42 +30,36 @@ class MadeToolRepository(ScriptedStore):
         await self._scripts.execute("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())
 
 
-class MadeToolEndpoints:
-    def __init__(self, made_tools: MadeToolRepository) -> None:
-        self._made_tools = made_tools
+class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
+    rules = PathRules(operators=True)
 
-    def routes(self, own: ApiRouterFactory) -> APIRouter:
-        return own.router(
-            ApiPath("POST", "/tools/made/list", self.list_all),
-            ApiPath("POST", "/tools/made/{name}/show", self.show),
-            ApiPath("POST", "/tools/made/{name}/remove", self.remove),
-            rules=PathRules(operators=True),
-        )
-
+    @api_path("POST", "/tools/made/list")
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List all versions of the calculators that were made at run time, without code."""
-        tools = await self._made_tools.tools_of(call.caller.tenant)
+        tools = await self._service.tools_of(call.caller.tenant)
         return {"tools": [tool.model_dump(mode="json", exclude={*_LONG}) for tool in tools]}
 
+    @api_path("POST", "/tools/made/{name}/show")
     async def show(self, call: ApiCall) -> JsonValue:
         """Show all versions of one calculator, with code and test cases."""
         versions = await self._find_versions(call)
         shown = [one.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for one in versions]
         return {"versions": [*shown]}
 
+    @api_path("POST", "/tools/made/{name}/remove")
     async def remove(self, call: ApiCall) -> JsonValue:
         """Remove all versions of a calculator from use."""
         # Its versions and hashes stay known, and the same code is not accepted again. A repeat changes nothing.
         tenant, who = call.caller.tenant, call.caller.principal.id
         for tool in await self._find_versions(call):
             if tool.removed_at is None:
-                await self._made_tools.remove(tenant, tool.copy_as_removed(datetime.now(UTC), who))
+                await self._service.remove(tenant, tool.copy_as_removed(datetime.now(UTC), who))
         return await self.show(call)
 
     async def _find_versions(self, call: ApiCall) -> Sequence[MadeTool]:
         """All versions of the calculator that the path names; raises ``NotFound``."""
         name = call.path_value("name")
-        found = [tool for tool in await self._made_tools.tools_of(call.caller.tenant) if tool.name == name]
+        found = [tool for tool in await self._service.tools_of(call.caller.tenant) if tool.name == name]
         if not found:
             raise NotFound(f"made tool {name!r}")
         return found

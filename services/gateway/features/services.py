@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from services.gateway.features.approvals.service import ApprovalService
-from services.gateway.features.assessments.store import AssessmentRepository
-from services.gateway.features.audit.store import AuditExport
-from services.gateway.features.dead_letters.store import DeadLetters
-from services.gateway.features.learning.service import LearningStatistics
+from services.gateway.features.assessments import AssessmentRepository
+from services.gateway.features.audit.export import AuditExport
+from services.gateway.features.dead_letters import DeadLetters
+from services.gateway.features.learning import LearnedData
 from services.gateway.features.memory.store import TenantMemories
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.service import TaskService
@@ -22,7 +22,7 @@ class FeatureServices:
     lists: TaskListService
     approvals: ApprovalService
     tenants: TenantStates
-    statistics: LearningStatistics
+    learned: LearnedData
     webhooks: WebhookService
     dead_letters: DeadLetters
     memory: TenantMemories

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from services.gateway.edge.replies import HEADER, MEDIA_TYPE
-from services.gateway.features.audit.service import MOST as MOST_AUDITED
+from services.gateway.features.audit.export import MOST as MOST_AUDITED
 from services.gateway.features.identity.api_paths import OPERATORS
 from services.gateway.features.tasks.listing import MOST
 from services.gateway.openapi.schemas import Schema

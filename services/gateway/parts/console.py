@@ -19,7 +19,7 @@ def build_console(host: PartHost) -> GatewayPart:
         services=services,
         sessions=ConsoleSessions(host.state, host.identity),
         pages=PageRenderer(settings.model_notice, host.clock, VOCABULARY),
-        inbox_cache=InboxCache(services.approvals, services.lists, services.statistics, host.clock),
+        inbox_cache=InboxCache(services.approvals, services.lists, services.learned, host.clock),
         secure=settings.card_url.startswith("https://"),
         trusted=parse_networks(settings.trusted_proxies),
     )

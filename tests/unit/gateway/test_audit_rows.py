@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from typing_extensions import override
 
+from services.gateway.features.audit.export import ArchivedTaskReader
 from services.gateway.features.audit.rows import audit_rows, rows_from_record
-from services.gateway.features.audit.store import ArchivedTaskReader
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureGround, Grounds
 from shared.contracts.ledger import LedgerEntry

@@ -15,7 +15,7 @@ from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.evidence import policy_evidence, usage_by_tier, write_lines
 from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.learning.service import LearningHistory, LearningStatistics, LearningTotals
+from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
 from services.gateway.features.memory.service import LinkedEntity
 from services.gateway.features.tasks.listing import TaskListPage, TaskListPlace, TaskLists, TaskListService, WantedTasks
 from services.gateway.features.tenants.service import DailySpending, TenantState
@@ -278,7 +278,7 @@ def test_model_calls_are_summed_by_tier_with_their_price() -> None:
     assert usage_by_tier(told) == (("Haiku", 2, "1,500", "25", "$0.0020"), ("Sonnet", 1, "", "7", ""))
 
 
-class Store(TaskLists, Approvals, LearningStatistics):
+class Store(TaskLists, Approvals, LearnedData):
     """``asked``: of which owner's tasks it was asked for a page, in order (None: of everybody's)."""
 
     def __init__(self) -> None:

@@ -8,9 +8,16 @@ import pytest
 from services.gateway.a2a.schema import read_message_0_3
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.tasks.intake import AcceptTurn, IntakeTime, SignalTurn, decide_intake, fingerprint_of
+from services.gateway.features.tasks.intake import (
+    AcceptTurn,
+    FoundTask,
+    IntakeTime,
+    MessageKey,
+    SignalTurn,
+    decide_intake,
+    fingerprint_of,
+)
 from services.gateway.features.tasks.message import ClientMessage, read_message
-from services.gateway.features.tasks.model import FoundTask, MessageKey
 from services.gateway.features.tasks.signals import TaskSignals
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject

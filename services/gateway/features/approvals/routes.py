@@ -1,33 +1,25 @@
 """``/approvals``: the approvals that wait, and the approvers' answers."""
 
-from fastapi import APIRouter
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.features.approvals.service import ApprovalService, read_answer
-from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 
 
-class ApprovalEndpoints:
-    def __init__(self, service: ApprovalService) -> None:
-        self._service = service
-
-    def routes(self, own: ApiRouterFactory) -> APIRouter:
-        return own.router(
-            ApiPath("GET", "/approvals", self.list_all),
-            ApiPath("GET", "/approvals/{approval_id}", self.show_one),
-            ApiPath("POST", "/approvals/{approval_id}", self.answer),
-        )
-
+class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
+    @api_path("GET", "/approvals")
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the approvals that wait for a decision, the nearest deadline first."""
         questions = await self._service.waiting(call.caller)
         return {"approvals": [self._service.view(question, call.caller) for question in questions]}
 
+    @api_path("GET", "/approvals/{approval_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one approval: its calls, reasons and deadline, and the decisions so far."""
         return self._service.view(await self._service.show(call.path_value("approval_id"), call.caller), call.caller)
 
+    @api_path("POST", "/approvals/{approval_id}")
     async def answer(self, call: ApiCall) -> Response:
         """Approve or reject the calls of one approval: ``{"decision", "comment"}``.
 

@@ -18,7 +18,7 @@ from services.gateway.features.console.views.approvals import answerable_request
 from services.gateway.features.console.views.health import ENDS
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
-from services.gateway.features.learning.service import LearningStatistics
+from services.gateway.features.learning import LearnedData
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskListService, TaskQuery, visible_owner
 from services.gateway.features.tenants.service import TenantState
@@ -44,10 +44,10 @@ class InboxCache:
         self,
         approvals: ApprovalService,
         lists: TaskListService,
-        statistics: LearningStatistics,
+        learned: LearnedData,
         clock: Callable[[], datetime],
     ) -> None:
-        self._approvals, self._lists, self._statistics, self.clock = approvals, lists, statistics, clock
+        self._approvals, self._lists, self._learned, self.clock = approvals, lists, learned, clock
         self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST)
 
     async def waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
@@ -76,7 +76,7 @@ class InboxCache:
 
     async def _count_learned(self, tenant: str) -> str:
         try:
-            return str((await self._statistics.totals(tenant)).counts.get("events", 0))
+            return str((await self._learned.totals(tenant)).counts.get("events", 0))
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
             return ""
 

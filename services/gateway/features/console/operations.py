@@ -25,7 +25,7 @@ from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import answerable_requests, approval_page, summarize_calls
 from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
 from services.gateway.features.console.views.tasks import RUNNING, writes_in_doubt
-from services.gateway.features.learning.service import LearningHistory
+from services.gateway.features.learning import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
@@ -99,7 +99,7 @@ class OverviewPages(PageGroup):
         services, caller, now = self._context.services, visitor.caller, self._context.inbox_cache.clock()
         waiting = await self._context.inbox_cache.waiting_approvals(caller)
         seen = _OverviewData(
-            await services.statistics.history(caller.tenant),
+            await services.learned.history(caller.tenant),
             waiting,
             answerable_requests(waiting, caller.principal, now),
         )
@@ -140,7 +140,7 @@ class LearningPages(PageGroup):
     async def show_progress(self, request: Request, visitor: Visitor) -> Response:
         """The page on learning. It shows numbers only, so it is for all visitors of the tenant."""
         services, tenant = self._context.services, visitor.caller.tenant
-        learning, history = await services.statistics.totals(tenant), await services.statistics.history(tenant)
+        learning, history = await services.learned.totals(tenant), await services.learned.history(tenant)
         cards = build_process_cards(learning.arms, history.arms)
         found = quality_over_time(history.quality)
         return await self._context.render_page(
@@ -208,7 +208,7 @@ class OperationsPages(PageGroup):
         now, services, caller = self._context.inbox_cache.clock(), self._context.services, visitor.caller
         state, history = (
             await services.tenants.read_state(caller.tenant, now),
-            await services.statistics.history(caller.tenant),
+            await services.learned.history(caller.tenant),
         )
         ended = await services.lists.list_tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)
         spent = health.drop_unbegun_day(

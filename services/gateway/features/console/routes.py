@@ -14,7 +14,7 @@ from starlette.types import ExceptionHandler
 
 from services.gateway.edge import errors
 from services.gateway.features.approvals.service import read_answer
-from services.gateway.features.assessments.service import KeptAssessment
+from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages, WebhookPage
 from services.gateway.features.console.pages import LEARNING, PageRenderer, redirect_to, serve_asset, visible_tabs

@@ -2,15 +2,29 @@
 
 from collections.abc import Mapping
 
-from services.gateway.features.console.views import approvals, assessments, health, memory, replay, tasks, words
+from services.gateway.features.console.views import approvals, assessments, memory, replay, tasks, words
+from services.gateway.features.console.views.words import Badge
+from services.gateway.features.dead_letters import DeadLetter, LetterKind
+from shared.contracts.dead_letter import DeadTurn
 from shared.domain.estimates import count_recent_matches
+
+LETTER_KINDS = {
+    LetterKind.TURN: Badge("Task given up", "bad"),
+    LetterKind.OUTCOME: Badge("Not learned from", "warn"),
+}
+
+
+def parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
+    """Parse the dead turn in a letter; None if the letter holds none, or it cannot be parsed."""
+    return DeadTurn.read_row(letter.content) if letter.kind is LetterKind.TURN else None
+
 
 VOCABULARY: Mapping[str, object] = {
     "change_badges": replay.CHANGE_BADGES,
     "counted": words.count_with_noun,
     "criterion_badge": assessments.criterion_badge,
     "day_word": words.format_day,
-    "dead_turn": health.parse_dead_turn,
+    "dead_turn": parse_dead_turn,
     "delivery_badge": tasks.delivery_badge,
     "distance": words.relative_time,
     "document_text": tasks.artifact_text,
@@ -18,7 +32,7 @@ VOCABULARY: Mapping[str, object] = {
     "exact_time": words.format_exact_time,
     "fact_note": memory.fact_note,
     "figure_origin": approvals.figure_origin,
-    "letter_kinds": health.LETTER_KINDS,
+    "letter_kinds": LETTER_KINDS,
     "level_title": approvals.level_title,
     "number": assessments.format_number,
     "outcomes": memory.OUTCOMES,

@@ -2,9 +2,10 @@
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
+from secrets import token_hex, token_urlsafe
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -46,6 +47,11 @@ class NewKeyValues(NamedTuple):
     now: datetime
     key_id: str
     secret: str
+
+
+def new_key_values() -> NewKeyValues:
+    """Generate the time, an unused id and a random secret for a new key."""
+    return NewKeyValues(datetime.now(UTC), token_hex(6), token_urlsafe(32))
 
 
 class CreatedKey(NamedTuple):

@@ -1,7 +1,7 @@
 """Builds the routes of the gateway's own API: each handler gets the caller and the parsed JSON body."""
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
@@ -30,20 +30,14 @@ class ApiCall(NamedTuple):
 
 
 Act = Callable[[ApiCall], Awaitable[JsonValue | Response]]
+Method = TypeVar("Method", bound=Callable[..., object])
+Service = TypeVar("Service", covariant=True)
 CALLERS = "x-callers"  # in the OpenAPI document: who may call a path, in words
 OPERATORS = "operators of the tenant"
 
 
-class ApiPath(NamedTuple):
-    """A route. ``act`` returns the response or its JSON; its name and docstring are the route's in the OpenAPI page."""
-
-    verb: str
-    path: str
-    act: Act
-
-
 class PathRules(NamedTuple):
-    """Rules for all paths of one router. ``may_be_empty``: whether the body may be left out.
+    """Rules for paths. ``may_be_empty``: whether the body may be left out.
 
     ``operators``: whether callers must be operators: others raise ``NotAnOperator``, and operators who name another
     tenant in the path ``NotFound``.
@@ -57,35 +51,63 @@ class PathRules(NamedTuple):
             check_operator_of(str(call.request.path_params.get("tenant", call.caller.tenant)), call.caller)
 
 
-_USUAL = PathRules()
+class _ApiPath(NamedTuple):
+    verb: str
+    path: str
+    rules: PathRules | None
+
+
+def api_path(verb: str, path: str, rules: PathRules | None = None) -> Callable[[Method], Method]:
+    """Mark a method of ``ApiEndpoints`` as the handler of a path. ``rules``: if they differ from those of its class."""
+
+    def mark(method: Method) -> Method:
+        method.__dict__["api_path"] = _ApiPath(verb, path, rules)
+        return method
+
+    return mark
+
+
+class ApiEndpoints(Generic[Service]):
+    """Base of the handlers of related paths: of each method that ``api_path`` marks.
+
+    A handler returns the response or its JSON; its name and docstring are the path's in the OpenAPI page.
+    """
+
+    rules: ClassVar[PathRules] = PathRules()
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
 
 class ApiRouterFactory:
     def __init__(self, identity: Identity, max_body: int) -> None:
         self._identity, self._max_body = identity, max_body
 
-    def router(self, *paths: ApiPath, rules: PathRules = _USUAL) -> APIRouter:
+    def router(self, endpoints: ApiEndpoints[object]) -> APIRouter:
         router = APIRouter()
-        for one in paths:
-            router.add_api_route(
-                one.path,
-                self._make_endpoint(one, rules),
-                methods=[one.verb],
-                response_class=JSONResponse,
-                name=one.act.__name__,
-                description=one.act.__doc__ or "",
-                openapi_extra={CALLERS: OPERATORS} if rules.operators else None,
-            )
+        for name, method in vars(type(endpoints)).items():
+            place: _ApiPath | None = getattr(method, "api_path", None)
+            if place is not None:
+                rules = place.rules or endpoints.rules
+                router.add_api_route(
+                    place.path,
+                    self._make_endpoint(place.verb, getattr(endpoints, name), rules),
+                    methods=[place.verb],
+                    response_class=JSONResponse,
+                    name=name,
+                    description=method.__doc__ or "",
+                    openapi_extra={CALLERS: OPERATORS} if rules.operators else None,
+                )
         return router
 
-    def _make_endpoint(self, path: ApiPath, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
+    def _make_endpoint(self, verb: str, act: Act, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            reads = path.verb != "GET"
+            reads = verb != "GET"
             body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}
             caller = self._identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
             call = ApiCall(caller, body, request)
             rules.check(call)
-            answer = await path.act(call)
+            answer = await act(call)
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return endpoint

@@ -15,7 +15,10 @@ from shared.infra.lua import ScriptedStore
 
 
 class TenantMemories(ScriptedStore):
-    """Reads tenants' memory; rows that cannot be parsed are left out. Both methods may raise ``StoreUnavailable``."""
+    """Reads tenants' memory, without rows that cannot be parsed, and stores requests to forget.
+
+    A learner carries out the requests. All methods may raise ``StoreUnavailable``.
+    """
 
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, newest first."""
@@ -37,11 +40,7 @@ class TenantMemories(ScriptedStore):
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
 
-
-class ForgetRequests(ScriptedStore):
-    """Stores requests to forget, which the learner carries out. All methods may raise ``StoreUnavailable``."""
-
-    async def submit(self, request: ForgetRequest) -> None:
+    async def submit_forget_request(self, request: ForgetRequest) -> None:
         """Store the request and queue it for a learner. It may be repeated, which restores a lost queue entry."""
         name = keys.learned_keys(request.tenant).forgets
         row = request.model_copy(update={"asked_at": await self._read_clock()}).model_dump_json()
@@ -54,11 +53,11 @@ class ForgetRequests(ScriptedStore):
         now_ms = cast(str, await self._scripts.run("queue_due", [keys.FORGETTING], ["NX", 0]))
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
-    async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:
+    async def find_forget_request(self, tenant: str, request_id: str) -> ForgetRequest | None:
         row = await self._scripts.execute("HGET", keys.learned_keys(tenant).forgets, request_id)
         return ForgetRequest.read_row(row)
 
-    async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
+    async def forget_requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         """The tenant's requests, newest first."""
         rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).forgets))
         requests = parse_rows(ForgetRequest, enumerate(rows)).values()

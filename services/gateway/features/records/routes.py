@@ -2,37 +2,25 @@
 
 from collections.abc import Awaitable, Mapping
 
-from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.records import service as records
 from shared.contracts.tenant_document import BadRecord, TenantVersion
 from shared.domain.exact_json import Json, dumps
 from shared.ports.tenant_records import VersionConflict
 
 
-class RecordEndpoints:
-    def __init__(self, service: records.RecordService) -> None:
-        self._service = service
+class RecordEndpoints(ApiEndpoints[records.RecordService]):
+    rules = PathRules(operators=True)
 
-    def routes(self, own: ApiRouterFactory) -> APIRouter:
-        path = "/tenants/{tenant}/record"
-        return own.router(
-            ApiPath("GET", path, self.get),
-            ApiPath("PUT", path, self.put),
-            ApiPath("POST", f"{path}/show", self.show),
-            ApiPath("POST", f"{path}/history", self.history),
-            ApiPath("POST", f"{path}/restore", self.restore),
-            ApiPath("POST", f"{path}/withdraw", self.withdraw),
-            rules=PathRules(operators=True),
-        )
-
+    @api_path("GET", "/tenants/{tenant}/record")
     async def get(self, call: ApiCall) -> Response:
         """Show the tenant's present record, with its version as ``ETag``. It contains references to secrets only."""
         tenant = call.path_value("tenant")
         return _version_reply(tenant, await self._service.show(tenant, None))
 
+    @api_path("POST", "/tenants/{tenant}/record/show")
     async def show(self, call: ApiCall) -> Response:
         """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller."""
         tenant, number = (
@@ -41,6 +29,7 @@ class RecordEndpoints:
         )
         return _version_reply(tenant, await self._service.show(tenant, number))
 
+    @api_path("PUT", "/tenants/{tenant}/record")
     async def put(self, call: ApiCall) -> Response:
         """Replace the tenant's record.
 
@@ -53,17 +42,20 @@ class RecordEndpoints:
         )
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
+    @api_path("POST", "/tenants/{tenant}/record/history")
     async def history(self, call: ApiCall) -> Response:
         """List the versions of the tenant's record, the newest first: who stored each, when, and what changed."""
         tenant = call.path_value("tenant")
         return _answer_json(records.history_view(tenant, await self._service.history(tenant)))
 
+    @api_path("POST", "/tenants/{tenant}/record/restore")
     async def restore(self, call: ApiCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
         tenant, base = call.path_value("tenant"), records.parse_if_match(call.request.headers.get("if-match"))
         number, comment = records.parse_version_number(call.body), records.read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
+    @api_path("POST", "/tenants/{tenant}/record/withdraw")
     async def withdraw(self, call: ApiCall) -> Response:
         """Withdraw the tenant's stored record: executors use that of their TENANT_FILE again."""
         tenant, base = call.path_value("tenant"), records.parse_if_match(call.request.headers.get("if-match"))

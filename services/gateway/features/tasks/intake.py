@@ -1,7 +1,7 @@
-"""Decides what to store for a client's message: a new task, a turn of a known task, a decision, or nothing."""
+"""The port for clients' own task ids, and for recognising repeated messages."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from typing_extensions import override
 
@@ -9,10 +9,42 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnd
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
 from services.gateway.features.tasks.message import ClientMessage, MessageDecision, parse_decision
-from services.gateway.features.tasks.model import FoundTask
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, digest
 from shared.domain.words import Dialect, TaskState
+
+
+class MessageKey(NamedTuple):
+    """Identifies a message of a task. ``alias``: the client's id of the task; ``fingerprint``: of the message."""
+
+    tenant: str
+    alias: str
+    fingerprint: str = ""
+
+
+class FoundTask(NamedTuple):
+    """The newest task with a client's id, and what is recorded of one message with that id.
+
+    ``signalled``: the turn of a decision that was already stored. ``answered``: the last turn whose answer the client
+    has received; before that, an equal message is a repeat.
+    """
+
+    key: MessageKey
+    record: TaskRecord | None = None
+    signalled: str = ""
+    answered: str = ""
+
+
+class ClientIds(Protocol):
+    """Maps clients' own task ids to tasks, and records messages' turns. All methods may raise ``StoreUnavailable``."""
+
+    async def find(self, key: MessageKey) -> FoundTask: ...
+
+    async def record_task(self, key: MessageKey, task_id: str) -> None: ...
+
+    async def record_signal(self, key: MessageKey, turn_id: str) -> None: ...
+
+    async def record_answer_received(self, key: MessageKey, turn_id: str) -> None: ...
 
 
 class IntakeTime(NamedTuple):

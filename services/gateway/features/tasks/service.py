@@ -11,9 +11,12 @@ from services.gateway.features.identity.model import Caller, may_read, may_set_w
 from services.gateway.features.tasks.checks import MessageRules, check_size
 from services.gateway.features.tasks.intake import (
     AcceptTurn,
+    ClientIds,
+    FoundTask,
     Intake,
     IntakeTime,
     JoinTurn,
+    MessageKey,
     SignalTurn,
     caller_scoped_id,
     decide_intake,
@@ -21,7 +24,6 @@ from services.gateway.features.tasks.intake import (
     naming_of,
 )
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
 from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState

@@ -8,8 +8,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.features.tasks.intake import ClientIds, FoundTask, MessageKey
 from services.gateway.features.tasks.listing import TaskListPage, TaskListPlace, TaskLists, WantedTasks
-from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of

@@ -1,21 +1,16 @@
 """``/webhooks/secret``: the secrets with which a tenant's receivers verify webhooks."""
 
-from fastapi import APIRouter
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.webhooks.service import WebhookService
 
 
-class WebhookEndpoints:
-    def __init__(self, service: WebhookService) -> None:
-        self._service = service
+class WebhookEndpoints(ApiEndpoints[WebhookService]):
+    rules = PathRules(may_be_empty=True, operators=True)
 
-    def routes(self, own: ApiRouterFactory) -> APIRouter:
-        rules = PathRules(may_be_empty=True, operators=True)
-        return own.router(ApiPath("POST", "/webhooks/secret", self.secret), rules=rules)
-
+    @api_path("POST", "/webhooks/secret")
     async def secret(self, call: ApiCall) -> Response:
         """Show the secrets with which the tenant's receivers verify webhooks, the newest first."""
         tenant = call.caller.tenant

@@ -15,23 +15,10 @@ from services.gateway.features.console.views.words import (
     relative_time,
     state_badge,
 )
-from services.gateway.features.dead_letters.service import DeadLetter, LetterKind
 from services.gateway.features.tenants.service import DailySpending, TenantState
-from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
 from shared.domain.words import TaskState
-
-LETTER_KINDS = {
-    LetterKind.TURN: Badge("Task given up", "bad"),
-    LetterKind.OUTCOME: Badge("Not learned from", "warn"),
-}
-
-
-def parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
-    """Parse the dead turn in a letter; None if the letter holds none, or it cannot be parsed."""
-    return DeadTurn.read_row(letter.content) if letter.kind is LetterKind.TURN else None
-
 
 ENDS = (TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED)
 _PARTS = {

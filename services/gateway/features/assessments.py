@@ -1,23 +1,90 @@
-"""Assessments in Redis: three keys in one slot for each tenant, with the runs compressed."""
+"""Parses assessments to be stored, strips credentials from them, and says who may store and see which."""
 
 import binascii
+import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import cast
+from hashlib import sha256
+from typing import NamedTuple, cast
 
 import structlog
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
+from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.errors import InvalidField, UnknownAssessment
-from services.gateway.features.assessments.service import KeptAssessment, may_see, parse_assessment
+from services.gateway.edge.errors import InvalidField, MissingRole, UnknownAssessment
+from services.gateway.edge.fields import object_at, to_invalid_field
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
-from shared.contracts.assessment.results import Assessment, AssessmentCard
-from shared.domain.exact_json import JsonObject
+from shared.contracts.assessment.messages import JsonObject as Wire
+from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, card_of
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
+
+
+class KeptAssessment(NamedTuple):
+    card: AssessmentCard
+    assessment: Assessment
+
+
+_URL = "participant_url"
+_ID_LETTERS = 24
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
+
+
+def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
+    """Parse ``{"assessment": ...}`` as ``purple assess`` writes it; raises ``MissingRole`` and ``InvalidField``."""
+    if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
+        raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
+    assessment = _strip_credentials(_validate_assessment(object_at(body, "assessment", "assessment")))
+    owner = caller.principal.id
+    return KeptAssessment(card_of(_assessment_id(owner, assessment), owner, assessment), assessment)
+
+
+def may_see(caller: Caller, card: AssessmentCard) -> bool:
+    """Whether the caller may see an assessment: operators see all of their tenant, others those they stored.
+
+    Without authentication everybody sees all.
+    """
+    principal = caller.principal
+    return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
+
+
+def _validate_assessment(given: JsonObject) -> Assessment:
+    try:
+        return Assessment.model_validate_json(dumps(given))
+    except ValidationError as error:
+        raise to_invalid_field(error, "assessment") from None
+
+
+def _assessment_id(owner: str, assessment: Assessment) -> str:
+    return sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LETTERS]
+
+
+def _strip_credentials(assessment: Assessment) -> Assessment:
+    """The assessment with user info, query and fragment removed from all URLs of the agent."""
+    runs = tuple(_strip_run(run) for run in assessment.runs)
+    return assessment.model_copy(update={"agent": _strip_url(assessment.agent), "runs": runs})
+
+
+def _strip_run(run: Run) -> Run:
+    results = run.results.model_copy(update={"participant": _strip_url(run.results.participant)})
+    return run.model_copy(update={"results": results, "updates": tuple(_strip_update(one) for one in run.updates)})
+
+
+def _strip_update(update: Wire) -> Wire:
+    return {**update, _URL: _strip_url(str(update[_URL]))} if _URL in update else update
+
+
+def _strip_url(url: str) -> str:
+    """The scheme, host, port and path of a URL."""
+    found = _ADDRESS.match(url)
+    return f"{found[1] or ''}{found[2]}" if found else ""
+
 
 MOST_KEPT = 100  # of one tenant; the oldest leave
 MOST_CHARACTERS = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up
@@ -113,3 +180,26 @@ def _read_assessment(body: str) -> Assessment | None:
     except (ValidationError, zlib.error, binascii.Error) as error:
         log.warning("assessment_unreadable", error=type(error).__name__)
         return None
+
+
+PAGE = "/console/learning/assessments/"
+
+
+class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
+    @api_path("POST", "/assessments")
+    async def keep(self, call: ApiCall) -> Response:
+        """Store an assessment for the console: ``{"assessment"}``; 201 with its id and the path of its page."""
+        card = await self._service.store_assessment(call.caller, call.body)
+        return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
+
+    @api_path("GET", "/assessments")
+    async def list_all(self, call: ApiCall) -> JsonValue:
+        """List the stored assessments, the newest first."""
+        cards = await self._service.list_cards(call.caller)
+        return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
+
+    @api_path("GET", "/assessments/{assessment_id}")
+    async def show_one(self, call: ApiCall) -> JsonValue:
+        """Show one assessment as it was stored."""
+        kept = await self._service.show(call.path_value("assessment_id"), call.caller)
+        return {"assessment": kept.assessment.model_dump(mode="json")}

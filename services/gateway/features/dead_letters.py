@@ -1,22 +1,86 @@
-"""Dead letters in Redis: each partition has a stream of dead turns and one of dead outcomes."""
+"""Dead letters, and the new task by which a dead turn is requeued."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import NamedTuple, cast
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.edge.errors import NotFound, WouldRepeatWrites
-from services.gateway.features.dead_letters.service import DeadLetter, LetterKind, RequeueResult, build_requeued_task
+from services.gateway.edge.errors import InvalidField, NotFound, WouldRepeatWrites
+from services.gateway.edge.ids import derive_id
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
+from shared.domain.exact_json import JsonObject, loads, to_i_json
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.ports.tasks import Tasks, Wakes
+
+
+class LetterKind(StrEnum):
+    TURN = "turn"
+    OUTCOME = "outcome"
+
+
+class DeadLetter(NamedTuple):
+    """A turn that failed too often, or a task's outcome that the learner could not process.
+
+    ``content``: a ``DeadTurn`` or ``TaskOutcome`` as JSON. If it cannot be parsed, ``tenant`` is None and the content
+    empty.
+    """
+
+    letter_id: str
+    kind: LetterKind
+    at: datetime
+    tenant: str | None = None
+    session_id: str = ""
+    task_id: str = ""
+    reason: str = ""
+    error: str = ""
+    tries: int = 0
+    content: str = ""
+
+
+class RequeueResult(NamedTuple):
+    """The requeued letter. ``task_id``: the new task's; None for an outcome."""
+
+    letter: DeadLetter
+    task_id: str | None = None
+
+
+def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
+    """A new task and its first turn, with a dead turn's request and session. A letter always gives the same ids."""
+    task_id = derive_id("requeued", dead.tenant, letter_id)
+    turn_id = derive_id(task_id, "turn")
+    text = dead.request.text
+    record = TaskRecord(
+        tenant=dead.tenant,
+        task_id=task_id,
+        session_id=dead.session_id,
+        dialect=dead.dialect,
+        requester=dead.requester,
+        request=dead.request,
+        metadata={"requeued_from": dead.task_id},
+        history=(HistoryMessage(role="user", text=text, message_id=turn_id, at=now),),
+        accepted_at=now,
+        updated_at=now,
+    )
+    return record, Turn(
+        turn_id=turn_id,
+        task_id=task_id,
+        kind=TurnKind.MESSAGE,
+        principal=dead.requester,
+        received_at=now,
+        message_id=turn_id,
+        text=text,
+    )
+
 
 _ROUNDS = 50  # of reading further in streams that are full of others' letters
 _LAST = 2**64 - 1  # no stream's id has a larger part
@@ -160,3 +224,63 @@ def _parse_outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> Dea
 def _added_time(place: _LetterPlace) -> datetime:
     """When the letter was added, from its stream id, which begins with the server's time in milliseconds."""
     return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)
+
+
+_MOST = 1000
+
+
+class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
+    rules = PathRules(may_be_empty=True, operators=True)
+
+    @api_path("POST", "/dlq/list")
+    async def list_all(self, call: ApiCall) -> JsonValue:
+        """List the newest dead letters; ``limit`` in the body says how many."""
+        return {
+            "letters": [
+                _describe_letter(one)
+                for one in await self._service.list_newest(call.caller.tenant, _read_limit(call.body))
+            ]
+        }
+
+    @api_path("POST", "/dlq/{letter_id}/show")
+    async def show_one(self, call: ApiCall) -> JsonValue:
+        """Show one dead letter with its content."""
+        letter = await self._service.show(call.caller.tenant, call.path_value("letter_id"))
+        return {**_describe_letter(letter), "content": cast(JsonValue, to_i_json(loads(letter.content or "null")))}
+
+    @api_path("POST", "/dlq/{letter_id}/requeue")
+    async def requeue(self, call: ApiCall) -> JsonValue:
+        """Requeue a dead letter: a turn's task starts again as a new task, an outcome goes back to the learner.
+
+        The answer names the new task. If the old one made writes, 409, unless the body has ``"again": true``.
+        """
+        letter_id = call.path_value("letter_id")
+        done = await self._service.requeue(call.caller.tenant, letter_id, again=call.body.get("again") is True)
+        if done.task_id is None:
+            return {"requeued": letter_id, "outcome_of": done.letter.task_id}
+        return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
+
+    @api_path("POST", "/dlq/{letter_id}/drop")
+    async def drop(self, call: ApiCall) -> JsonValue:
+        """Delete a dead letter."""
+        return {"dropped": _describe_letter(await self._service.drop(call.caller.tenant, call.path_value("letter_id")))}
+
+
+def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:
+    return {
+        "id": letter.letter_id,
+        "kind": letter.kind.value,
+        "at": letter.at.isoformat(),
+        "task_id": letter.task_id,
+        "session_id": letter.session_id,
+        "reason": letter.reason,
+        "error": letter.error,
+        "tries": letter.tries,
+    }
+
+
+def _read_limit(body: JsonObject) -> int:
+    given = body.get("limit", 100)
+    if not isinstance(given, int) or not 1 <= given <= _MOST:
+        raise InvalidField("limit", f"must be a number from 1 to {_MOST}")
+    return given

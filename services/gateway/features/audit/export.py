@@ -1,36 +1,80 @@
-"""The audit export: a tenant's writes, from the store and, once tasks have left it, from the archive."""
+"""The queries and pages of an audit export, and who may have one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
+from starlette.responses import Response, StreamingResponse
 
-from services.gateway.edge.errors import InvalidField, NoVisibleTask
-from services.gateway.edge.fields import encode_page_token
-from services.gateway.features.audit.rows import audit_rows, rows_from_record
-from services.gateway.features.audit.service import (
-    ARCHIVE,
-    LIVE,
-    AuditPage,
-    AuditQuery,
-    check_auditor,
-    is_in_period,
-    parse_page_place,
-)
+from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
+from services.gateway.edge.fields import decode_page_token, encode_page_token, parse_time
+from services.gateway.features.audit.rows import audit_rows, rows_from_record, time_of_write
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.listing import TaskListPlace, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.lru_cache import LruCache
+from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
 from shared.infra.lua import ScriptedStore
 from shared.infra.stored_tasks import read_events
 from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
+
+MOST = 500
+USUAL = 100
+LIVE, ARCHIVE = "live", "archive"
+
+
+class AuditQuery(NamedTuple):
+    """Which writes to export: from ``since`` until before ``until``, of one task or session. ``size``: tasks a page."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    task: str | None = None
+    session: str | None = None
+    size: int = USUAL
+    token: str = ""
+
+
+class AuditPage(NamedTuple):
+    """A page of writes. ``token``: for the next page, empty on the last. A page before the last may have no writes."""
+
+    writes: Sequence[JsonObject]
+    token: str
+    archive: bool  # whether ended tasks are still found after they have left the store
+
+
+def check_auditor(caller: Caller) -> None:
+    """Raises ``NotAnOperator`` for an authenticated caller without the role operator."""
+    if caller.principal.verified and Role.OPERATOR not in caller.principal.roles:
+        raise NotAnOperator
+
+
+def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
+    moment = time_of_write(row)
+    if moment is None:
+        return query.since is None and query.until is None
+    return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
+
+
+def parse_page_place(token: str) -> tuple[str, str]:
+    """Parse a page's token: whether the page begins in the store or the archive, and its place there.
+
+    Raises ``InvalidField``.
+    """
+    where, place = decode_page_token(token) if token else (LIVE, "")
+    if where not in (LIVE, ARCHIVE):
+        raise InvalidField("token", "is none that this server gave")
+    return where, place
+
 
 LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the store, which is days after it came here
 _LISTED_MOST = 16
@@ -203,3 +247,61 @@ def _parse_live_place(after: str) -> TaskListPlace | None:
         return None
     micros, _, task = after.partition(" ")
     return TaskListPlace(int(micros), task)
+
+
+_NDJSON = "application/x-ndjson"
+_LONGEST = 512
+
+
+class AuditEndpoints(ApiEndpoints[AuditExport]):
+    @api_path("GET", "/audit")
+    async def export(self, call: ApiCall) -> Response:
+        """List each write with its requester, its approvers, what was sent, the rules that applied, and its proof.
+
+        Parameters: ``since``, ``until`` (ISO 8601), ``task``, ``session``, ``limit`` (tasks a page), ``token``.
+
+        Answers with one page as JSON, or with ``Accept: application/x-ndjson`` or ``format=ndjson`` with this and all
+        later pages, one write a line.
+        """
+        asked = call.request
+        query = parse_audit_query(asked.query_params)
+        if not (asked.query_params.get("format") == "ndjson" or _NDJSON in asked.headers.get("accept", "")):
+            return _answer_page(await self._service.page(query, call.caller))
+        pages = self._service.all_pages(query, call.caller)
+        first = await anext(pages)
+        return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON)
+
+
+def parse_audit_query(given: Mapping[str, str]) -> AuditQuery:
+    """Parse the query parameters of an export; raises ``InvalidField``."""
+    limit = given.get("limit", str(USUAL))
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST):
+        raise InvalidField("limit", f"must be a number from 1 to {MOST}")
+    for name in ("task", "session", "token"):
+        if len(given.get(name, "")) > _LONGEST:
+            raise InvalidField(name, f"must be at most {_LONGEST} characters")
+    return AuditQuery(
+        since=parse_time(given.get("since"), "since"),
+        until=parse_time(given.get("until"), "until"),
+        task=given.get("task") or None,
+        session=given.get("session") or None,
+        size=int(limit),
+        token=given.get("token", ""),
+    )
+
+
+def _answer_page(page: AuditPage) -> Response:
+    body: JsonObject = {"writes": [*page.writes], "token": page.token, "archive": page.archive}
+    return Response(dumps(body), media_type="application/json")
+
+
+async def _json_lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
+    """Yields the writes as JSON lines. If a page cannot be read, the last line is ``{"error": ...}``."""
+    for row in first.writes:
+        yield dumps(row) + "\n"
+    try:
+        async for page in pages:
+            for row in page.writes:
+                yield dumps(row) + "\n"
+    except (StoreUnavailable, ArchiveUnavailable) as fault:
+        yield dumps({"error": str(fault)}) + "\n"
