@@ -18,18 +18,12 @@ from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_importer, report_rows
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
+from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker, ModelFacts
 from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import (
-    SeedingStatus,
-    keep_finding_facts,
-    keep_following,
-    keep_forgetting,
-    keep_seeding,
-)
+from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due, keep_following, keep_seeding
 from services.learner.ports.outcomes import TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
@@ -65,7 +59,7 @@ class MemoryJobs:
         """Runs until ``stop`` is set. A model call in progress is then abandoned, and its task searched again later."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
-            group.create_task(keep_forgetting(self.forgetter, stop))
+            group.create_task(keep_doing_due(self.forgetter.carry_out_waiting, 1, stop))
             group.create_task(keep_following(self.follower, self.news, learner, stop))
             await stop.wait()
             finding.cancel()
@@ -80,7 +74,7 @@ class MemoryJobs:
         if self.worker is None or self.close is None:
             return
         try:
-            await keep_finding_facts(self.worker, stop)
+            await keep_doing_due(self.worker.run_once, AT_ONCE, stop)
         finally:
             await self.close()
 

@@ -58,6 +58,15 @@ def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
             yield from walk_json(item, name)
 
 
+def map_leaves(value: Json, change: Callable[[Json], Json]) -> Json:
+    """A copy of the value in which each text, number, truth value and null is what ``change`` makes of it."""
+    if isinstance(value, dict):
+        return {key: map_leaves(inner, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [map_leaves(inner, change) for inner in value]
+    return change(value)
+
+
 def digest(value: Json) -> str:
     """The SHA-256 (hex) of a value's canonical text, by which plans, contexts and policies are identified."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Sequence
+from decimal import Decimal
 from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import CatalogueEntry, Connection
-from shared.domain.exact_json import Json, JsonObject, to_builtins, to_exact
+from shared.domain.exact_json import Json, JsonObject, map_leaves, to_builtins, to_exact
 from shared.domain.words import ToolClass
 
 log = structlog.get_logger()
@@ -101,19 +102,11 @@ def _join_texts(parts: Iterable[types.Part]) -> str:
 
 def _read_data(part: types.Part) -> Json:
     """The data of a part. The protocol carries all numbers as doubles, so whole doubles become integers again."""
-    return _restore_integers(to_exact(MessageToDict(part)["data"]))
+    return map_leaves(to_exact(MessageToDict(part)["data"]), _restore_integer)
 
 
-def _restore_integers(value: Json) -> Json:
-    match value:
-        case dict():
-            return {name: _restore_integers(inner) for name, inner in value.items()}
-        case list():
-            return [_restore_integers(inner) for inner in value]
-        case None | bool() | int() | str():
-            return value
-        case _:
-            return int(value) if value == value.to_integral_value() else value
+def _restore_integer(value: Json) -> Json:
+    return int(value) if isinstance(value, Decimal) and value == value.to_integral_value() else value
 
 
 def _tool_name_for(skill: types.AgentSkill) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import cast
 
 from redis.exceptions import ResponseError
 
@@ -18,48 +18,43 @@ from shared.infra.lua import Argument, Reply, ScriptedStore, store_unavailable
 _IN_ONE_BATCH = 128  # events: what one script call holds up the server with
 
 
-class _LessonBatch(NamedTuple):
-    """Lessons of one tenant to be stored together, by their indices among all given lessons."""
-
-    tenant: str
-    places: Sequence[int]
-
-
 class RedisLessons(ScriptedStore, Lessons):
     async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         batches = list(_batch_by_tenant(lessons))
-        replies = await self._scripts.run_all(("apply_outcomes", *_learn_call(batch, lessons)) for batch in batches)
+        replies = await self._scripts.run_all(
+            ("apply_outcomes", *_learn_call([lessons[place] for place in places])) for places in batches
+        )
         results: list[bool | LessonRefused] = [False] * len(lessons)
-        for batch, reply in zip(batches, replies, strict=True):
-            for place, result in zip(batch.places, _read_results(reply, len(batch.places)), strict=True):
+        for places, reply in zip(batches, replies, strict=True):
+            for place, result in zip(places, _read_results(reply, len(places)), strict=True):
                 results[place] = result
         return results
 
 
-def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[_LessonBatch]:
-    """Yields batches of lessons of one tenant each, no larger than one script call may take."""
+def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
+    """Yields the indices of lessons of one tenant, no more at once than one script call may take."""
     by_tenant: dict[str, list[int]] = defaultdict(list)
     for place, lesson in enumerate(lessons):
         by_tenant[lesson.tenant].append(place)
-    for tenant, places in by_tenant.items():
+    for places in by_tenant.values():
         for first in range(0, len(places), _IN_ONE_BATCH):
-            yield _LessonBatch(tenant, places[first : first + _IN_ONE_BATCH])
+            yield places[first : first + _IN_ONE_BATCH]
 
 
-def _learn_call(batch: _LessonBatch, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
-    names, own = keys.learned_keys(batch.tenant), [lessons[place] for place in batch.places]
-    newest = max(lesson.day for lesson in own)
+def _learn_call(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
+    """The keys and arguments with which lessons of one tenant are stored."""
+    names, newest = keys.learned_keys(lessons[0].tenant), max(lesson.day for lesson in lessons)
     days = (newest.isoformat(), (newest - timedelta(days=DAYS_KEPT)).isoformat())
-    arms = {pull: number for number, pull in enumerate(dict.fromkeys(lesson.pull for lesson in own if lesson.pull), 1)}
+    arms = {
+        pull: number for number, pull in enumerate(dict.fromkeys(lesson.pull for lesson in lessons if lesson.pull), 1)
+    }
     arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, POINTS_KEPT, *days, len(arms)]
     for pull in arms:
         arguments += _arm_names(pull)
     # One long argument is packed and read much quicker than many. No line break stands in what it is made of.
-    lines = [f"{arms[lesson.pull] if lesson.pull else 0} {lesson.counted}\n{lesson.entry}\n" for lesson in own]
-    return [names.applied, names.arms, names.cases, names.counts, names.trends, names.days], [
-        *arguments,
-        "".join(lines),
-    ]
+    lines = [f"{arms[lesson.pull] if lesson.pull else 0} {lesson.counted}\n{lesson.entry}\n" for lesson in lessons]
+    arguments.append("".join(lines))
+    return [names.applied, names.arms, names.cases, names.counts, names.trends, names.days], arguments
 
 
 @lru_cache(maxsize=1_024)  # the same few, over and over

@@ -10,9 +10,7 @@ import structlog
 from pydantic import JsonValue
 
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker
 from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
-from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import MemoryContended
 from services.learner.core.training import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, Outcomes
@@ -100,24 +98,16 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
         log.warning("left_without_a_word", error=str(error))
 
 
-async def keep_finding_facts(worker: FactWorker, stop: asyncio.Event) -> None:
-    """Finds the facts of tasks until ``stop`` is set; tasks that end within a short time are searched together."""
+async def keep_doing_due(do_due: Callable[[datetime], Awaitable[int]], at_once: int, stop: asyncio.Event) -> None:
+    """Does what is due until ``stop`` is set. ``do_due`` does up to ``at_once`` and returns how many it did; where it
+    did fewer, it is called again after a while, so that what comes within a short time is done together.
+    """
 
-    async def find() -> None:
-        if await worker.run_once(datetime.now(UTC)) < AT_ONCE:
+    async def do_and_wait() -> None:
+        if await do_due(datetime.now(UTC)) < at_once:
             await _pause(stop, _DUE_SECONDS)
 
-    await _run_until_stopped(find, stop)
-
-
-async def keep_forgetting(forgetter: ForgetRequestWorker, stop: asyncio.Event) -> None:
-    """Carries out requests to forget until ``stop`` is set."""
-
-    async def forget() -> None:
-        if not await forgetter.carry_out_waiting(datetime.now(UTC)):
-            await _pause(stop, _DUE_SECONDS)
-
-    await _run_until_stopped(forget, stop)
+    await _run_until_stopped(do_and_wait, stop)
 
 
 async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
@@ -167,31 +157,19 @@ class SeedingStatus:
 
 async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
     """Loads new objects at intervals until cancelled. ``open_seeder`` may block, so it runs in a thread."""
-    opened: Seeder | None = None
-
-    async def seeder() -> Seeder:
-        nonlocal opened
-        if opened is None:
-            opened = await asyncio.to_thread(open_seeder)
-        return opened
-
+    seeder: Seeder | None = None
     while True:
-        done = await _seed_once(seeder, status)
+        done = False
+        try:
+            if seeder is None:
+                seeder = await asyncio.to_thread(open_seeder)
+            if done := await seeder.load_new(status.count):
+                status.problem = ""
+                status.looked.set()
+        except (BucketUnavailable, StoreUnavailable) as error:
+            status.problem = str(error)
+            log.warning("training_rows_unavailable", error=str(error))
+        except Exception as error:  # the outer edge of seeding: what it cannot read must not stop the learner
+            status.problem = repr(error)
+            log.exception("training_rows_unreadable", error=repr(error))
         await asyncio.sleep(every_seconds if done else min(_SEED_AGAIN_SECONDS, every_seconds))
-
-
-async def _seed_once(seeder: Callable[[], Awaitable[Seeder]], status: SeedingStatus) -> bool:
-    try:
-        done = await (await seeder()).load_new(status.count)
-    except (BucketUnavailable, StoreUnavailable) as error:
-        status.problem = str(error)
-        log.warning("training_rows_unavailable", error=str(error))
-        return False
-    except Exception as error:  # the outer edge of seeding: what it cannot read must not stop the learner
-        status.problem = repr(error)
-        log.exception("training_rows_unreadable", error=repr(error))
-        return False
-    if done:
-        status.problem = ""
-        status.looked.set()
-    return done

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
+from shared.domain.exact_json import Json, JsonObject, dumps, map_leaves, walk_json
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.marks import ProtectedKind, protected_values
 from shared.domain.redaction import literals_pattern
@@ -131,18 +131,15 @@ class _Mask:
         return self._pattern.sub(self._write_placeholder, text)
 
     def mask_json(self, value: Json) -> Json:
-        match value:
-            case str():
-                return self.mask_text(value)
-            case dict():
-                return {key: self.mask_json(inner) for key, inner in value.items()}
-            case list():
-                return [self.mask_json(inner) for inner in value]
-            case int() if not isinstance(value, bool) and str(value) in self._names:
-                self.bare.add(self._names[str(value)])
-                return self._names[str(value)]
-            case _:
-                return value
+        return map_leaves(value, self._mask_leaf)
+
+    def _mask_leaf(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self.mask_text(value)
+        if isinstance(value, int) and not isinstance(value, bool) and str(value) in self._names:
+            self.bare.add(self._names[str(value)])
+            return self._names[str(value)]
+        return value
 
     def _write_placeholder(self, match: re.Match[str]) -> str:
         name, text = self._names[match.group()], match.string
@@ -259,7 +256,9 @@ def _restore_block(block: ReplyBlock, masked: MaskedRequest) -> ReplyBlock:
         case TextBlock(text):
             return TextBlock(_restore_text(text, masked))
         case ToolUse():
-            return block._replace(input=cast(JsonObject, _restore_json(block.input, masked)))
+            return block._replace(
+                input=cast(JsonObject, map_leaves(block.input, lambda leaf: _restore_leaf(leaf, masked)))
+            )
         case OpaqueBlock():
             return block
 
@@ -293,15 +292,7 @@ def _escape_for_context(value: str, before: str) -> str:
     return value
 
 
-def _restore_json(value: Json, masked: MaskedRequest) -> Json:
-    match value:
-        case str():
-            if value in masked.bare:
-                return int(masked.values[value])
-            return _restore_text(value, masked)
-        case dict():
-            return {key: _restore_json(inner, masked) for key, inner in value.items()}
-        case list():
-            return [_restore_json(inner, masked) for inner in value]
-        case _:
-            return value
+def _restore_leaf(value: Json, masked: MaskedRequest) -> Json:
+    if not isinstance(value, str):
+        return value
+    return int(masked.values[value]) if value in masked.bare else _restore_text(value, masked)

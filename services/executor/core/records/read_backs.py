@@ -96,13 +96,6 @@ class NamedWrite(NamedTuple):
         return read.head == self.words.head != "" and not read.nouns - self.words.nouns - named
 
 
-class ReadToolCall(NamedTuple):
-    """A read tool with the arguments to call it with."""
-
-    reader: ReadTool
-    arguments: JsonObject
-
-
 def choose_read_back(
     tool: Tool,
     arguments: JsonObject,
@@ -128,7 +121,7 @@ def choose_read_back(
         asked = _first_fitting_read(_candidate_reads(write, readers, facts))
         if asked is None:
             return None
-        name = asked.reader.tool.name
+        name = asked.tool.name
         expect = to_exact(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
         reads.append(ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect)))
     if len(set(reads)) > _MOST_READS:
@@ -140,14 +133,12 @@ def _has_read_back(tool: Tool) -> bool:
     return tool.tool_class is ToolClass.CHANGE and tool.catalogue.read_back is not False
 
 
-def _first_fitting_read(candidates: Iterable[ReadToolCall]) -> ReadToolCall | None:
+def _first_fitting_read(candidates: Iterable[ReadCall]) -> ReadCall | None:
     """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
-    fitting = (
-        one
-        for one in candidates
-        if any(referenced_calls(one.arguments)) or problems_with(one.arguments, one.reader.tool) is None
-    )
-    return next(fitting, None)
+    for one in candidates:
+        if any(referenced_calls(one.arguments)) or problems_with(one.arguments, one.tool) is None:
+            return one
+    return None
 
 
 class PredictedProof(NamedTuple):
@@ -168,7 +159,7 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     asked = next(_candidate_reads(write, readers, ()), None)
     if asked is None:
         return None
-    name = asked.reader.tool.name
+    name = asked.tool.name
     if name == tool.catalogue.read_back:
         return PredictedProof(name, "the operator's catalogue says so", by_operator=True)
     if any(referenced_calls(asked.arguments)):
@@ -177,7 +168,7 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     return PredictedProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
 
 
-def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadToolCall]:
+def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadCall]:
     """Yields every read that may prove the write, the best first."""
     yield from _reads_named_by_operator(write, readers)
     if write.may_make_record:
@@ -194,7 +185,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
     yield from _reads_of_lists(write, readers)
 
 
-def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
+def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
@@ -202,7 +193,7 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
             missing = sorted(reader.required.difference(given))
             if len(missing) <= 1:
                 made = {name: _reference_to_made(write, reader, name) for name in missing}
-                yield ReadToolCall(reader, {**given, **made})
+                yield ReadCall(reader.tool, {**given, **made})
 
 
 class _ReadShowingRecord(NamedTuple):
@@ -215,7 +206,7 @@ class _ReadShowingRecord(NamedTuple):
     """
 
     order: tuple[bool, int, int, int]
-    asked: ReadToolCall
+    asked: ReadCall
     is_own: bool
     selects: bool
 
@@ -233,7 +224,7 @@ def _earlier_reads_showing(
         shown = _index_ids(fact.result_json)
         rank, is_own = _find_shown_id(write, shown)
         if rank is not None:
-            asked = ReadToolCall(reader, loads_object(fact.arguments_json))
+            asked = ReadCall(reader.tool, loads_object(fact.arguments_json))
             is_other = not write.ids[rank].noun & (write.holder or write.words.nouns)
             order = (is_other, rank, shown.records, -place)
             is_own = is_own and (rank == 0 or not write.holder)  # a list of rooms does not show which booking has one
@@ -320,13 +311,13 @@ def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
     )
 
 
-def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
+def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of what the call names, with arguments of the call; the best fitting first."""
-    fitting: list[tuple[int, int, str, ReadToolCall]] = []
+    fitting: list[tuple[int, int, str, ReadCall]] = []
     for reader in readers:
         given = _arguments_for(write, reader)
         if given and reader.required.issubset(given) and (fit := _rate_fit(write, reader, given)):
-            fitting.append((-fit, len(reader.argument_words), reader.tool.name, ReadToolCall(reader, given)))
+            fitting.append((-fit, len(reader.argument_words), reader.tool.name, ReadCall(reader.tool, given)))
     yield from (found for *_, found in sorted(fitting, key=lambda one: one[:3]))
 
 
@@ -363,7 +354,7 @@ def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
-def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
+def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
         if not (write.is_about(reader.words) or _shows_what_is_made(reader, write)):
@@ -371,7 +362,7 @@ def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator
         given = _arguments_for(write, reader)
         missing = sorted(reader.required.difference(given))
         if len(missing) == 1 and reader.identifiers.get(missing[0]) == reader.words.nouns:
-            yield ReadToolCall(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
+            yield ReadCall(reader.tool, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
 
 
 def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
@@ -387,11 +378,11 @@ def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonOb
     return reference_to_made(write.call_id, "_".join([*noun, name]))
 
 
-def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
+def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of all records of a kind, to compare rows before and after; the write's own kind first."""
     named = [one.noun for one in write.ids]
     found = [
-        (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, ReadToolCall(reader, given))
+        (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, ReadCall(reader.tool, given))
         for reader in readers
         if write.is_about(reader.words) or _shows_what_is_made(reader, write) or reader.words.nouns in named
         if reader.required.issubset(given := _arguments_for(write, reader))
@@ -449,4 +440,4 @@ def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference
     )
     if asked is None or any(referenced_calls(asked.arguments)) or reference.value not in asked.arguments.values():
         return None
-    return ReadCall(asked.reader.tool, asked.arguments)
+    return asked

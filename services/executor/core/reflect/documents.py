@@ -24,7 +24,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
-from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
+from shared.domain.exact_json import Json, JsonObject, as_text, map_leaves, walk_json
 from shared.domain.words import ToolClass, who_decides
 
 
@@ -390,7 +390,9 @@ def build_document(
         "complete": not missing,
     }
     text = render_markdown(template, sections, created_at)
-    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _quote_decimals(data)), media_type=MARKDOWN)
+    return Artifact(
+        name=kind, text=text, data=cast("dict[str, JsonValue]", map_leaves(data, _quote_decimal)), media_type=MARKDOWN
+    )
 
 
 def _format_block(value: Json) -> str:
@@ -429,17 +431,9 @@ def _format_value(value: Json) -> str:
     return "-" if value is None else as_text(value)
 
 
-def _quote_decimals(value: Json) -> Json:
-    """The value with decimals as texts, so that no JSON reader rounds them (I8)."""
-    match value:
-        case Decimal():
-            return str(value)
-        case dict():
-            return {key: _quote_decimals(item) for key, item in value.items()}
-        case list():
-            return [_quote_decimals(item) for item in value]
-        case _:
-            return value
+def _quote_decimal(value: Json) -> Json:
+    """A decimal as a text, so that no JSON reader rounds it (I8)."""
+    return str(value) if isinstance(value, Decimal) else value
 
 
 def _fill_section(section: Section, material: DocumentMaterial) -> Json:
