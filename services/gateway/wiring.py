@@ -20,12 +20,11 @@ from services.gateway.features.deliveries.service import ClockAndRandom, Deliver
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import KeyIdentity, KeyOrTokenIdentity, UnverifiedIdentity
-from services.gateway.features.identity.middleware import ThrottleSettings
 from services.gateway.features.identity.model import Identity, RateMeter
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTimes, SigningKeys
-from services.gateway.features.identity.throttle import FailureLimit, parse_networks
-from services.gateway.features.identity.tokens import JwtIdentity, TokenRequirements
+from services.gateway.features.identity.throttle import ThrottleSettings, parse_networks
+from services.gateway.features.identity.tokens import JwtIdentity
 from services.gateway.features.participation.service import ParticipationService, refuse_assessments
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.features.tasks.service import ReadAssessment
@@ -69,9 +68,8 @@ class IdentityWiring:
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.auth_methods else None
         self.identity = self._build_identity(settings, meter)
-        self.throttle = ThrottleSettings(
-            parse_networks(settings.trusted_proxies), FailureLimit(settings.failures_a_minute)
-        )
+        trusted = parse_networks(settings.trusted_proxies)
+        self.throttle = ThrottleSettings(settings.failures_a_minute, trusted=trusted)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -86,8 +84,7 @@ class IdentityWiring:
         by_key = KeyIdentity(meter, utc_now, settings.allowance)
         if self._keys is None:
             return by_key if "keys" in settings.auth_methods else UnverifiedIdentity()
-        expected = TokenRequirements(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
-        by_token = JwtIdentity(self._keys, expected, settings.claim_names, meter, settings.allowance)
+        by_token = JwtIdentity(self._keys, settings, meter)
         return KeyOrTokenIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
 
 
@@ -143,8 +140,9 @@ def _delivery_rules(settings: PushSettings) -> DeliveryRules:
     )
 
 
-@asynccontextmanager
-async def run_notifier(push: WebhookWiring, state: Redis, live: ChannelListener, console: str) -> AsyncIterator[None]:
+def run_notifier(
+    push: WebhookWiring, state: Redis, live: ChannelListener, console: str
+) -> AbstractAsyncContextManager[None]:
     """Send notices about approvals while the context lasts. ``console``: the gateway's public URL, for links.
 
     ``live`` must be open.
@@ -157,8 +155,7 @@ async def run_notifier(push: WebhookWiring, state: Redis, live: ChannelListener,
         console=console,
         clock=utc_now,
     )
-    async with notifier.run_in_background(lambda: live.open_news_event(NOTICES_CHANNEL)):
-        yield
+    return notifier.run_in_background(lambda: live.open_news_event(NOTICES_CHANNEL))
 
 
 def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> ReadAssessment:

@@ -39,6 +39,15 @@ class MetricScope(StrEnum):
     def includes(self, service: str) -> bool:
         return self is MetricScope.EVERYBODY or service in self.value.split(", ")
 
+    def gauge(self, name: str, text: str, *labels: str) -> "Metric":
+        return Metric(name, MetricKind.GAUGE, self, text, labels)
+
+    def counter(self, name: str, text: str, *labels: str) -> "Metric":
+        return Metric(name, MetricKind.COUNTER, self, text, labels)
+
+    def histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> "Metric":
+        return Metric(name, MetricKind.HISTOGRAM, self, text, labels, buckets)
+
 
 class Metric(NamedTuple):
     """A metric. ``name``: as Prometheus shows it, with ``_total`` for a counter.
@@ -62,186 +71,123 @@ class Metric(NamedTuple):
         return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
 
 
-def _gauge(name: str, shown: MetricScope, text: str, *labels: str) -> Metric:
-    return Metric(name, MetricKind.GAUGE, shown, text, labels)
-
-
-def _counter(name: str, shown: MetricScope, text: str, *labels: str) -> Metric:
-    return Metric(name, MetricKind.COUNTER, shown, text, labels)
-
-
-def _histogram(name: str, shown: MetricScope, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
-    return Metric(name, MetricKind.HISTOGRAM, shown, text, labels, buckets)
-
+_QUEUE, _GATEWAY, _EXECUTOR, _LEARNER = (
+    MetricScope.QUEUE,
+    MetricScope.GATEWAY,
+    MetricScope.EXECUTOR,
+    MetricScope.LEARNER,
+)
+_POLICY, _MODELS, _HTTP = MetricScope.POLICY, MetricScope.MODELS, MetricScope.HTTP
 
 # The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().
-SESSIONS_WAITING = _gauge(
-    "purple_sessions_waiting",
-    MetricScope.QUEUE,
-    "Sessions with work that an executor may begin now, and that none holds.",
+SESSIONS_WAITING = _QUEUE.gauge(
+    "purple_sessions_waiting", "Sessions with work that an executor may begin now, and that none holds."
 )
-SESSIONS_PUT_OFF = _gauge(
+SESSIONS_PUT_OFF = _QUEUE.gauge(
     "purple_sessions_put_off",
-    MetricScope.QUEUE,
     "Sessions with work that waits for a later moment: a retry, a slot of their tenant, the end of a stop.",
 )
-OLDEST_WAITING = _gauge(
+OLDEST_WAITING = _QUEUE.gauge(
     "purple_oldest_waiting_seconds",
-    MetricScope.QUEUE,
     "How long the oldest turn waits of the sessions that an executor may begin now; 0 if none waits.",
 )
-SESSIONS_HELD = _gauge("purple_sessions_held", MetricScope.QUEUE, "Sessions that some executor works on.")
-APPROVALS_WAITING = _gauge("purple_approvals_waiting", MetricScope.QUEUE, "Approvals that wait for a person.")
-OLDEST_APPROVAL = _gauge(
-    "purple_oldest_approval_seconds", MetricScope.QUEUE, "How long the oldest approval waits; 0 if none waits."
-)
-TASKS_IN_DOUBT = _gauge(
-    "purple_tasks_in_doubt", MetricScope.QUEUE, "Tasks that wait for an operator to say what became of a write."
-)
-DEADLINES_OVERDUE = _gauge(
+SESSIONS_HELD = _QUEUE.gauge("purple_sessions_held", "Sessions that some executor works on.")
+APPROVALS_WAITING = _QUEUE.gauge("purple_approvals_waiting", "Approvals that wait for a person.")
+OLDEST_APPROVAL = _QUEUE.gauge("purple_oldest_approval_seconds", "How long the oldest approval waits; 0 if none waits.")
+TASKS_IN_DOUBT = _QUEUE.gauge("purple_tasks_in_doubt", "Tasks that wait for an operator to say what became of a write.")
+DEADLINES_OVERDUE = _QUEUE.gauge(
     "purple_deadlines_overdue",
-    MetricScope.QUEUE,
     "Deadlines of approvals, doubts and rests that passed over 30 seconds ago and have not been acted on.",
 )
-DEAD_LETTERS = _gauge(
-    "purple_dead_letters",
-    MetricScope.QUEUE,
-    "What was given up and waits for an operator; kind: turn or outcome.",
-    "kind",
+DEAD_LETTERS = _QUEUE.gauge(
+    "purple_dead_letters", "What was given up and waits for an operator; kind: turn or outcome.", "kind"
 )
-OUTCOMES_BEHIND = _gauge(
-    "purple_outcomes_behind", MetricScope.QUEUE, "Ended tasks that the learner has not applied yet, about."
-)
-LEARNERS_ALIVE = _gauge("purple_learners_alive", MetricScope.QUEUE, "Learners that have shown a sign of life of late.")
-UNARCHIVED_TASKS = _gauge("purple_unarchived_tasks", MetricScope.QUEUE, "Ended tasks that are still to be archived.")
-DELIVERIES_WAITING = _gauge(
-    "purple_deliveries_waiting", MetricScope.QUEUE, "Webhooks and notices that are to be called."
-)
+OUTCOMES_BEHIND = _QUEUE.gauge("purple_outcomes_behind", "Ended tasks that the learner has not applied yet, about.")
+LEARNERS_ALIVE = _QUEUE.gauge("purple_learners_alive", "Learners that have shown a sign of life of late.")
+UNARCHIVED_TASKS = _QUEUE.gauge("purple_unarchived_tasks", "Ended tasks that are still to be archived.")
+DELIVERIES_WAITING = _QUEUE.gauge("purple_deliveries_waiting", "Webhooks and notices that are to be called.")
 
 # Each executor tells of itself: take sum().
-EXECUTOR_SESSIONS = _gauge("purple_executor_sessions", MetricScope.EXECUTOR, "Sessions that this executor works on.")
-EXECUTOR_FREE = _gauge("purple_executor_free", MetricScope.EXECUTOR, "Sessions that this executor could still take.")
-FAULTS_MENDED = _counter(
-    "purple_faults_mended_total",
-    MetricScope.EXECUTOR,
-    "What crashes and lost wakes left behind and was put right.",
-    "fault",
+EXECUTOR_SESSIONS = _EXECUTOR.gauge("purple_executor_sessions", "Sessions that this executor works on.")
+EXECUTOR_FREE = _EXECUTOR.gauge("purple_executor_free", "Sessions that this executor could still take.")
+FAULTS_MENDED = _EXECUTOR.counter(
+    "purple_faults_mended_total", "What crashes and lost wakes left behind and was put right.", "fault"
 )
-TOOL_CIRCUITS = _gauge(
-    "purple_tool_circuits", MetricScope.EXECUTOR, "Tool servers, by how their circuit breakers stand.", "state"
-)
+TOOL_CIRCUITS = _EXECUTOR.gauge("purple_tool_circuits", "Tool servers, by how their circuit breakers stand.", "state")
 
 # What turns came to.
-ACCEPT_TO_START = _histogram(
+ACCEPT_TO_START = _EXECUTOR.histogram(
     "purple_accept_to_start_seconds",
-    MetricScope.EXECUTOR,
     "From the acceptance of a turn to its first beginning, by Redis time.",
     _CALL,
     "kind",
 )
-TURN_SECONDS = _histogram(
+TURN_SECONDS = _EXECUTOR.histogram(
     "purple_turn_seconds",
-    MetricScope.EXECUTOR,
     "One attempt at a turn; outcome: the state in which it left its task, stopped, handed_over or broken.",
     _WORK,
     "outcome",
 )
-PHASE_SECONDS = _histogram(
-    "purple_phase_seconds",
-    MetricScope.EXECUTOR,
-    "One phase of a turn; outcome: as in purple_turn_seconds.",
-    _WORK,
-    "phase",
-    "outcome",
+PHASE_SECONDS = _EXECUTOR.histogram(
+    "purple_phase_seconds", "One phase of a turn; outcome: as in purple_turn_seconds.", _WORK, "phase", "outcome"
 )
-STATE_SECONDS = _histogram(
-    "purple_state_seconds", MetricScope.EXECUTOR, "One state of a process, from entering to leaving it.", _WORK, "state"
+STATE_SECONDS = _EXECUTOR.histogram(
+    "purple_state_seconds", "One state of a process, from entering to leaving it.", _WORK, "state"
 )
-TASK_SECONDS = _histogram(
-    "purple_task_seconds",
-    MetricScope.EXECUTOR,
-    "From the acceptance of a task to its end, waiting included.",
-    _TASK,
-    "state",
+TASK_SECONDS = _EXECUTOR.histogram(
+    "purple_task_seconds", "From the acceptance of a task to its end, waiting included.", _TASK, "state"
 )
-TASKS_ENDED = _counter(
-    "purple_tasks_ended_total",
-    MetricScope.EXECUTOR,
-    "Ended tasks, by state and by the strategy that was chosen.",
-    "state",
-    "strategy",
+TASKS_ENDED = _EXECUTOR.counter(
+    "purple_tasks_ended_total", "Ended tasks, by state and by the strategy that was chosen.", "state", "strategy"
 )
-TASKS_FAILED = _counter(
+TASKS_FAILED = _EXECUTOR.counter(
     "purple_tasks_failed_total",
-    MetricScope.EXECUTOR,
     "Failed tasks, by what did not work: model, tool_server, policy_service, "
     "worker where every attempt broke, or task where none of these is to blame.",
     "part",
 )
-TASK_QUALITY = _histogram(
-    "purple_task_quality",
-    MetricScope.EXECUTOR,
-    "Quality of ended tasks, from 0 to 1; dry runs left out.",
-    _SCORE,
-    "strategy",
+TASK_QUALITY = _EXECUTOR.histogram(
+    "purple_task_quality", "Quality of ended tasks, from 0 to 1; dry runs left out.", _SCORE, "strategy"
 )
-STRATEGIES_CHOSEN = _counter(
-    "purple_strategies_chosen_total", MetricScope.EXECUTOR, "Choices of the bandit.", "strategy"
+STRATEGIES_CHOSEN = _EXECUTOR.counter("purple_strategies_chosen_total", "Choices of the bandit.", "strategy")
+STRATEGIES_LEFT = _EXECUTOR.counter(
+    "purple_strategies_left_total", "Strategies that could not be applied; fsm went on.", "strategy"
 )
-STRATEGIES_LEFT = _counter(
-    "purple_strategies_left_total",
-    MetricScope.EXECUTOR,
-    "Strategies that could not be applied; fsm went on.",
-    "strategy",
-)
-WRITES = _counter(
+WRITES = _EXECUTOR.counter(
     "purple_writes_total",
-    MetricScope.EXECUTOR,
     "Statuses that writes reached, in the ledger's words: verified, unverified, refused, absent, in_doubt ...; "
     "a notice, which nothing reads back, is sent.",
     "proof",
 )
-DOUBTS_SETTLED = _counter(
-    "purple_doubts_settled_total", MetricScope.EXECUTOR, "Writes in doubt that an operator has spoken of.", "status"
+DOUBTS_SETTLED = _EXECUTOR.counter(
+    "purple_doubts_settled_total", "Writes in doubt that an operator has spoken of.", "status"
 )
-APPROVALS_ASKED = _counter("purple_approvals_asked_total", MetricScope.EXECUTOR, "Approvals that were asked for.")
-APPROVALS_ENDED = _counter(
-    "purple_approvals_ended_total",
-    MetricScope.EXECUTOR,
-    "Approvals that were asked no more, by how they ended.",
-    "status",
+APPROVALS_ASKED = _EXECUTOR.counter("purple_approvals_asked_total", "Approvals that were asked for.")
+APPROVALS_ENDED = _EXECUTOR.counter(
+    "purple_approvals_ended_total", "Approvals that were asked no more, by how they ended.", "status"
 )
 
 # What turns call.
-MODEL_CALLS = _counter(
+MODEL_CALLS = _MODELS.counter(
     "purple_model_calls_total",
-    MetricScope.MODELS,
     "Calls of a tier and the model that answered them; outcome: answered, fallback, cut or unavailable.",
     "tier",
     "model",
     "outcome",
 )
-MODEL_SECONDS = _histogram(
-    "purple_model_seconds", MetricScope.MODELS, "One call of a model, repetitions included.", _CALL, "tier"
-)
-MODEL_TOKENS = _counter(
+MODEL_SECONDS = _MODELS.histogram("purple_model_seconds", "One call of a model, repetitions included.", _CALL, "tier")
+MODEL_TOKENS = _MODELS.counter(
     "purple_model_tokens_total",
-    MetricScope.MODELS,
     "Tokens as the API counted them; kind: input, output, cache_read, cache_write.",
     "tier",
     "model",
     "kind",
 )
-MODEL_MONEY = _counter(
-    "purple_model_money_usd_total",
-    MetricScope.EXECUTOR,
-    "What the calls of tasks cost, by the price list.",
-    "tier",
-    "model",
+MODEL_MONEY = _EXECUTOR.counter(
+    "purple_model_money_usd_total", "What the calls of tasks cost, by the price list.", "tier", "model"
 )
-TOOL_CALLS = _counter(
+TOOL_CALLS = _EXECUTOR.counter(
     "purple_tool_calls_total",
-    MetricScope.EXECUTOR,
     "Calls of tool servers; kind: discover, read, recall, or call where something may change; outcome: ok, error, "
     "silent, unreachable, forbidden, or given_up where the turn ended first. Connections are the operator's names for "
     "them.",
@@ -249,103 +195,83 @@ TOOL_CALLS = _counter(
     "kind",
     "outcome",
 )
-TOOL_SECONDS = _histogram(
-    "purple_tool_seconds", MetricScope.EXECUTOR, "One call of a tool server, repetitions included.", _CALL, "kind"
+TOOL_SECONDS = _EXECUTOR.histogram(
+    "purple_tool_seconds", "One call of a tool server, repetitions included.", _CALL, "kind"
 )
-POLICY_ASKED = _counter(
+POLICY_ASKED = _EXECUTOR.counter(
     "purple_policy_asked_total",
-    MetricScope.EXECUTOR,
     "Questions to the policy service; answer: what a verdict says (passed, approval, escalate, blocked, refused, "
     "indeterminate), answered, unavailable, or given_up where the turn ended first.",
     "question",
     "answer",
 )
-POLICY_SECONDS = _histogram(
+POLICY_SECONDS = _EXECUTOR.histogram(
     "purple_policy_seconds",
-    MetricScope.EXECUTOR,
     "One question (verdict, allowances or prose) to the policy service, repetitions included.",
     _QUICK,
     "question",
 )
 
 # Requests.
-HTTP_REQUESTS = _counter(
+HTTP_REQUESTS = _HTTP.counter(
     "purple_http_requests_total",
-    MetricScope.HTTP,
     "Requests that were answered, by the pattern of their route; none: refused before a route was found, or there is "
     "none. Probes are left out.",
     "route",
     "method",
     "code",
 )
-HTTP_SECONDS = _histogram(
+HTTP_SECONDS = _HTTP.histogram(
     "purple_http_request_seconds",
-    MetricScope.HTTP,
     "One request to its last byte; a stream to its first. message/send of a blocking client waits for its task.",
     _REQUEST,
     "route",
 )
-HTTP_OPEN = _gauge("purple_http_open_requests", MetricScope.HTTP, "Requests that are being answered, streams included.")
-HTTP_STREAMS = _gauge("purple_http_open_streams", MetricScope.HTTP, "Streams of events that are open.")
+HTTP_OPEN = _HTTP.gauge("purple_http_open_requests", "Requests that are being answered, streams included.")
+HTTP_STREAMS = _HTTP.gauge("purple_http_open_streams", "Streams of events that are open.")
 
 # The gateway's own.
-TURNS_ACCEPTED = _counter(
+TURNS_ACCEPTED = _GATEWAY.counter(
     "purple_turns_accepted_total",
-    MetricScope.GATEWAY,
     "Messages that were taken; fresh: yes, or no where they had been taken before and were sent again.",
     "dialect",
     "fresh",
 )
-TURNS_REFUSED = _counter(
+TURNS_REFUSED = _GATEWAY.counter(
     "purple_turns_refused_total",
-    MetricScope.GATEWAY,
     "Messages that were not taken; why: shed (too much work waits), stopped, other_session, ended or store.",
     "why",
 )
-WEBHOOKS = _counter(
+WEBHOOKS = _GATEWAY.counter(
     "purple_webhooks_total",
-    MetricScope.GATEWAY,
     "Deliveries to webhooks; outcome: delivered, refused by the receiver, or undelivered.",
     "outcome",
 )
-WEBHOOKS_OFF = _counter(
-    "purple_webhooks_disabled_total", MetricScope.GATEWAY, "Webhooks that were given up after their last try."
-)
-WEBHOOK_SECONDS = _histogram("purple_webhook_seconds", MetricScope.GATEWAY, "One delivery to a webhook.", _CALL)
+WEBHOOKS_OFF = _GATEWAY.counter("purple_webhooks_disabled_total", "Webhooks that were given up after their last try.")
+WEBHOOK_SECONDS = _GATEWAY.histogram("purple_webhook_seconds", "One delivery to a webhook.", _CALL)
 
 # The policy service's own.
-VERDICTS = _counter(
-    "purple_verdicts_total",
-    MetricScope.POLICY,
-    "Verdicts by the strictest thing they say; binding: yes or no.",
-    "verdict",
-    "binding",
+VERDICTS = _POLICY.counter(
+    "purple_verdicts_total", "Verdicts by the strictest thing they say; binding: yes or no.", "verdict", "binding"
 )
-VERDICT_SECONDS = _histogram("purple_verdict_seconds", MetricScope.POLICY, "Deciding one request.", _QUICK)
+VERDICT_SECONDS = _POLICY.histogram("purple_verdict_seconds", "Deciding one request.", _QUICK)
 
 # The learner's own.
-OUTCOMES_APPLIED = _counter(
+OUTCOMES_APPLIED = _LEARNER.counter(
     "purple_outcomes_applied_total",
-    MetricScope.LEARNER,
     "Outcomes that were settled; result: learned, known (applied before) or dead.",
     "result",
 )
-LEARNER_PARTITIONS = _gauge(
-    "purple_learner_partitions", MetricScope.LEARNER, "Partitions that this learner reads; over all learners 64."
+LEARNER_PARTITIONS = _LEARNER.gauge(
+    "purple_learner_partitions", "Partitions that this learner reads; over all learners 64."
 )
-FACTS_FOUND = _counter(
-    "purple_memory_total", MetricScope.LEARNER, "What this learner has remembered, found and forgotten.", "what"
-)
+FACTS_FOUND = _LEARNER.counter("purple_memory_total", "What this learner has remembered, found and forgotten.", "what")
 
-STORE_UP = _gauge(
-    "purple_store_up",
-    MetricScope.QUEUE,
-    "Whether Redis answered at this scrape (1) or not (0); then what is read is absent.",
+STORE_UP = _QUEUE.gauge(
+    "purple_store_up", "Whether Redis answered at this scrape (1) or not (0); then what is read is absent."
 )
-STORE_ROUND_TRIP = _gauge(
-    "purple_store_round_trip_seconds", MetricScope.QUEUE, "What one PING of Redis took at this scrape."
-)
-BUILD = _gauge("purple_build_info", MetricScope.EVERYBODY, "1; which version runs.", "version", "service")
+STORE_ROUND_TRIP = _QUEUE.gauge("purple_store_round_trip_seconds", "What one PING of Redis took at this scrape.")
+BUILD = MetricScope.EVERYBODY.gauge("purple_build_info", "1; which version runs.", "version", "service")
 
 _BEGINNINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     TURN_SECONDS.name: (("broken",),),

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import structlog
 from a2a.compat.v0_3 import types as old
 from a2a.types import a2a_pb2 as new
-from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -61,19 +60,22 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         for name, act in acts_1_0.items()
     }
     hook = "tasks/pushNotificationConfig"
+    read, read_id = schema.read_params, schema.read_webhook_id_0_3
     return of_1_0 | {
         "message/send": RpcMethod(OLD, schema.read_message_0_3, methods.send),
         "message/stream": RpcMethod(OLD, schema.read_message_0_3, methods.stream),
-        "tasks/get": RpcMethod(OLD, _params_reader(old.TaskQueryParams), methods.task),
-        "tasks/cancel": RpcMethod(OLD, _params_reader(old.TaskIdParams), methods.cancel),
-        "tasks/resubscribe": RpcMethod(OLD, _params_reader(old.TaskIdParams), methods.subscribe),
+        "tasks/get": RpcMethod(OLD, partial(read, schema=old.TaskQueryParams), methods.task),
+        "tasks/cancel": RpcMethod(OLD, partial(read, schema=old.TaskIdParams), methods.cancel),
+        "tasks/resubscribe": RpcMethod(OLD, partial(read, schema=old.TaskIdParams), methods.subscribe),
         f"{hook}/set": RpcMethod(OLD, schema.read_webhook_0_3, methods.set_webhook),
-        f"{hook}/get": RpcMethod(OLD, _webhook_params_reader(old.GetTaskPushNotificationConfigParams), methods.webhook),
+        f"{hook}/get": RpcMethod(
+            OLD, partial(read_id, schema=old.GetTaskPushNotificationConfigParams), methods.webhook
+        ),
         f"{hook}/list": RpcMethod(
-            OLD, _webhook_params_reader(old.ListTaskPushNotificationConfigParams), methods.webhooks
+            OLD, partial(read_id, schema=old.ListTaskPushNotificationConfigParams), methods.webhooks
         ),
         f"{hook}/delete": RpcMethod(
-            OLD, _webhook_params_reader(old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
+            OLD, partial(read_id, schema=old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
         ),
         "agent/getAuthenticatedExtendedCard": RpcMethod(OLD, _keep_params, methods.extended_card),
         "tasks/send": RpcMethod(LEGACY, _keep_params, methods.send),
@@ -81,14 +83,6 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         "tasks/pushNotification/set": RpcMethod(LEGACY, schema.read_legacy_webhook, methods.set_webhook),
         "tasks/pushNotification/get": RpcMethod(LEGACY, schema.read_legacy_webhook_id, methods.webhook),
     }
-
-
-def _params_reader(model: type[BaseModel]) -> Reader:
-    return partial(schema.read_params, schema=model)
-
-
-def _webhook_params_reader(model: type[BaseModel]) -> Reader:
-    return partial(schema.read_webhook_id_0_3, schema=model)
 
 
 def _keep_params(params: JsonObject) -> JsonObject:

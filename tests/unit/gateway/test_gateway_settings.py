@@ -5,7 +5,12 @@ from pydantic import ValidationError
 
 from services.gateway.__main__ import main
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.identity.throttle import FailureLimit, FailureThrottle, client_address, parse_networks
+from services.gateway.features.identity.throttle import (
+    FailureThrottle,
+    ThrottleSettings,
+    client_address,
+    parse_networks,
+)
 from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
 from tests.refusals import refusal_of, refusal_of_process
@@ -104,7 +109,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def brake(clock: Clock) -> FailureThrottle:
-    return FailureThrottle(clock, FailureLimit(failures=3, window=60))
+    return FailureThrottle(clock, ThrottleSettings(failures=3, window=60))
 
 
 def _fail(brake: FailureThrottle, address: str, times: int) -> None:
@@ -151,7 +156,7 @@ def test_nobody_is_held_off_without_an_address_or_without_a_bound_on_failures(
     """Behind a proxy that no setting names one guesser would shut all others out."""
     _fail(brake, "", 100)
     assert brake.seconds_to_wait("", GUESS) == 0
-    brake = FailureThrottle(clock, FailureLimit(failures=0))
+    brake = FailureThrottle(clock, ThrottleSettings(failures=0))
     _fail(brake, "192.0.2.1", 100)
     assert brake.seconds_to_wait("192.0.2.1", GUESS) == 0
 

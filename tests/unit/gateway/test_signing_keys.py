@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, RateLimitStatus, Unauthenticated
 from services.gateway.features.identity.model import Allowance, Caller, RateMeter, RequestCost
+from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import (
     HttpJwks,
     RenewalTimes,
@@ -22,7 +23,7 @@ from services.gateway.features.identity.signing_keys import (
     may_fetch_keys_from,
     usable_keys,
 )
-from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenRequirements, caller_from_claims
+from services.gateway.features.identity.tokens import JwtIdentity, caller_from_claims
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
@@ -193,8 +194,8 @@ async def test_each_algorithm_of_public_keys_is_believed(issuer: TokenIssuer, al
 
 
 def _identity(issuer: TokenIssuer) -> JwtIdentity:
-    keys, expected = SigningKeys(Published(issuer), Clock(), PATIENCE), TokenRequirements(issuer.url, (AUDIENCE,))
-    return JwtIdentity(keys, expected, ClaimNames(), NobodysMeter(), Allowance())
+    unlimited = IdentitySettings(jwt_issuer=issuer.url, jwt_audience=(AUDIENCE,), rate_requests=0, rate_messages=0)
+    return JwtIdentity(SigningKeys(Published(issuer), Clock(), PATIENCE), unlimited, NobodysMeter())
 
 
 async def _refused(issuer: TokenIssuer, token: str) -> None:
@@ -321,15 +322,19 @@ def _with(**changes: Json) -> JsonObject:
 
 
 def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_path() -> None:
-    caller = caller_from_claims(_with(roles="approver client openid", levels=["Manager", "cfo"]), ClaimNames())
+    caller = caller_from_claims(_with(roles="approver client openid", levels=["Manager", "cfo"]), IdentitySettings())
     assert (caller.tenant, caller.principal.id, caller.principal.verified) == ("acme", "casey", True)
     assert caller.principal.roles == (Role.APPROVER, Role.CLIENT)
     assert caller.principal.levels == ("manager", "cfo")
-    names = ClaimNames(tenant="https://acme.example/tenant", roles="realm_access.roles", principal="preferred_username")
+    names = IdentitySettings(
+        jwt_tenant_claim="https://acme.example/tenant",
+        jwt_roles_claim="realm_access.roles",
+        jwt_principal_claim="preferred_username",
+    )
     claims: JsonObject = {"https://acme.example/tenant": "acme", "realm_access": {"roles": ["operator"]}}
     caller = caller_from_claims({**claims, "preferred_username": "olga"}, names)
     assert (caller.tenant, caller.principal.id, caller.principal.roles) == ("acme", "olga", (Role.OPERATOR,))
-    assert caller_from_claims(_with(tenant="globex"), ClaimNames(one_tenant="acme")).tenant == "acme"
+    assert caller_from_claims(_with(tenant="globex"), IdentitySettings(jwt_tenant="acme")).tenant == "acme"
 
 
 @pytest.mark.promise("identity.claims")
@@ -352,7 +357,7 @@ def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_p
 )
 def test_a_claim_that_is_missing_or_wrong_is_named(claims: JsonObject, said: str) -> None:
     with pytest.raises(NotEntitled) as refused:
-        caller_from_claims(claims, ClaimNames())
+        caller_from_claims(claims, IdentitySettings())
     assert said in str(refused.value)
 
 

@@ -16,7 +16,7 @@ from services.gateway.features.approvals.service import (
     ReadReference,
     UnreadableReference,
 )
-from services.gateway.features.approvals.views import ApprovalRequest
+from services.gateway.features.approvals.views import ApprovalRequest, approval_view
 from services.gateway.features.deliveries.model import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
@@ -30,6 +30,10 @@ from shared.ports.store import StoreUnavailable
 
 _TEXT = 600  # characters of a task's text or a call's arguments
 _CALLS = 20
+_AS_SHOWN = (
+    *("approval_id", "task_id", "session_id", "status", "requester", "level", "needed", "reasons"),
+    *("plan_hash", "asked_at", "deadline"),
+)
 _MOST_SHOWN = 2_900  # characters of a block; Slack refuses a message with a block over 3,000
 
 
@@ -57,8 +61,11 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
     approval, record = news.question
     parts = (record.tenant, approval.approval_id, news.event.value, str(news.step), addressed.url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
-    slack = addressed.target.format == "slack"
-    body = _slack_body(news, link) if slack else _generic_body(news, link, now)
+    if addressed.target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
+        title = _escape_text(redact_text(notice_headline(news)))
+        body: JsonObject = {"text": title, "blocks": [*_slack_blocks(news, title, link)]}
+    else:
+        body = {"type": news.event.value, "timestamp": now.isoformat(), "data": _notice_data(news, link)}
     return SignedPost(
         tenant=record.tenant,
         delivery_id=derive_delivery_id(*parts),
@@ -85,33 +92,19 @@ def notice_headline(news: ApprovalNews) -> str:
             return f"{what} is {approval.status.value}{f' by {by}' if by else ''}."
 
 
-def _generic_body(news: ApprovalNews, link: str, now: datetime) -> JsonObject:
-    return {"type": news.event.value, "timestamp": now.isoformat(), "data": _notice_data(news, link)}
-
-
 def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
     """The notice's data, without what the privacy guard marks as personal."""
     approval, record = news.question
-    said: dict[str, JsonValue] = {
-        "approval_id": approval.approval_id,
-        "task_id": record.task_id,
-        "session_id": record.session_id,
-        "status": approval.status.value,
+    said = {name: value for name, value in approval_view(news.question).items() if name in _AS_SHOWN}
+    said |= {
         "summary": notice_headline(news),
         "task": _cut_text(record.request.text),
-        "requester": record.requester.id,
-        "level": approval.level,
-        "needed": approval.needed,
         "decisions": [
             {"decision": "approve" if one.approve else "reject", "by": one.by.id, "comment": one.comment}
             for one in approval.decisions
         ],
         "escalated_from": [one.level for one in approval.escalations],
-        "reasons": list(approval.reasons),
         "calls": [_call_view(call) for call in approval.plan.calls[:_CALLS]],
-        "plan_hash": approval.plan_hash,
-        "asked_at": approval.asked_at.isoformat(),
-        "deadline": approval.deadline.isoformat(),
         "url": link,
     }
     return loads_object(dumps(cast(JsonObject, redact_json(said))))
@@ -122,16 +115,11 @@ def _call_view(call: PlannedCall) -> JsonValue:
     return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
 
-def _slack_body(news: ApprovalNews, link: str) -> JsonObject:
-    """A Slack message: ``text`` is shown in notifications, ``blocks`` is the message itself."""
-    return {"text": _escape_text(redact_text(notice_headline(news))), "blocks": [*_build_blocks(news, link)]}
-
-
-def _build_blocks(news: ApprovalNews, link: str) -> Iterator[JsonObject]:
+def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
     approval, record = news.question
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
     why = "\n".join(f"• {_escape_text(_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
-    yield _build_section(f"*{_escape_text(redact_text(notice_headline(news)))}*")
+    yield _build_section(f"*{title}*")
     if record.request.text.strip():
         yield _build_section(_escape_text(_cut_text(record.request.text)))
     yield _build_section(f"*Calls*\n{calls}")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from services.gateway.features.approvals import service as approvals
 from services.gateway.features.approvals.views import ApprovalRequest
@@ -12,11 +12,6 @@ from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
 from shared.infra.stored_tasks import read_record
-
-
-class _StoredApproval(NamedTuple):
-    approval: str | None
-    record: str | None
 
 
 class RedisApprovals(ScriptedStore, approvals.Approvals):
@@ -48,11 +43,10 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
             field for approval, names in wanted for field in ((names.approvals, approval), (names.record, "json"))
         ]
         found = cast("list[str | None]", await self._scripts.execute_many(*(("HGET", *field) for field in fields)))
-        rows = [_StoredApproval(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
         return [
-            ApprovalRequest(Approval.model_validate_json(row.approval), read_record(row.record))
-            for row in rows
-            if row.approval and row.record
+            ApprovalRequest(Approval.model_validate_json(approval), read_record(record))
+            for approval, record in zip(found[::2], found[1::2], strict=True)
+            if approval and record
         ]
 
 

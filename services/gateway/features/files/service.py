@@ -35,11 +35,6 @@ class ClientFile(NamedTuple):
         return {**held, **{name: value for name, value in named.items() if value}}
 
 
-class FileDownload(NamedTuple):
-    name: str
-    content: bytes
-
-
 def is_file(part: JsonObject) -> bool:
     return any(part.get(key) is not None for key in _KEYS)
 
@@ -117,13 +112,13 @@ class MessageFiles:
         history = [await self._add_message_contents(record.tenant, message) for message in record.history]
         return record.model_copy(update={"history": tuple(history)})
 
-    async def find(self, record: TaskRecord, file_id: str) -> FileDownload:
-        """One file of a task that the caller may read. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
+    async def find(self, record: TaskRecord, file_id: str) -> tuple[str, bytes]:
+        """Name and content of one file of a readable task. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
         name = file_names_by_id(record).get(file_id)
         content = await self._read_content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:
             raise NoVisibleTask(f"{record.task_id}/files/{file_id}")
-        return FileDownload(name, content)
+        return name, content
 
     def _check(self, file: ClientFile) -> None:
         if file.content is not None:

@@ -62,20 +62,16 @@ class CreatedKey(NamedTuple):
 
 
 def make_key(request: KeyRequest, tenant: str, created_by: str, fresh: NewKeyValues) -> CreatedKey:
+    wish = request._asdict()
+    days = wish.pop("days")
     key = ApiKey(
+        **wish,
         key_id=fresh.key_id,
         tenant=tenant,
-        principal_id=request.principal_id,
-        roles=request.roles,
-        levels=request.levels,
-        label=request.label,
         secret_sha256=hash_secret(fresh.secret),
         created_at=fresh.now,
         created_by=created_by,
-        expires_at=None if request.days is None else fresh.now + timedelta(days=request.days),
-        requests_a_minute=request.requests_a_minute,
-        messages_a_minute=request.messages_a_minute,
-        messages_a_day=request.messages_a_day,
+        expires_at=None if days is None else fresh.now + timedelta(days=days),
     )
     return CreatedKey(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from math import ceil
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import cast
 
 import structlog
 from fastapi import Request
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.edge import errors
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, rpc_error_reply
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, RequestCost
-from services.gateway.features.identity.throttle import FailureLimit, FailureThrottle, Network, client_address
+from services.gateway.features.identity.throttle import FailureThrottle, ThrottleSettings, client_address
 from shared.ports.store import StoreUnavailable
 
 _MESSAGE_PATH = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
@@ -71,22 +71,15 @@ _CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in va
 _CREDENTIALS = ("authorization", "x-api-key")
 
 
-class ThrottleSettings(NamedTuple):
-    """The limit of failed authentications of an address, and the proxies whose ``X-Forwarded-For`` is believed."""
-
-    trusted: tuple[Network, ...] = ()
-    failure_limit: FailureLimit = FailureLimit()
-
-
 class CallerMiddleware:
     """Middleware that identifies the caller of each request and stores it in the scope.
 
     It answers requests that are refused itself.
     """
 
-    def __init__(self, app: ASGIApp, identity: Identity, throttle: ThrottleSettings | None = None) -> None:
-        self._app, self._identity, self._throttle_settings = app, identity, throttle or ThrottleSettings()
-        self._throttle = FailureThrottle(monotonic, self._throttle_settings.failure_limit)
+    def __init__(self, app: ASGIApp, identity: Identity, throttle: ThrottleSettings) -> None:
+        self._app, self._identity, self._trusted = app, identity, throttle.trusted
+        self._throttle = FailureThrottle(monotonic, throttle)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or _needs_no_caller(str(scope["path"])):
@@ -131,7 +124,7 @@ class CallerMiddleware:
 
     def _source_address(self, scope: Scope, forwarded: str) -> str:
         peer = scope.get("client")
-        return client_address(str(peer[0]) if peer else "", forwarded, self._throttle_settings.trusted)
+        return client_address(str(peer[0]) if peer else "", forwarded, self._trusted)
 
 
 def caller_of_request(request: Request) -> Caller | None:

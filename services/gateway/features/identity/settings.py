@@ -8,7 +8,6 @@ from pydantic_core import PydanticCustomError
 from services.gateway.features.identity.model import Allowance
 from services.gateway.features.identity.signing_keys import discovery_url, may_fetch_keys_from
 from services.gateway.features.identity.throttle import parse_networks
-from services.gateway.features.identity.tokens import ClaimNames
 from shared.infra.service_settings import Settings, WordList
 
 _WAYS = ("keys", "jwt")
@@ -111,17 +110,6 @@ class IdentitySettings(Settings):
     @property
     def allowance(self) -> Allowance:
         return Allowance(self.rate_requests, self.rate_messages, self.quota_messages)
-
-    @property
-    def claim_names(self) -> ClaimNames:
-        return ClaimNames(
-            tenant=self.jwt_tenant_claim,
-            principal=self.jwt_principal_claim,
-            roles=self.jwt_roles_claim,
-            levels=self.jwt_levels_claim,
-            roles_prefix=self.jwt_roles_prefix,
-            one_tenant=self.jwt_tenant,
-        )
 
 
 def _bad_setting(sentence: str) -> PydanticCustomError:

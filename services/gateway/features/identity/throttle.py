@@ -10,11 +10,15 @@ from shared.domain.lru_cache import LruCache
 _KEPT = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
 
 
-class FailureLimit(NamedTuple):
-    """How many failures within ``window`` seconds throttle an address; 0 turns throttling off."""
+class ThrottleSettings(NamedTuple):
+    """How many failures within ``window`` seconds throttle an address; 0 turns throttling off.
+
+    ``trusted``: the proxies whose ``X-Forwarded-For`` is believed.
+    """
 
     failures: int = 20
     window: float = 60.0
+    trusted: "tuple[Network, ...]" = ()
 
 
 class FailureThrottle:
@@ -23,17 +27,17 @@ class FailureThrottle:
     A credential that was valid lately is never throttled, for the sake of others behind the same address.
     """
 
-    def __init__(self, clock: Callable[[], float], failure_limit: FailureLimit) -> None:
-        self._clock, self._failure_limit = clock, failure_limit
+    def __init__(self, clock: Callable[[], float], settings: ThrottleSettings) -> None:
+        self._clock, self._settings = clock, settings
         self._failures = LruCache[str, tuple[float, int]](_KEPT)  # address -> since when, how many
         self._good = LruCache[int, None](_KEPT)
 
     def seconds_to_wait(self, address: str, credential: int) -> float:
         """The seconds until the address may try again; 0 if it is not throttled, or unknown."""
         since, failures = self._failures.get(address, (0.0, 0))
-        if not self._failure_limit.failures or failures < self._failure_limit.failures or credential in self._good:
+        if not self._settings.failures or failures < self._settings.failures or credential in self._good:
             return 0.0
-        return max(0.0, since + self._failure_limit.window - self._clock())
+        return max(0.0, since + self._settings.window - self._clock())
 
     def count_failure(self, address: str, credential: int) -> bool:
         """Count a failure; returns whether it is the one that throttles the address."""
@@ -42,10 +46,10 @@ class FailureThrottle:
             return False
         now = self._clock()
         since, failures = self._failures.pop(address, (now, 0))
-        if now - since >= self._failure_limit.window:
+        if now - since >= self._settings.window:
             since, failures = now, 0
         self._failures.put(address, (since, failures + 1))
-        return failures + 1 == self._failure_limit.failures
+        return failures + 1 == self._settings.failures
 
     def count_success(self, credential: int) -> None:
         self._good.put(credential, None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 import jwt
 from jwt import exceptions as faults
@@ -12,32 +12,18 @@ from services.gateway.edge.errors import NotEntitled, RateLimitStatus, Unauthent
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check_rate_limits
+from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import SigningKeys
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Level, Role
 
 
-class ClaimNames(NamedTuple):
-    """The names of the claims that an issuer uses; dots lead into nested claims.
-
-    ``one_tenant``: the tenant of all bearers, if no claim names it. ``roles_prefix``: what precedes this product's
-    roles among the issuer's.
-    """
-
-    tenant: str = "tenant"
-    principal: str = "sub"
-    roles: str = "roles"
-    levels: str = "levels"
-    roles_prefix: str = ""
-    one_tenant: str = ""
-
-
-def caller_from_claims(claims: JsonObject, names: ClaimNames) -> identity.Caller:
+def caller_from_claims(claims: JsonObject, settings: IdentitySettings) -> identity.Caller:
     """The caller that a token's claims name; raises ``NotEntitled``, which names a missing or wrong claim."""
-    tenant = names.one_tenant or _claim_text(claims, names.tenant, "tenant")
-    principal_id = _claim_text(claims, names.principal, "principal")
-    roles, levels = _read_roles(claims, names), _read_levels(claims, names)
+    tenant = settings.jwt_tenant or _claim_text(claims, settings.jwt_tenant_claim, "tenant")
+    principal_id = _claim_text(claims, settings.jwt_principal_claim, "principal")
+    roles, levels = _read_roles(claims, settings), _read_levels(claims, settings)
     return identity.Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
 
 
@@ -49,22 +35,23 @@ def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
     raise NotEntitled(f"the token names no {meaning}: its claim {name!r} {problem}")
 
 
-def _read_roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
+def _read_roles(claims: JsonObject, settings: IdentitySettings) -> tuple[Role, ...]:
     """This product's roles in the token's roles; raises ``NotEntitled`` if there are none."""
-    known = {f"{names.roles_prefix}{role.value}": role for role in Role}
-    found = tuple(dict.fromkeys(known[word] for word in _claim_words(claims, names.roles) if word in known))
+    known = {f"{settings.jwt_roles_prefix}{role.value}": role for role in Role}
+    words = _claim_words(claims, settings.jwt_roles_claim)
+    found = tuple(dict.fromkeys(known[word] for word in words if word in known))
     if not found:
         raise NotEntitled(
-            f"the token gives no role here: its claim {names.roles!r} must name one of {', '.join(known)}"
+            f"the token gives no role here: its claim {settings.jwt_roles_claim!r} must name one of {', '.join(known)}"
         )
     return found
 
 
-def _read_levels(claims: JsonObject, names: ClaimNames) -> tuple[str, ...]:
+def _read_levels(claims: JsonObject, settings: IdentitySettings) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(Level.parse(word).word for word in _claim_words(claims, names.levels)))
+        return tuple(dict.fromkeys(Level.parse(word).word for word in _claim_words(claims, settings.jwt_levels_claim)))
     except ValueError as error:
-        raise NotEntitled(f"the token's claim {names.levels!r} cannot be used: {error}") from None
+        raise NotEntitled(f"the token's claim {settings.jwt_levels_claim!r} cannot be used: {error}") from None
 
 
 def _claim_words(claims: JsonObject, name: str) -> list[str]:
@@ -102,27 +89,12 @@ _SAID: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-class TokenRequirements(NamedTuple):
-    """The issuer and audiences that a token must name. ``leeway``: seconds by which clocks may differ."""
-
-    issuer: str
-    audiences: tuple[str, ...]
-    leeway: float = 30
-
-
 class JwtIdentity(identity.Identity):
-    """Identifies callers by bearer tokens. ``default_allowance``: the rate limits of each principal."""
+    """Identifies callers by bearer tokens. Each principal has the rate limits of the settings."""
 
-    def __init__(
-        self,
-        keys: SigningKeys,
-        expected: TokenRequirements,
-        claim_names: ClaimNames,
-        meter: identity.RateMeter,
-        default_allowance: identity.Allowance,
-    ) -> None:
-        self._keys, self._expected, self._names = keys, expected, claim_names
-        self._meter, self._default_allowance = meter, default_allowance
+    def __init__(self, keys: SigningKeys, settings: IdentitySettings, meter: identity.RateMeter) -> None:
+        self._keys, self._settings, self._meter = keys, settings, meter
+        self._default_allowance = settings.allowance
 
     @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
@@ -147,7 +119,7 @@ class JwtIdentity(identity.Identity):
         key = await self._keys.find(kid, algorithm)
         if key is None:
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
-        return caller_from_claims(self._verify(token, key.key, algorithm), self._names)
+        return caller_from_claims(self._verify(token, key.key, algorithm), self._settings)
 
     async def _count_message(self, caller: identity.Caller) -> RateLimitStatus:
         if not any(self._default_allowance):
@@ -163,9 +135,9 @@ class JwtIdentity(identity.Identity):
                 token,
                 cast("jwt.PyJWK", key),
                 algorithms=[algorithm],
-                audience=self._expected.audiences,
-                issuer=self._expected.issuer,
-                leeway=self._expected.leeway,
+                audience=self._settings.jwt_audience,
+                issuer=self._settings.jwt_issuer,
+                leeway=self._settings.jwt_leeway,
                 options={"require": _REQUIRED},
             )
         except faults.MissingRequiredClaimError as fault:

@@ -122,11 +122,6 @@ class RedisClientIds(ScriptedStore, ClientIds):
             await self._scripts.execute("HDEL", name, *some)
 
 
-class _ListRow(NamedTuple):
-    place: TaskListPlace
-    record: str  # the name of its key
-
-
 class RedisTaskLists(ScriptedStore, TaskLists):
     """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
@@ -135,14 +130,14 @@ class RedisTaskLists(ScriptedStore, TaskLists):
         calls = [_build_list_call(wanted, partition, size + 1, after) for partition in partitions]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         found = (
-            row
+            (place, keys.listed_record_key(partition, wanted.tenant, place.task))
             for partition, reply in zip(partitions, replies, strict=True)
-            for row in _parse_list_reply(partition, wanted.tenant, reply)
+            for place in _parse_list_reply(reply)
         )
-        rows = sorted(found, key=lambda row: row.place, reverse=True)
+        rows = sorted(found, reverse=True)
         shown = rows[:size]
-        records = await self._read_records([row.record for row in shown])
-        following = shown[-1].place if len(rows) > size else None
+        records = await self._read_records([record for _, record in shown])
+        following = shown[-1][0] if len(rows) > size else None
         return TaskListPage(records, following, sum(int(reply[0]) for reply in replies))
 
     async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
@@ -164,9 +159,8 @@ def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: Tas
     return [stem + state.value for state in wanted.states], [count, *place, since]
 
 
-def _parse_list_reply(partition: int, tenant: str, reply: list[str]) -> Iterable[_ListRow]:
-    for member, micros in zip(reply[1::2], reply[2::2], strict=True):
-        yield _ListRow(TaskListPlace(int(micros), member), keys.listed_record_key(partition, tenant, member))
+def _parse_list_reply(reply: list[str]) -> Iterable[TaskListPlace]:
+    return (TaskListPlace(int(micros), member) for member, micros in zip(reply[1::2], reply[2::2], strict=True))
 
 
 _SECONDS = 3.0
