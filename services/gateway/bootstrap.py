@@ -21,9 +21,8 @@ from services.gateway.edge.keep_alive import DrainMiddleware
 from services.gateway.edge.replies import add_error_handlers
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter
 from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.features.approvals.approvals import Approvals, ApprovalService
 from services.gateway.features.approvals.routes import ApprovalEndpoints
-from services.gateway.features.approvals.service import ApprovalService
-from services.gateway.features.approvals.store import RedisApprovals
 from services.gateway.features.assessments import AssessmentEndpoints, AssessmentRepository
 from services.gateway.features.audit.export import ArchivedTaskReader, AuditEndpoints, AuditExport
 from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLetters
@@ -44,11 +43,11 @@ from services.gateway.features.streams.routes import RestEndpoints
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from services.gateway.features.tasks.intake import IntakeTime
-from services.gateway.features.tasks.listing import TaskListService
+from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.routes import ResolutionEndpoints
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisTaskLists
+from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness
 from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
@@ -175,14 +174,14 @@ def _build_services(
     return FeatureServices(
         tasks=tasks,
         signals=signals,
-        lists=TaskListService(RedisTaskLists(state)),
-        approvals=ApprovalService(RedisApprovals(state), signals.send_signal, utc_now),
+        lists=TaskLists(state),
+        approvals=ApprovalService(Approvals(state), signals.send_signal, utc_now),
         tenants=TenantStates(state),
         learned=LearnedData(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetters(state, stored, wakes, utc_now),
         memory=TenantMemories(state),
-        audit=AuditExport(state, stored, RedisTaskLists(state), ArchivedTaskReader(kept) if kept else None),
+        audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(kept) if kept else None),
         assessments=AssessmentRepository(state),
     )
 

@@ -13,8 +13,8 @@ import httpx
 from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import webhook_body
+from services.gateway.features.approvals.approvals import Approvals, DueNotices, read_reference
 from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
-from services.gateway.features.approvals.store import RedisApprovals, RedisDueNotices, read_reference
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
 from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
@@ -25,10 +25,13 @@ from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTimes, SigningKeys
 from services.gateway.features.identity.throttle import ThrottleSettings, parse_networks
 from services.gateway.features.identity.tokens import JwtIdentity
-from services.gateway.features.participation.service import ParticipationService, refuse_assessments
-from services.gateway.features.participation.store import RedisParticipations
+from services.gateway.features.participation.participation import (
+    Participations,
+    ParticipationService,
+    refuse_assessments,
+)
+from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.service import ReadAssessment
-from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import WebhookRegistrar
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
@@ -148,8 +151,8 @@ def run_notifier(
     ``live`` must be open.
     """
     notifier = Notifier(
-        notices=RedisDueNotices(state),
-        approvals=RedisApprovals(state),
+        notices=DueNotices(state),
+        approvals=Approvals(state),
         webhooks=NoticeWebhooks(push.posts, push.reach) if push.posts else None,
         read_reference=read_reference,
         console=console,
@@ -163,9 +166,9 @@ def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> 
         return refuse_assessments
     reach = tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
     service = ParticipationService(
-        participations=RedisParticipations(state, keys),
+        participations=Participations(state, keys),
         tasks=tasks,
-        lists=RedisTaskLists(state),
+        lists=TaskLists(state),
         clock=utc_now,
         new_id=lambda: str(uuid4()),
         worlds=reach,

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from starlette.testclient import TestClient
 
 from services.executor.ports.turns import Notice, Timer, TurnEnd
-from services.gateway.features.approvals.store import RedisApprovals, RedisDueNotices
+from services.gateway.features.approvals.approvals import Approvals, DueNotices
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.task import TurnKind
 from shared.domain.partition import partition_of
@@ -58,7 +58,7 @@ async def _next(redis: Redis, store: TaskStore, begun: Begun, kind: TurnKind = T
 
 
 async def _waiting(redis: Redis) -> list[str]:
-    return [one.approval.approval_id for one in await RedisApprovals(redis).waiting("acme")]
+    return [one.approval.approval_id for one in await Approvals(redis).waiting("acme")]
 
 
 @pytest.mark.promise("approvals.own_index")
@@ -70,7 +70,7 @@ async def test_it_waits_until_it_is_decided_and_is_still_found_then(redis: Redis
     decided = approval.model_copy(update={"status": ApprovalStatus.APPROVED})
     later = await _next(redis, task_store, begun)
     await later.store.finish(an_end(later.work)._replace(approval=decided))
-    found = await RedisApprovals(redis).find("acme", "a1")
+    found = await Approvals(redis).find("acme", "a1")
     assert (await _waiting(redis), await redis.exists(_ASKED), found and found.approval.status) == (
         [],
         0,
@@ -111,14 +111,14 @@ async def test_a_later_deadline_of_the_same_question_is_one_entry(redis: Redis, 
 @pytest.mark.promise("approvals.own_index")
 async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store)
-    approvals = RedisApprovals(redis)
+    approvals = Approvals(redis)
     assert (await approvals.waiting("other"), await approvals.find("other", "a1")) == ([], None)
 
 
 @pytest.mark.promise("approvals.notices_once")
 async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store, Notice(NoticeEvent.WAITING, "a1"))
-    one, two = RedisDueNotices(redis), RedisDueNotices(redis)
+    one, two = DueNotices(redis), DueNotices(redis)
     (owed,) = await one.claim_due()
     assert (owed.event, owed.tenant, owed.approval_id, owed.step) == (NoticeEvent.WAITING, "acme", "a1", 0)
     assert await two.claim_due() == []
@@ -135,7 +135,7 @@ async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store
     end = _asks(begun, _approval(begun.work.turn.task_id), Notice(NoticeEvent.WAITING, "a1"))
     await begun.store.finish(end)
     await begun.store.finish(end)  # repeated after a lost reply
-    assert len(await RedisDueNotices(redis).claim_due()) == 1
+    assert len(await DueNotices(redis).claim_due()) == 1
 
 
 async def _told(redis: Redis) -> dict[str, float]:

@@ -19,7 +19,7 @@ from typing_extensions import override
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.a2a_replies import read_replies
 from services.assessor.ports.participants import ParticipantFailed
-from services.gateway.features.participation.store import RedisParticipations
+from services.gateway.features.participation.participation import Participations
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
     AssessmentComplete,
@@ -309,7 +309,7 @@ async def test_the_key_is_sealed_and_nowhere_else(redis: Redis, play: Stage, cap
     assert b"ues_url" in stored
     assert SECRET.encode() not in stored
     assert SECRET not in f"{begun}{reply}{story}{logged}"
-    kept = RedisParticipations(redis, [KEY])
+    kept = Participations(redis, [KEY])
     running = await kept.find("default", "c1")
     assert running is not None
     assert (running.turns, kept.decrypt_key(running)) == (1, SECRET)

@@ -9,8 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.gateway.features.tasks.listing import TaskListPage, WantedTasks
-from services.gateway.features.tasks.store import RedisTaskLists
+from services.gateway.features.tasks.listing import TaskListPage, TaskLists, WantedTasks
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, TurnKind
 from shared.domain.words import TaskState
 from shared.infra import keys
@@ -44,7 +43,7 @@ def _ids(page: TaskListPage) -> list[str]:
 async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskStore) -> None:
     await _accept(task_store, "t1", "t2", "t3")
     await _end(sessions_of(redis, "one"), "s-t1", TaskState.COMPLETED)
-    page = await RedisTaskLists(redis).page(WantedTasks("acme"), 10, None)
+    page = await TaskLists(redis).page(WantedTasks("acme"), 10, None)
     assert (_ids(page), page.after, page.total) == (["t1", "t3", "t2"], None, 3)
 
 
@@ -53,7 +52,7 @@ async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(
     name = keys.list_stems(3, "acme").tenant + "submitted"
     members = ["a", "b", "c"]
     await redis.zadd(name, dict.fromkeys(members, 5))
-    lists, place, seen = RedisTaskLists(redis), None, list[str]()
+    lists, place, seen = TaskLists(redis), None, list[str]()
     for _ in members:
         page = await lists.page(WantedTasks("acme"), 1, place)
         seen.append(page.after.task if page.after else "end")
@@ -69,14 +68,14 @@ async def test_a_list_that_an_older_revision_wrote_is_read(redis: Redis, task_st
         score = await redis.zscore(name, "t1") or 0.0
         await redis.zrem(name, "t1")
         await redis.zadd(name, {keys.pack(keys.EndedMember("acme", "s-t1", "t1")): score})
-    assert _ids(await RedisTaskLists(redis).page(WantedTasks("acme"), 10, None)) == ["t1"]
+    assert _ids(await TaskLists(redis).page(WantedTasks("acme"), 10, None)) == ["t1"]
 
 
 async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store: TaskStore) -> None:
     await _accept(task_store, "t1", "t2")
     await _accept(task_store, "t3", by=_BERT, session_id="of-bert")
     await _end(sessions_of(redis, "one"), "s-t2", TaskState.FAILED)
-    lists = RedisTaskLists(redis)
+    lists = TaskLists(redis)
     later = datetime.now(UTC) + timedelta(minutes=5)
     asked = {
         "owner": WantedTasks("acme", "bert"),

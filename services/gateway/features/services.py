@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from services.gateway.features.approvals.service import ApprovalService
+from services.gateway.features.approvals.approvals import ApprovalService
 from services.gateway.features.assessments import AssessmentRepository
 from services.gateway.features.audit.export import AuditExport
 from services.gateway.features.dead_letters import DeadLetters
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.memory.store import TenantMemories
-from services.gateway.features.tasks.listing import TaskListService
+from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tenants.store import TenantStates
@@ -19,7 +19,7 @@ from services.gateway.features.webhooks.service import WebhookService
 class FeatureServices:
     tasks: TaskService
     signals: TaskSignals
-    lists: TaskListService
+    lists: TaskLists
     approvals: ApprovalService
     tenants: TenantStates
     learned: LearnedData

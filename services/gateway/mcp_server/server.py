@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.replies import FAILED
-from services.gateway.features.approvals.service import ApproverAnswer
+from services.gateway.features.approvals.approvals import ApproverAnswer
 from services.gateway.features.identity.middleware import caller_of_request, count_message
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from services.gateway.features.participation.service import Participations, UndecryptableKey
-from services.gateway.features.participation.store import RedisParticipations
+from services.gateway.features.participation.participation import Participations, UndecryptableKey
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.calls import BridgedWorld, WorldCalls
 from services.gateway.worlds.server import WorldsEndpoint
@@ -26,6 +25,6 @@ def build_worlds(host: PartHost) -> GatewayPart:
     settings = host.settings
     keys = settings.world_sealing_keys
     guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
-    kept = RedisParticipations(host.state, keys) if keys else None
+    kept = Participations(host.state, keys) if keys else None
     endpoint = WorldsEndpoint(partial(find_world, kept), WorldCalls(guard))
     return GatewayPart(endpoint.routes, endpoint.open)

@@ -10,7 +10,7 @@ import httpx
 from pydantic import Field, ValidationError
 from typing_extensions import override
 
-from services.gateway.features.participation.service import UserMessagesUnavailable
+from services.gateway.features.participation.participation import UserMessagesUnavailable
 from services.gateway.worlds.appointments import APPOINTMENTS
 from services.gateway.worlds.mail import MAIL
 from services.gateway.worlds.texts import TEXTS

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.service import Approvals, ApprovalService
+from services.gateway.features.approvals.approvals import Approvals, ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import ChartFrame, ChartLine, days_chart, line_chart, round_ticks
 from services.gateway.features.console.context import InboxCache
@@ -17,7 +17,7 @@ from services.gateway.features.console.views.progress import build_process_cards
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
 from services.gateway.features.memory.service import LinkedEntity
-from services.gateway.features.tasks.listing import TaskListPage, TaskListPlace, TaskLists, TaskListService, WantedTasks
+from services.gateway.features.tasks.listing import TaskListPage, TaskListPlace, TaskLists, WantedTasks
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
@@ -325,7 +325,7 @@ def _caller(name: str, role: Role, tenant: str = "acme") -> Caller:
 async def test_who_see_the_same_share_one_look_a_second() -> None:
     """However many approvers have their inbox open; a client's own tasks and another tenant are further looks."""
     store, clock = Store(), Clock()
-    glance = InboxCache(ApprovalService(store, _answer_nobody, clock), TaskListService(store), store, clock)
+    glance = InboxCache(ApprovalService(store, _answer_nobody, clock), store, store, clock)
     crowd = [_caller(f"dana {number}", Role.APPROVER) for number in range(50)]
     others = [_caller("olga", Role.OPERATOR), _caller("anna", Role.CLIENT), _caller("gina", Role.APPROVER, "globex")]
     for caller in [*crowd, *others]:

@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
+from services.gateway.features.approvals.approvals import Approvals, DueNotice, DueNotices, read_reference
 from services.gateway.features.approvals.notices import (
     AddressedTarget,
     ApprovalNews,
@@ -20,8 +21,6 @@ from services.gateway.features.approvals.notices import (
     Notifier,
     build_signed_post,
 )
-from services.gateway.features.approvals.service import Approvals, DueNotice, DueNotices
-from services.gateway.features.approvals.store import read_reference
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.deliveries.model import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost

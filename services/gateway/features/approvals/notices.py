@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import structlog
 from pydantic import JsonValue
 
-from services.gateway.features.approvals.service import (
+from services.gateway.features.approvals.approvals import (
     Approvals,
     DueNotice,
     DueNotices,

@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.approvals.service import ApprovalService, read_answer
+from services.gateway.features.approvals.approvals import ApprovalService, read_answer
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.features.approvals.service import ApprovalService
+from services.gateway.features.approvals.approvals import ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import PageRenderer, redirect_to
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
@@ -20,7 +20,7 @@ from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.services import FeatureServices
-from services.gateway.features.tasks.listing import TaskListService, TaskQuery, visible_owner
+from services.gateway.features.tasks.listing import TaskLists, TaskQuery, visible_owner
 from services.gateway.features.tenants.service import TenantState
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
@@ -43,7 +43,7 @@ class InboxCache:
     def __init__(
         self,
         approvals: ApprovalService,
-        lists: TaskListService,
+        lists: TaskLists,
         learned: LearnedData,
         clock: Callable[[], datetime],
     ) -> None:

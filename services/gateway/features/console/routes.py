@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
 from services.gateway.edge import errors
-from services.gateway.features.approvals.service import read_answer
+from services.gateway.features.approvals.approvals import read_answer
 from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages, WebhookPage

@@ -1,14 +1,18 @@
 """Lists the tasks that a caller may see, page by page, the last changed first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, cast
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import decode_page_token, encode_page_token
 from services.gateway.features.identity.model import Caller, may_read, sees_all
 from shared.contracts.task import TaskRecord
+from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import TaskState
+from shared.infra import keys
+from shared.infra.lua import Call, ScriptedStore
+from shared.infra.stored_tasks import read_record
 
 MOST = 100
 USUAL = 50
@@ -45,11 +49,6 @@ class TaskListPage(NamedTuple):
         return encode_page_token(str(self.after.micros), self.after.task) if self.after else ""
 
 
-class TaskLists(Protocol):
-    async def page(self, wanted: WantedTasks, size: int, after: TaskListPlace | None) -> TaskListPage:
-        """At most ``size`` of the wanted tasks after a place; may raise ``StoreUnavailable``."""
-
-
 class TaskQuery(NamedTuple):
     """Which tasks a caller wants to see. ``token``: from the page before; empty for the first page."""
 
@@ -60,18 +59,38 @@ class TaskQuery(NamedTuple):
     token: str = ""
 
 
-class TaskListService:
-    def __init__(self, lists: TaskLists) -> None:
-        self._lists = lists
+class TaskLists(ScriptedStore):
+    """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
+
+    async def page(self, wanted: WantedTasks, size: int, after: TaskListPlace | None) -> TaskListPage:
+        """At most ``size`` of the wanted tasks after a place; may raise ``StoreUnavailable``."""
+        partitions = _list_partitions(wanted)
+        calls = [_build_list_call(wanted, partition, size + 1, after) for partition in partitions]
+        replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
+        found = (
+            (place, keys.listed_record_key(partition, wanted.tenant, place.task))
+            for partition, reply in zip(partitions, replies, strict=True)
+            for place in _parse_list_reply(reply)
+        )
+        rows = sorted(found, reverse=True)
+        shown = rows[:size]
+        records = await self._read_records([record for _, record in shown])
+        following = shown[-1][0] if len(rows) > size else None
+        return TaskListPage(records, following, sum(int(reply[0]) for reply in replies))
 
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         wanted = WantedTasks(caller.tenant, visible_owner(caller), query.session, query.states, query.since)
-        page = await self._lists.page(wanted, query.size, _parse_token(query.token))
+        page = await self.page(wanted, query.size, _parse_token(query.token))
         seen = [record for record in page.records if may_read(caller.principal, record)]
         if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)
         return page._replace(records=seen)
+
+    async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
+        """Read the named records, as far as they still exist."""
+        found = await self._scripts.execute_many(*(("HGET", name, "json") for name in names)) if names else ()
+        return tuple(read_record(stored) for stored in cast("Sequence[str | None]", found) if stored)
 
 
 def visible_owner(caller: Caller) -> str | None:
@@ -86,3 +105,20 @@ def _parse_token(token: str) -> TaskListPlace | None:
     if not (micros.isascii() and micros.isdecimal() and task):
         raise InvalidField("pageToken", "is none that this server gave")
     return TaskListPlace(int(micros), task)
+
+
+def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
+    """The partitions in which the wanted tasks may be: just one if a session is given."""
+    return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
+
+
+def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: TaskListPlace | None) -> Call:
+    place = (str(after.micros), after.task) if after else ("", "")
+    since = str(int(wanted.since.timestamp() * 1_000_000)) if wanted.since else "-inf"
+    stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
+    stem = stems.session if wanted.session is not None else stems.tenant if wanted.owner is None else stems.owner
+    return [stem + state.value for state in wanted.states], [count, *place, since]
+
+
+def _parse_list_reply(reply: list[str]) -> Iterable[TaskListPlace]:
+    return (TaskListPlace(int(micros), member) for member, micros in zip(reply[1::2], reply[2::2], strict=True))

@@ -1,7 +1,6 @@
 """Clients' own task ids, lists of tasks, and readiness checks, in Redis."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
@@ -9,13 +8,11 @@ from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.tasks.intake import ClientIds, FoundTask, MessageKey
-from services.gateway.features.tasks.listing import TaskListPage, TaskListPlace, TaskLists, WantedTasks
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
-from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, client_task_key
-from shared.infra.lua import Call, ScriptedStore, bounded_redis_calls
+from shared.infra.lua import ScriptedStore, bounded_redis_calls
 from shared.infra.reads import PackedReads, Reads
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.infra.stored_tasks import read_record
@@ -120,47 +117,6 @@ class RedisClientIds(ScriptedStore, ClientIds):
         found = cast("list[str]", await self._scripts.execute("HRANDFIELD", name, MOST // 4))
         if some := [field for field in found if field not in (_TASK, newest)]:
             await self._scripts.execute("HDEL", name, *some)
-
-
-class RedisTaskLists(ScriptedStore, TaskLists):
-    """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
-
-    async def page(self, wanted: WantedTasks, size: int, after: TaskListPlace | None) -> TaskListPage:
-        partitions = _list_partitions(wanted)
-        calls = [_build_list_call(wanted, partition, size + 1, after) for partition in partitions]
-        replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
-        found = (
-            (place, keys.listed_record_key(partition, wanted.tenant, place.task))
-            for partition, reply in zip(partitions, replies, strict=True)
-            for place in _parse_list_reply(reply)
-        )
-        rows = sorted(found, reverse=True)
-        shown = rows[:size]
-        records = await self._read_records([record for _, record in shown])
-        following = shown[-1][0] if len(rows) > size else None
-        return TaskListPage(records, following, sum(int(reply[0]) for reply in replies))
-
-    async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
-        """Read the named records, as far as they still exist."""
-        found = await self._scripts.execute_many(*(("HGET", name, "json") for name in names)) if names else ()
-        return tuple(read_record(stored) for stored in cast("Sequence[str | None]", found) if stored)
-
-
-def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
-    """The partitions in which the wanted tasks may be: just one if a session is given."""
-    return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
-
-
-def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: TaskListPlace | None) -> Call:
-    place = (str(after.micros), after.task) if after else ("", "")
-    since = str(int(wanted.since.timestamp() * 1_000_000)) if wanted.since else "-inf"
-    stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
-    stem = stems.session if wanted.session is not None else stems.tenant if wanted.owner is None else stems.owner
-    return [stem + state.value for state in wanted.states], [count, *place, since]
-
-
-def _parse_list_reply(reply: list[str]) -> Iterable[TaskListPlace]:
-    return (TaskListPlace(int(micros), member) for member, micros in zip(reply[1::2], reply[2::2], strict=True))
 
 
 _SECONDS = 3.0

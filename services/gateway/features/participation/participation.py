@@ -3,34 +3,38 @@
 Each turn becomes a task in the assessment's session.
 """
 
-import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeVar
+from typing import cast
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, Field
+from redis.asyncio import Redis
 
 from services.gateway.edge.errors import InvalidField, Unsupported
-from services.gateway.edge.fields import to_invalid_field
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
+from services.gateway.features.participation.messages import (
+    AssessorMessage,
+    AssessorMessageKind,
+    find_assessor_message,
+    parse_start_message,
+    parse_turn_message,
+)
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
-from services.gateway.features.tasks.message import ClientMessage, to_json_values
+from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.signals import cancel_turn
 from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
-    AssessmentMessage,
-    AssessmentStart,
-    TurnStart,
 )
 from shared.contracts.base import Contract
 from shared.contracts.task import Practice, TaskRecord, TaskRequest
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.domain.words import Dialect, TaskState
+from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
+from shared.infra.lua import Scripts
+from shared.infra.sealed import CannotDecrypt, SecretCipher
 from shared.ports.tasks import Tasks
 
 
@@ -55,125 +59,64 @@ class UndecryptableKey(Exception):
     """The key to the assessment's world cannot be decrypted, since ``ASSESSMENT_KEY`` has changed."""
 
 
-class Participations(Protocol):
-    """The running assessments. Every method may raise ``StoreUnavailable``."""
+class Participations:
+    """The running assessments in Redis. Every method may raise ``StoreUnavailable``.
+
+    ``keys``: at least one Fernet key, the newest first; they encrypt the keys to worlds.
+    """
+
+    def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
+        self._scripts, self._seal, self._seconds = Scripts(redis), SecretCipher(keys), seconds
 
     async def begin(self, tenant: str, begun: Participation, api_key: str) -> Participation:
         """Store an assessment as its session's, and as its caller's latest; it replaces the caller's earlier one there.
 
         ``api_key``: the world's key, which is stored encrypted. Raises ``BegunByAnotherCaller``.
         """
+        stored = begun.model_copy(update={"sealed_key": self._seal.encrypt(api_key)})
+        if not await self._write_row(tenant, begun, json=stored.model_dump_json()):
+            raise BegunByAnotherCaller
+        pointer = participant_key(tenant, begun.caller)
+        await self._scripts.execute("SET", pointer, begun.session_id, "EX", self._seconds)
+        return stored
 
-    async def find(self, tenant: str, session_id: str) -> Participation | None: ...
+    async def find(self, tenant: str, session_id: str) -> Participation | None:
+        name = participation_key(tenant, session_id)
+        reply = await self._scripts.execute("HMGET", name, "json", "turns")
+        text, turns = cast("list[str | None]", reply)
+        if text is None:
+            return None
+        return Participation.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
 
     async def find_latest(self, tenant: str, caller: str) -> Participation | None:
         """The assessment that the caller began last, if it still runs; else None."""
+        session_id = cast("str | None", await self._scripts.execute("GET", participant_key(tenant, caller)))
+        found = await self.find(tenant, session_id) if session_id else None
+        return found if found and found.caller == caller else None
 
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
         """Record that a turn begins, and extend the assessment's time to live; False if it no longer runs."""
+        if not await self._write_row(tenant, participation, turn_number=turn_number):
+            return False
+        await self._scripts.execute("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
+        return True
+
+    async def _write_row(self, tenant: str, kept: Participation, json: str = "", turn_number: int = 0) -> bool:
+        names = [participation_key(tenant, kept.session_id)]
+        arguments = (kept.assessment, kept.caller, json, turn_number, self._seconds)
+        return await self._scripts.run("keep_participation", names, arguments) == 1
 
     async def delete(self, tenant: str, participation: Participation) -> None:
         """Delete an assessment and its key, unless another has replaced it."""
+        names = [participation_key(tenant, participation.session_id)]
+        await self._scripts.run("let_go", names, [participation.assessment, 0, "assessment"])
 
     def decrypt_key(self, participation: Participation) -> str:
         """Decrypt the key to the world, which callers must not store. Raises ``UndecryptableKey``."""
-
-
-_T = TypeVar("_T", bound=AssessmentMessage)
-_WORLD = ("ues_url", "assessment_instructions", "initial_state_summary")
-_REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
-_KEY = re.compile(r"api_?key", re.IGNORECASE)
-_STARTS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
-_FENCE = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
-
-
-class AssessorMessageKind(StrEnum):
-    START = "assessment_start"
-    TURN = "turn_start"
-    COMPLETE = "assessment_complete"
-
-
-class AssessorMessage(NamedTuple):
-    """An assessor's message. ``guessed``: it has no type, and is taken for one only while an assessment runs."""
-
-    kind: AssessorMessageKind
-    data: JsonObject
-    guessed: bool = False
-
-
-def find_assessor_message(message: ClientMessage) -> AssessorMessage | None:
-    """Find the assessor's message in a client's message; None if there is none.
-
-    Raises ``InvalidField`` if the text or metadata seems to contain a start message with a key, which would be stored.
-    """
-    found = (
-        None if message.solver else next(filter(None, map(_parse_assessor_message, _message_objects(message))), None)
-    )
-    if found is None or found.kind is not AssessorMessageKind.START:
-        _check_no_key_in_text(message, "task" if message.solver else "message.parts")
-    return found
-
-
-def parse_start_message(data: JsonObject) -> AssessmentStart:
-    """Parse a start message; raises ``InvalidField``, without the invalid values."""
-    start = _validate_message(AssessmentStart, {"initial_state_summary": {}, **data})
-    if not (start.api_key.isascii() and start.api_key.isprintable() and 0 < len(start.api_key) <= 4096):
-        raise InvalidField(f"{AssessorMessageKind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
-    return start
-
-
-def parse_turn_message(data: JsonObject) -> TurnStart:
-    """Parse a turn message; raises ``InvalidField``."""
-    return _validate_message(TurnStart, data)
-
-
-def _message_objects(message: ClientMessage) -> list[JsonObject]:
-    """The message's data parts, and its text if that is a JSON object."""
-    parts = [_unwrap_data(part) for part in message.data]
-    text = message.text.strip()
-    if fenced := _FENCE.fullmatch(text):
-        text = fenced["inside"]
-    try:
-        return [*parts, loads_object(text)] if text.startswith("{") else parts
-    except ValueError:
-        return parts
-
-
-def _unwrap_data(part: JsonObject) -> JsonObject:
-    inner = part.get("data")
-    return inner if len(part) == 1 and isinstance(inner, dict) else part
-
-
-def _parse_assessor_message(data: JsonObject) -> AssessorMessage | None:
-    said = data.get("message_type")
-    if said in tuple(AssessorMessageKind):
-        return AssessorMessage(AssessorMessageKind(str(said)), data)
-    if "api_key" in data and any(name in data for name in _WORLD):
-        return AssessorMessage(AssessorMessageKind.START, data)
-    return _guess_assessor_message(data) if said is None else None
-
-
-def _guess_assessor_message(data: JsonObject) -> AssessorMessage | None:
-    if {"turn_number", "current_time"} <= data.keys():
-        return AssessorMessage(AssessorMessageKind.TURN, data, guessed=True)
-    if list(data) == ["reason"] and data["reason"] in _REASONS:
-        return AssessorMessage(AssessorMessageKind.COMPLETE, data, guessed=True)
-    return None
-
-
-def _check_no_key_in_text(message: ClientMessage, field: str) -> None:
-    for written in (message.whole_text, dumps(message.metadata)):
-        if _KEY.search(written) and _STARTS.search(written):
-            found = f"there seems to be an {AssessorMessageKind.START} in it, with a key"
-            raise InvalidField(field, f"{found}: send it as one data part, or as JSON alone")
-
-
-def _validate_message(shape: type[_T], data: JsonObject) -> _T:
-    kind: Json = shape.model_fields["message_type"].default
-    try:
-        return shape.model_validate(to_json_values({"message_type": kind, **data}))
-    except ValidationError as error:
-        raise to_invalid_field(error, str(kind)) from None
+        try:
+            return self._seal.decrypt(participation.sealed_key)
+        except CannotDecrypt as error:
+            raise UndecryptableKey("no key of ASSESSMENT_KEY opens the key to the assessed world") from error
 
 
 _OPEN = tuple(state for state in TaskState if not state.is_terminal)
