@@ -221,6 +221,29 @@ async def test_a_fault_of_an_answer_is_told_again_only_where_something_was_done_
     assert (await stage.run()).answer == "C-1 is open with 88.20.\n\nNot verified: 88.20."
 
 
+@pytest.mark.promise("coverage.unanswered")
+@each_row(
+    ("said", "strange"),
+    ("12 March 2026", ()),
+    ("2026-03-12", ()),
+    ("12 March", ()),
+    ("13 March 2026 (in the server's zone 12 March)", ("13 March 2026",)),
+    ("19 March 2026", ("19 March 2026",)),
+    ("2 April 2026", ()),
+    ("3 April", ("3 April",)),
+    ("1 May 2026", ()),
+)
+async def test_a_day_of_an_answer_that_stands_nowhere_is_told_and_named(said: str, strange: tuple[str, ...]) -> None:
+    parts = ("When is claim C-1 due", "is that before 1 May 2026")
+    days = {"due_at": "2026-03-12T09:00:00Z", "note": "Asked again on 2 April."}
+    stage = Stage(f"{parts[0]}, and {parts[1]}?", [READ], parts=parts, kind="find out", answer=f"C-1 is due {said}.")
+    stage.servers.add("get_claim", lambda given: {**given, **days}, ToolClass.READ, CLAIM_ID)
+    caveat = f"\n\nNot verified: {', '.join(strange)}." if strange else ""
+    assert (await stage.run()).answer == f"C-1 is due {said}.{caveat}"
+    asked = [texts_in(request) for request in stage.model.requests]
+    assert any("stand neither in the task nor in any result" in text for text in asked) is bool(strange)
+
+
 @pytest.mark.promise("coverage.proposed_again")
 async def test_a_call_that_an_earlier_answer_filled_is_not_made_again_where_it_is_proposed_with_that_value() -> None:
     filled = use("approve_claim", _call={"from": {"claim_id": "1.claim_id"}})

@@ -8,6 +8,7 @@ from services.executor.core.figures.arguments import ArgumentKind, hints_of_argu
 from services.executor.core.figures.trace import (
     OriginKind,
     TraceSources,
+    days_of_answer,
     index_facts,
     numbers_of_answer,
     trace_argument,
@@ -285,6 +286,21 @@ def test_ten_thousand_rows_are_indexed_and_each_is_found() -> None:
 )
 def test_an_answers_figures_are_those_that_can_be_checked(answer: str, figures: list[str]) -> None:
     assert [figure.text for figure in numbers_of_answer(answer, NOW)] == figures
+
+
+@each_row(
+    ("answer", "days"),
+    ("Due on 12 March 2026, paid on 2026-03-14.", ["12 March 2026", "2026-03-14"]),
+    ("It is due on 12 March.", ["12 March"]),
+    ("Fällig am 4. März 2026, geprüft am 03/04/2026.", ["4. März 2026", "03/04/2026"]),
+    ("Tomorrow, on Friday, or at the end of March 2026.", []),
+    ("From 1 to 15 March 2026; from 2026-01-01 to 2026-03-31.", []),
+    ("30 days after 4 March 2026; every 1st of the month.", []),
+    ("Of 5 claims 3 may be paid; see section 3.11. of the rules.", []),
+    ("INV-2026-03-12 is open since March 2026.", []),
+)
+def test_an_answers_days_are_those_that_it_writes_out(answer: str, days: list[str]) -> None:
+    assert [day.text for day in days_of_answer(answer, NOW)] == days
 
 
 def test_an_answers_figure_without_a_source_is_named() -> None:

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from services.executor.core.figures.identifiers import strip_strange_addresses
+from services.executor.core.figures.trace import days_of_answer
 from services.executor.core.figures.vocabulary import spaced_words
+from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import read_unenforced_sentence
 from services.executor.core.reflect.quality import collect_sources, mentions_failure, says_found_value, untraced_tokens
@@ -18,7 +20,7 @@ from services.executor.core.tools.record_tree import is_empty_result
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import is_json_list, parse_list_answer
-from shared.domain.exact_json import as_text, loads_object
+from shared.domain.exact_json import as_text, dumps, loads, loads_object
 from shared.domain.words import DONE, ToolClass
 from shared.ports.models import ModelReply
 
@@ -96,16 +98,17 @@ class AnswerChecks:
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
-        """The figures and identifiers of the text for which neither of two searches finds a source."""
-        known = collect_sources(self._ctx.task, progress.dossier, writes)
-        strange = untraced_tokens(text, known)
-        if not strange:
+        """The figures and identifiers of the text for which neither of two searches finds a source, and such days."""
+        strange = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
+        if not (strange or days_of_answer(text, local_now(self._ctx))):
             return ()
-        others = " ".join(self._make_source_finder(progress).untraced_figures(text))
-        return tuple(token for token in strange if token in others)
+        finder = self._make_source_finder(progress, writes)
+        others = " ".join(finder.untraced_figures(text)) if strange else ""
+        return (*(token for token in strange if token in others), *finder.untraced_days(text))
 
-    def _make_source_finder(self, progress: Progress) -> SourceFinder:
-        return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
+    def _make_source_finder(self, progress: Progress, writes: Sequence[LedgerEntry] = ()) -> SourceFinder:
+        facts = (*progress.dossier.facts, *map(_write_as_fact, writes))
+        return SourceFinder(known_sources(self._ctx, facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, missing: Sequence[str], *, was_refused: bool) -> Progress:
         """The progress with its answer and the remarks below it. An answer that is a JSON list is kept to the byte
@@ -201,6 +204,19 @@ class AnswerChecks:
         said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [read_unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
+
+
+def _write_as_fact(entry: LedgerEntry) -> Fact:
+    """What was written and what the server said to it, as a source of what the answer tells of it."""
+    call, written = entry.call, loads(entry.arguments_json)
+    result = dumps({"arguments": written, "result": loads(entry.result_json or "null"), "refusal": entry.refusal})
+    return Fact(
+        ref=call.call_id,
+        connection_id=call.connection_id,
+        tool=call.tool,
+        arguments_json=entry.arguments_json,
+        result_json=result,
+    )
 
 
 def _is_yes_or_no_result(fact: Fact) -> bool:

@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from dateutil.relativedelta import relativedelta
+
 from services.executor.core.figures.arguments import (
     STRICT,
     ArgumentHints,
@@ -22,7 +24,7 @@ from services.executor.core.figures.arguments import (
     names_currency,
     read_fields,
 )
-from services.executor.core.figures.dates import ReadMoment, read_machine_moment, read_possible_dates
+from services.executor.core.figures.dates import DateMention, ReadMoment, read_machine_moment, read_possible_dates
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
     IdentifierKind,
@@ -499,6 +501,41 @@ def _counts_as_figure(mention: NumberMention, text: str) -> bool:
         return mention.money is not None or mention.unit is not None
     before = text[max(0, mention.start - 12) : mention.start]
     return not (_VERSION_BEFORE.search(before) or _COUNTED.search(before))
+
+
+class StatedDay(NamedTuple):
+    """A day that an answer states. ``days``: what it can mean, likeliest first."""
+
+    text: str
+    days: tuple[date, ...]
+
+
+_MAY_STATE_DAY = re.compile(r"\d{4}|\d[^\W\d_]{0,2}[.\s-]{1,2}(?:\w\w\s)?[^\W\d_]{3}|[^\W\d_]{3}[.\s]{1,2}\d")
+_WRITTEN_OUT = re.compile(r"(?=.*(?<!\d)\d\d?(?!\d)).*(?:\d{4}|\b[A-Z]\w\w)")  # "3 May 2026" or "3 May", not "3 may"
+_OTHER_YEARS = 5  # before and after this one in which a day without a year may be
+
+
+def days_of_answer(text: str, now: datetime) -> list[StatedDay]:
+    """The single days that an answer writes out, without those told by another day and the ends of periods."""
+    if not _MAY_STATE_DAY.search(text):
+        return []
+    read = find_mentions(text, now, relative=False).dates
+    spans = [(one.start, one.end) for one in read if any(period.first != period.last for period in one.periods)]
+    return [
+        _build_stated_day(text[one.start : one.end], one, now)
+        for one in read
+        if one.periods
+        and not (one.step or one.offset_from or any(start <= one.start and one.end <= end for start, end in spans))
+        and _WRITTEN_OUT.match(text[one.start : one.end])
+    ]
+
+
+def _build_stated_day(written: str, mention: DateMention, now: datetime) -> StatedDay:
+    days = [period.first for period in mention.periods]
+    if not re.search(r"\d{4}", written):
+        years = range(now.year - _OTHER_YEARS, now.year + _OTHER_YEARS + 1)
+        days += [day + relativedelta(year=year) for day in days[:1] for year in years]
+    return StatedDay(written, tuple(dict.fromkeys(days)))
 
 
 class OriginKind(StrEnum):

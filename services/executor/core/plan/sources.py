@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
@@ -443,6 +443,19 @@ class SourceFinder:
     def untraced_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that have no source."""
         return trace.untraced_figures(text, self._sources)
+
+    def untraced_days(self, text: str) -> tuple[str, ...]:
+        """The days of an answer that are neither today nor have a source, in the user's zone or as a server writes
+        them.
+        """
+        stated = trace.days_of_answer(text, self._sources.now)
+        return tuple(one.text for one in stated if not any(map(self._is_known_day, one.days)))
+
+    def _is_known_day(self, day: date) -> bool:
+        written = day.isoformat()
+        if day == self._sources.now.date() or any(written in fact.result_json for fact in self._facts):
+            return True
+        return trace_scalar("day", {"format": "date"}, written, self._sources).origin is not OriginKind.NONE
 
 
 def _find_empty_change(traced: TracedCall) -> Iterator[CallFault]:
