@@ -10,11 +10,13 @@ from typing_extensions import override
 from services.gateway.worlds.world import (
     ConnectedWorld,
     MessageChange,
+    Operation,
     WorldEdit,
     WorldRead,
     WorldRefused,
     created_ids,
     list_page,
+    make_message_change,
     record_fields,
     row_fields,
 )
@@ -179,50 +181,10 @@ class ReplyToEmail(WorldEdit):
         return created_ids(await world.carry_out_change(sent), "reply_id")
 
 
-class _EmailChange(MessageChange):
-    read_back = "get_email"
-
-
-class MarkEmailRead(_EmailChange):
-    """Mark a mail as read."""
-
-    tool, permission, expect = "mark_email_read", "email:read", {"is_read": True}
-
-
-class MarkEmailUnread(_EmailChange):
-    """Mark a mail as unread."""
-
-    tool, permission, expect = "mark_email_unread", "email:unread", {"is_read": False}
-
-
-class StarEmail(_EmailChange):
-    """Star a mail."""
-
-    tool, permission, expect = "star_email", "email:star", {"is_starred": True}
-
-
-class UnstarEmail(_EmailChange):
-    """Take a mail's star away."""
-
-    tool, permission, expect = "unstar_email", "email:unstar", {"is_starred": False}
-
-
-class ArchiveEmail(_EmailChange):
-    """Move a mail into the archive."""
-
-    tool, permission, expect = "archive_email", "email:archive", {"folder": "archive"}
-
-
-class DeleteEmail(_EmailChange):
-    """Delete a mail: it goes into the trash."""
-
-    tool, permission, expect = "delete_email", "email:delete", {"folder": "trash"}
-
-
-class MoveEmail(_EmailChange):
+class MoveEmail(MessageChange):
     """Move a mail into a folder, such as spam or inbox; a folder that is not there is made."""
 
-    tool, permission = "move_email", "email:move"
+    tool, permission, read_back = "move_email", "email:move", "get_email"
 
     folder: str
 
@@ -270,8 +232,18 @@ async def _find_email(world: ConnectedWorld, message_id: str) -> Email | None:
     return (await world.ues.email.get_state()).emails.get(message_id)
 
 
-MAIL = (
+_FLAGS = tuple(
+    make_message_change(tool, permission, description, "get_email", expect)
+    for tool, permission, description, expect in (
+        ("mark_email_read", "email:read", "Mark a mail as read.", {"is_read": True}),
+        ("mark_email_unread", "email:unread", "Mark a mail as unread.", {"is_read": False}),
+        ("star_email", "email:star", "Star a mail.", {"is_starred": True}),
+        ("unstar_email", "email:unstar", "Take a mail's star away.", {"is_starred": False}),
+        ("archive_email", "email:archive", "Move a mail into the archive.", {"folder": "archive"}),
+        ("delete_email", "email:delete", "Delete a mail: it goes into the trash.", {"folder": "trash"}),
+    )
+)
+MAIL: tuple[type[Operation], ...] = (
     GetMailbox, ListEmails, GetEmail, GetEmailLabel, FindSentEmails, FindEmailReplies, SendEmail, ReplyToEmail,
-    MarkEmailRead, MarkEmailUnread, StarEmail, UnstarEmail, ArchiveEmail, DeleteEmail, MoveEmail, LabelEmail,
-    UnlabelEmail,
+    MoveEmail, LabelEmail, UnlabelEmail, *_FLAGS,
 )  # fmt: skip

@@ -7,11 +7,12 @@ from pydantic import Field
 
 from services.gateway.worlds.world import (
     ConnectedWorld,
-    MessageChange,
+    Operation,
     WorldEdit,
     WorldRead,
     created_ids,
     list_page,
+    make_message_change,
     record_fields,
     row_fields,
 )
@@ -115,28 +116,6 @@ class SendText(WorldEdit):
         return created_ids(await world.carry_out_change(sent), "message_id")
 
 
-class _TextChange(MessageChange):
-    read_back = "get_text"
-
-
-class MarkTextRead(_TextChange):
-    """Mark a text message as read."""
-
-    tool, permission, expect = "mark_text_read", "sms:read", {"is_read": True}
-
-
-class MarkTextUnread(_TextChange):
-    """Mark a text message as unread."""
-
-    tool, permission, expect = "mark_text_unread", "sms:unread", {"is_read": False}
-
-
-class DeleteText(_TextChange):
-    """Delete a text message."""
-
-    tool, permission, expect = "delete_text", "sms:delete", {"is_deleted": True}
-
-
 class ReactToText(WorldEdit):
     """React to a text message with an emoji."""
 
@@ -156,7 +135,14 @@ def _build_row(text: SmsMessage) -> JsonObject:
     return row_fields(text, "read_at", *arrived)
 
 
-TEXTS = (
-    GetPhone, ListTexts, GetText, FindSentTexts, GetTextReaction, SendText, MarkTextRead, MarkTextUnread, DeleteText,
-    ReactToText,
+_FLAGS = tuple(
+    make_message_change(tool, permission, description, "get_text", expect)
+    for tool, permission, description, expect in (
+        ("mark_text_read", "sms:read", "Mark a text message as read.", {"is_read": True}),
+        ("mark_text_unread", "sms:unread", "Mark a text message as unread.", {"is_read": False}),
+        ("delete_text", "sms:delete", "Delete a text message.", {"is_deleted": True}),
+    )
+)
+TEXTS: tuple[type[Operation], ...] = (
+    GetPhone, ListTexts, GetText, FindSentTexts, GetTextReaction, SendText, ReactToText, *_FLAGS,
 )  # fmt: skip

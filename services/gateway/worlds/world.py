@@ -1,10 +1,10 @@
 """A client of one simulated world, and the base classes of the operations that become its tools."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import ClassVar, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, create_model
 
 from shared.contracts.ues.modalities import ActionDone, UesAnswer
 from shared.domain.exact_json import Json, JsonObject, to_exact
@@ -95,6 +95,15 @@ class MessageChange(WorldEdit):
     def details(self) -> dict[str, Value]:
         """The action's further fields as the server names them: by default the further arguments."""
         return self.model_dump(exclude={"message_id"})
+
+
+def make_message_change(
+    tool: str, permission: str, description: str, read_back: str, expect: Mapping[str, JsonValue]
+) -> type[MessageChange]:
+    """An operation for a change that needs only the message's id."""
+    made = create_model(tool, __base__=MessageChange, __doc__=description)
+    made.tool, made.permission, made.read_back, made.expect = tool, permission, read_back, {**expect}
+    return made
 
 
 def record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
