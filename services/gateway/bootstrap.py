@@ -29,7 +29,7 @@ from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLett
 from services.gateway.features.identity.api_paths import ApiRouterFactory
 from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.routes import KeyEndpoints
-from services.gateway.features.identity.store import Keyring, RedisMeter
+from services.gateway.features.identity.store import Keyring, RateMeter
 from services.gateway.features.learning import LearnedData, LearningEndpoints
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
@@ -124,7 +124,7 @@ def _connect(settings: GatewaySettings) -> _Connections:
     metrics = Metrics("gateway")
     embedded = settings.profile == "embedded"
     webhooks = WebhookWiring(settings, state, live, embedded=embedded, meter=metrics)
-    return _Connections(state, queue, live, reads, IdentityWiring(settings, RedisMeter(state)), metrics, webhooks)
+    return _Connections(state, queue, live, reads, IdentityWiring(settings, RateMeter(state)), metrics, webhooks)
 
 
 def _make_lifespan(

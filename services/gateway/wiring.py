@@ -20,9 +20,10 @@ from services.gateway.features.deliveries.service import ClockAndRandom, Deliver
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import KeyIdentity, KeyOrTokenIdentity, UnverifiedIdentity
-from services.gateway.features.identity.model import Identity, RateMeter
+from services.gateway.features.identity.model import Identity
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTimes, SigningKeys
+from services.gateway.features.identity.store import RateMeter
 from services.gateway.features.identity.throttle import ThrottleSettings, parse_networks
 from services.gateway.features.identity.tokens import JwtIdentity
 from services.gateway.features.participation.participation import (

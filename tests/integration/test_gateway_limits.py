@@ -26,7 +26,7 @@ from services.gateway.features.identity.api_keys import (
     parse_key_request,
 )
 from services.gateway.features.identity.model import Allowance, Caller, RequestCost
-from services.gateway.features.identity.store import Keyring, RedisMeter
+from services.gateway.features.identity.store import Keyring, RateMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
@@ -294,7 +294,7 @@ async def test_where_nobody_checks_callers_nothing_is_limited(redis: Redis, redi
 @pytest.mark.promise("limits.own")
 async def test_nobody_uses_up_anothers_allowance(redis: Redis) -> None:
     """A key's id is no secret: a wrong secret with it costs its holder nothing."""
-    made, meter = await _made(redis, requests_a_minute=2), RedisMeter(redis)
+    made, meter = await _made(redis, requests_a_minute=2), RateMeter(redis)
     for _ in range(5):
         key, stranger = await meter.count_for_key(made.key.key_id, hash_secret("guess"), RequestCost.REQUEST, NONE)
         assert key is not None
@@ -309,7 +309,7 @@ async def test_a_fresh_caller_is_told_the_whole_of_its_allowance(redis: Redis) -
     told = []
     for quota in (51, 102, 105, 420):
         caller = Caller("acme", Principal(id=f"p{quota}"))
-        fresh = await RedisMeter(redis).count_for_bearer(caller, RequestCost.LOOK, Allowance(requests=quota))
+        fresh = await RateMeter(redis).count_for_bearer(caller, RequestCost.LOOK, Allowance(requests=quota))
         told.append(fresh.measures[0].left)
     assert told == [51, 102, 105, 420]
 
@@ -317,7 +317,7 @@ async def test_a_fresh_caller_is_told_the_whole_of_its_allowance(redis: Redis) -
 @pytest.mark.promise("limits.flow")
 async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
     """Used up, one of sixty is there again after a second; there is no edge at which twice as many pass."""
-    made, meter = await _made(redis, requests_a_minute=60), RedisMeter(redis)
+    made, meter = await _made(redis, requests_a_minute=60), RateMeter(redis)
     seconds, micros = await redis.time()
     now, name = seconds * 1_000_000 + micros, keys.rate_keys_of_key(made.key.key_id).requests
     await redis.set(name, now + 30_000_000)
@@ -333,7 +333,7 @@ async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
 
 @pytest.mark.promise("limits.flow")
 async def test_a_days_quota_is_that_of_its_day(redis: Redis) -> None:
-    made, meter = await _made(redis, messages_a_day=2), RedisMeter(redis)
+    made, meter = await _made(redis, messages_a_day=2), RateMeter(redis)
     seconds, _ = await redis.time()
     await redis.set(keys.rate_keys_of_key(made.key.key_id).daily, f"{seconds // 86400 - 1}:2")
     stood = [(await meter.count_for_key(made.key.key_id, DIGEST, RequestCost.MESSAGE, NONE))[1] for _ in range(3)]
@@ -343,7 +343,7 @@ async def test_a_days_quota_is_that_of_its_day(redis: Redis) -> None:
 @pytest.mark.promise("limits.cheap")
 async def test_a_key_is_found_and_counted_in_one_step_that_nothing_is_logged_of(redis: Redis) -> None:
     """The log of writes is fsynced: reads, which are many, must not wait for it."""
-    made, meter = await _made(redis, requests_a_minute=60, messages_a_minute=60), RedisMeter(redis)
+    made, meter = await _made(redis, requests_a_minute=60, messages_a_minute=60), RateMeter(redis)
     for _ in range(30):  # half a minute's worth: a count that is over is taken out, and that would be logged
         await meter.count_for_key(made.key.key_id, DIGEST, RequestCost.REQUEST_AND_MESSAGE, NONE)
     await redis.config_resetstat()
@@ -360,7 +360,7 @@ async def test_a_key_is_found_and_counted_in_one_step_that_nothing_is_logged_of(
 @pytest.mark.promise("limits.tokens")
 async def test_a_bearers_limits_are_those_of_the_principal(redis: Redis) -> None:
     """Whatever token is presented; another tenant's of the same name is another."""
-    meter, usual = RedisMeter(redis), Allowance(requests=2)
+    meter, usual = RateMeter(redis), Allowance(requests=2)
     casey = Caller("acme", Principal(id="casey", verified=True))
     standings = [await meter.count_for_bearer(casey, RequestCost.REQUEST, usual) for _ in range(3)]
     other = await meter.count_for_bearer(casey._replace(tenant="globex"), RequestCost.REQUEST, usual)
@@ -416,7 +416,7 @@ def test_what_is_counted_in_one_step_lies_in_one_slot(names: keys.RateKeys) -> N
 @pytest.mark.promise("limits.shared")
 async def test_a_request_whose_reply_was_lost_costs_nothing_more(redis: Redis) -> None:
     """It is repeated, and who repeats says so."""
-    made, meter = await _made(redis, requests_a_minute=5, messages_a_day=5), RedisMeter(redis)
+    made, meter = await _made(redis, requests_a_minute=5, messages_a_day=5), RateMeter(redis)
     await meter.count_for_key(made.key.key_id, DIGEST, RequestCost.REQUEST_AND_MESSAGE, NONE)
     names = [*keys.rate_keys_of_key(made.key.key_id), keys.api_key(made.key.key_id)]
     await Scripts(redis).execute("EVAL", script_source("admit", again=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, RateLimitStatus, Unauthenticated
-from services.gateway.features.identity.model import Allowance, Caller, RateMeter, RequestCost
+from services.gateway.features.identity.model import Allowance, Caller, RequestCost
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import (
     HttpJwks,
@@ -23,6 +23,7 @@ from services.gateway.features.identity.signing_keys import (
     may_fetch_keys_from,
     usable_keys,
 )
+from services.gateway.features.identity.store import RateMeter
 from services.gateway.features.identity.tokens import JwtIdentity, caller_from_claims
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
@@ -47,6 +48,9 @@ class Published:
 
 class NobodysMeter(RateMeter):
     """Where nothing is limited nothing is counted."""
+
+    def __init__(self) -> None:
+        """It has no store."""
 
     @override
     async def count_for_key(

@@ -15,6 +15,7 @@ from services.gateway.edge.errors import InvalidField, RateLimitStatus, Unauthen
 from services.gateway.edge.fields import count_at, required_id_at, short_text_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check_rate_limits
+from services.gateway.features.identity.store import RateMeter
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject
@@ -150,8 +151,8 @@ def hash_secret(secret: str) -> str:
 
 class UnverifiedIdentity(identity.Identity):
     @override
-    async def identify(self, headers: Mapping[str, str]) -> None:
-        return None
+    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
+        return identity.AdmittedCaller(None)
 
     @override
     def caller_of(self, authenticated: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
@@ -164,15 +165,9 @@ _BEARER = "bearer "
 class KeyIdentity(identity.Identity):
     """Identifies callers by API keys. ``default_allowance``: the rate limits of keys that have none of their own."""
 
-    def __init__(
-        self, meter: identity.RateMeter, clock: Callable[[], datetime], default_allowance: identity.Allowance
-    ) -> None:
+    def __init__(self, meter: RateMeter, clock: Callable[[], datetime], default_allowance: identity.Allowance) -> None:
         self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
 
-    async def identify(self, headers: Mapping[str, str]) -> identity.Caller | None:
-        return (await self.admit(headers, identity.RequestCost.LOOK)).caller
-
-    @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         token = _read_credential(headers)
         if token is None:
@@ -210,10 +205,6 @@ class KeyOrTokenIdentity(identity.Identity):
     def __init__(self, keys: identity.Identity, tokens: identity.Identity) -> None:
         self._keys, self._tokens = keys, tokens
 
-    async def identify(self, headers: Mapping[str, str]) -> identity.Caller | None:
-        return await self._identity_for(headers).identify(headers)
-
-    @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         return await self._identity_for(headers).admit(headers, cost)
 

@@ -15,7 +15,6 @@ from services.gateway.edge.errors import (
     Unauthenticated,
 )
 from services.gateway.edge.fields import json_type_name, list_at, object_at, required_id_at
-from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Level, Role
@@ -36,11 +35,15 @@ class RequestCost(StrEnum):
 
 
 class Identity(Protocol):
-    async def identify(self, headers: Mapping[str, str]) -> Caller | None:
-        """The caller that the headers authenticate; None if there is no authentication.
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":
+        """Identify the caller by the headers, and count the request against its rate limits.
 
-        Raises ``Unauthenticated``, and may raise ``StoreUnavailable``.
+        Raises ``Unauthenticated`` and ``TooManyRequests``, and may raise ``StoreUnavailable``.
         """
+
+    async def identify(self, headers: Mapping[str, str]) -> Caller | None:
+        """Like ``admit``, for a request that counts as nothing; None if there is no authentication."""
+        return (await self.admit(headers, RequestCost.LOOK)).caller
 
     def caller_of(self, authenticated: Caller | None, metadata: JsonObject) -> Caller:
         """The caller of a request. ``authenticated``: as ``identify`` found it; ``metadata``: the request's own claims.
@@ -51,13 +54,6 @@ class Identity(Protocol):
             raise Unauthenticated("nobody checked who sends the request")
         check_claimed_principal(authenticated.principal, metadata)
         return authenticated
-
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":  # noqa: ARG002  uncounted
-        """Like ``identify``, and also counts the request against the caller's rate limits.
-
-        Raises ``TooManyRequests``, too.
-        """
-        return AdmittedCaller(await self.identify(headers))
 
 
 class Allowance(NamedTuple):
@@ -88,23 +84,6 @@ class AdmittedCaller:
         except TooManyRequests as fault:
             self.rate_limits = fault.rate_limits
             raise
-
-
-class RateMeter(Protocol):
-    """Counts requests and messages of callers over all replicas. Both methods may raise ``StoreUnavailable``."""
-
-    async def count_for_key(
-        self, key_id: str, digest: str, cost: RequestCost, default_allowance: Allowance
-    ) -> tuple[ApiKey | None, RateLimitStatus]:
-        """Count a request for a key; returns the key, None if there is none, and its rate limits afterwards.
-
-        The key's own allowance applies, else the default one. A request counts only if ``digest`` is the hash of the
-        key's secret, so that nobody can use up another's limits.
-        """
-
-    async def count_for_bearer(
-        self, caller: Caller, cost: RequestCost, default_allowance: Allowance
-    ) -> RateLimitStatus: ...
 
 
 DEFAULT_TENANT = "default"

@@ -17,10 +17,17 @@ _MESSAGE = (identity.RequestCost.MESSAGE, identity.RequestCost.REQUEST_AND_MESSA
 _MICRO = 1_000_000
 
 
-class RedisMeter(ScriptedStore, identity.RateMeter):
+class RateMeter(ScriptedStore):
+    """Counts requests and messages of callers over all replicas. Both methods may raise ``StoreUnavailable``."""
+
     async def count_for_key(
         self, key_id: str, digest: str, cost: identity.RequestCost, default_allowance: identity.Allowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
+        """Count a request for a key; returns the key, None if there is none, and its rate limits afterwards.
+
+        The key's own allowance applies, else the default one. A request counts only if ``digest`` is the hash of the
+        key's secret, so that nobody can use up another's limits.
+        """
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
         reply = await self._count_request(names, cost, default_allowance, digest)
         return parse_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])

@@ -6,7 +6,6 @@ from typing import cast
 
 import jwt
 from jwt import exceptions as faults
-from typing_extensions import override
 
 from services.gateway.edge.errors import NotEntitled, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import MAX_ID
@@ -14,6 +13,7 @@ from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check_rate_limits
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import SigningKeys
+from services.gateway.features.identity.store import RateMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Level, Role
@@ -92,41 +92,31 @@ _SAID: tuple[tuple[type[Exception], str], ...] = (
 class JwtIdentity(identity.Identity):
     """Identifies callers by bearer tokens. Each principal has the rate limits of the settings."""
 
-    def __init__(self, keys: SigningKeys, settings: IdentitySettings, meter: identity.RateMeter) -> None:
+    def __init__(self, keys: SigningKeys, settings: IdentitySettings, meter: RateMeter) -> None:
         self._keys, self._settings, self._meter = keys, settings, meter
         self._default_allowance = settings.allowance
 
-    @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
-        caller = await self.identify(headers)
-        rate_limits = (
-            await self._meter.count_for_bearer(caller, cost, self._default_allowance)
-            if any(self._default_allowance)
-            else RateLimitStatus()
-        )
-        return identity.AdmittedCaller(caller, check_rate_limits(rate_limits), partial(self._count_message, caller))
-
-    async def identify(self, headers: Mapping[str, str]) -> identity.Caller:
-        """The bearer token's caller; raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
+        """Admit a bearer token's caller; also raises ``NotEntitled`` and ``IssuerUnavailable``."""
         given = headers.get("authorization", "")
         if not given.lower().startswith(_BEARER):
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
-        return await self.caller_of_token(given[len(_BEARER) :].strip())
+        caller = await self.caller_of_token(given[len(_BEARER) :].strip())
+        count_message = partial(self._count_request, caller, identity.RequestCost.MESSAGE)
+        return identity.AdmittedCaller(caller, await self._count_request(caller, cost), count_message)
 
     async def caller_of_token(self, token: str) -> identity.Caller:
-        """Verify a token and return its caller; raises the same errors as ``identify``."""
+        """Verify a token and return its caller; raises as ``admit`` does."""
         algorithm, kid = _read_header(token)
         key = await self._keys.find(kid, algorithm)
         if key is None:
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
         return caller_from_claims(self._verify(token, key.key, algorithm), self._settings)
 
-    async def _count_message(self, caller: identity.Caller) -> RateLimitStatus:
-        if not any(self._default_allowance):
+    async def _count_request(self, caller: identity.Caller, cost: identity.RequestCost) -> RateLimitStatus:
+        if cost is identity.RequestCost.LOOK or not any(self._default_allowance):
             return RateLimitStatus()
-        return check_rate_limits(
-            await self._meter.count_for_bearer(caller, identity.RequestCost.MESSAGE, self._default_allowance)
-        )
+        return check_rate_limits(await self._meter.count_for_bearer(caller, cost, self._default_allowance))
 
     def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:
         """Verify a token's signature, issuer, audience and times; returns its claims. Raises ``Unauthenticated``."""
