@@ -42,7 +42,8 @@ def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
         raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
     assessment = _strip_credentials(_validate_assessment(object_at(body, "assessment", "assessment")))
     owner = caller.principal.id
-    return KeptAssessment(card_of(_assessment_id(owner, assessment), owner, assessment), assessment)
+    name = sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LETTERS]
+    return KeptAssessment(card_of(name, owner, assessment), assessment)
 
 
 def may_see(caller: Caller, card: AssessmentCard) -> bool:
@@ -59,10 +60,6 @@ def _validate_assessment(given: JsonObject) -> Assessment:
         return Assessment.model_validate_json(dumps(given))
     except ValidationError as error:
         raise to_invalid_field(error, "assessment") from None
-
-
-def _assessment_id(owner: str, assessment: Assessment) -> str:
-    return sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LETTERS]
 
 
 def _strip_credentials(assessment: Assessment) -> Assessment:

@@ -120,7 +120,8 @@ class DeadLetters(ScriptedStore):
         for _ in range(_ROUNDS):
             if not places:
                 break
-            replies = await self._read_before(places, limit)
+            asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
+            replies = cast("list[list[Row]]", await self._scripts.execute_many(*asked))
             found = [_letters_of_tenant(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
             mine += [letter for letters in found for letter in letters]
             places = [
@@ -129,10 +130,6 @@ class DeadLetters(ScriptedStore):
                 if len(rows) == limit and len(letters) < limit
             ]
         return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
-
-    async def _read_before(self, places: Sequence[_LetterPlace], limit: int) -> list[list[Row]]:
-        asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
-        return cast("list[list[Row]]", await self._scripts.execute_many(*asked))
 
     async def show(self, tenant: str, letter_id: str) -> DeadLetter:
         return (await self._find(tenant, letter_id))[1]
@@ -192,12 +189,9 @@ def _parse_letter_id(letter_id: str) -> _LetterPlace | None:
 
 
 def _letters_of_tenant(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
-    found = (_parse_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+    parse = _parse_turn_letter if place.kind is LetterKind.TURN else _parse_outcome_letter
+    found = (parse(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in found if letter.tenant in (tenant, None)]
-
-
-def _parse_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
-    return _parse_turn_letter(place, fields) if place.kind is LetterKind.TURN else _parse_outcome_letter(place, fields)
 
 
 def _parse_turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:

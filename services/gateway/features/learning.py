@@ -50,16 +50,11 @@ class LearningHistory(NamedTuple):
 def learning_view(learning: LearningTotals) -> dict[str, JsonValue]:
     """The statistics as JSON. For each arm: ``n``: pulls, ``q``: mean reward, ``ucb``: UCB1 score, null if untried."""
     return {
-        "case_log": _case_log_view(learning),
+        "case_log": {"size": learning.cases, "cap": CASES_KEPT, **_count_view(learning.counts)},
         "bandit": {process_type: _arms_view(arms) for process_type, arms in sorted(learning.arms.items())},
         "tool_registry": {"size": learning.tools},
         "fsm_synthesis_cache": {"size": learning.synthesized},
     }
-
-
-def _case_log_view(learning: LearningTotals) -> dict[str, JsonValue]:
-    """The case log's ``size`` and ``cap`` as JSON, with counts of all tasks that ever ended."""
-    return {"size": learning.cases, "cap": CASES_KEPT, **_count_view(learning.counts)}
 
 
 def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:

@@ -241,14 +241,11 @@ class Notifier:
         """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""
         question = await self._approvals.find(due.tenant, due.approval_id)
         if question is not None:
-            await self._enqueue_for_targets(due, question)
+            news = ApprovalNews(due.event, due.step, question)
+            for target in question.approval.notices:
+                if due.event in target.events:
+                    await self._enqueue_for_target(due, target, news)
         await self._notices.mark_done(due)
-
-    async def _enqueue_for_targets(self, due: DueNotice, question: ApprovalRequest) -> None:
-        news = ApprovalNews(due.event, due.step, question)
-        for target in question.approval.notices:
-            if due.event in target.events:
-                await self._enqueue_for_target(due, target, news)
 
     async def _enqueue_for_target(self, due: DueNotice, target: NoticeTarget, news: ApprovalNews) -> None:
         webhooks = self._webhooks

@@ -62,7 +62,10 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
         "proof": _describe_proof(entry),
         "sent_at": _iso_time(entry.sending_at),
         "attempt": entry.attempt,
-        "earlier": [_describe_attempt(one.number, one.status.value, one.sending_at, one.note) for one in entry.earlier],
+        "earlier": [
+            {"number": one.number, "status": one.status.value, "sent_at": _iso_time(one.sending_at), "note": one.note}
+            for one in entry.earlier
+        ],
         "compensates": entry.compensates,
         "operators": _operator_decisions(entry),
         "kept_in": kept_in,
@@ -151,10 +154,6 @@ def _describe_proof(entry: LedgerEntry) -> JsonObject:
     }
 
 
-def _describe_attempt(number: int, status: str, sent: datetime | None, note: str | None) -> Json:
-    return {"number": number, "status": status, "sent_at": _iso_time(sent), "note": note}
-
-
 def _operator_decisions(entry: LedgerEntry) -> list[Json]:
     return [
         {"resolution": one.resolution.value, "by": one.by.id, "at": one.at.isoformat(), "comment": one.comment}
@@ -180,7 +179,10 @@ _OURS = frozenset({"task_id", "session_id", "plan_hash", "policy_hash", "approva
 
 def _mask_row(row: JsonObject, hidden: Mapping[str, ProtectedKind]) -> JsonObject:
     """The row with its values masked, but for ids, times and digests: a digest may look like a card number."""
-    return {name: value if _is_never_masked(name) else _mask_value(name, value, hidden) for name, value in row.items()}
+    return {
+        name: value if name in _OURS or name.endswith("_sha256") else _mask_value(name, value, hidden)
+        for name, value in row.items()
+    }
 
 
 def _mask_value(name: str, value: Json, hidden: Mapping[str, ProtectedKind]) -> Json:
@@ -190,10 +192,6 @@ def _mask_value(name: str, value: Json, hidden: Mapping[str, ProtectedKind]) -> 
     if isinstance(value, dict):
         return _mask_row(value, hidden)
     return [_mask_value("", one, hidden) for one in value]
-
-
-def _is_never_masked(name: str) -> bool:
-    return name in _OURS or name.endswith("_sha256")
 
 
 def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:

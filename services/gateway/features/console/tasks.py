@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import structlog
@@ -23,7 +23,6 @@ from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.service import ends_task
 from services.gateway.features.tasks.signals import parse_resolution
-from services.gateway.features.webhooks.model import RegisteredWebhook
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role
@@ -147,6 +146,7 @@ class TaskPages(PageGroup):
     async def show_task(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         told, kept = await self._read_events_and_details(record)
+        webhooks = self._context.services.webhooks
         asked = kept.approvals if kept else ()
         grounds = asked[-1].grounds if asked else None
         return await self._context.render_page(
@@ -165,7 +165,7 @@ class TaskPages(PageGroup):
             figures=evidence.figure_rows(record, grounds),
             quality_parts=evidence.quality_parts(record),
             usage=evidence.usage_by_tier(told),
-            deliveries=await self._list_webhooks(record, visitor),
+            deliveries=await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.are_offered else (),
             newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             doubts=views.writes_in_doubt(record),
@@ -184,7 +184,3 @@ class TaskPages(PageGroup):
         if not told and kept:
             told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
         return told, kept
-
-    async def _list_webhooks(self, record: TaskRecord, visitor: Visitor) -> Sequence[RegisteredWebhook]:
-        webhooks = self._context.services.webhooks
-        return await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.are_offered else ()

@@ -144,7 +144,8 @@ def pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
         parts = list(_event_parts(event, work.record, progress.state, work.webhook.dialect))
         found += _undelivered_parts(event_id, parts, progress)
         progress = _advance_cursor(event_id, parts, progress)
-    if not work.events and _owes_final_task(work.record, progress):
+    ended = work.record.state
+    if not work.events and ended.is_terminal and progress.state != ended.value:
         parts = list(_final_parts(work.record, work.webhook.dialect))
         found += _undelivered_parts(_END, parts, progress)
     return found
@@ -191,10 +192,6 @@ def _is_for_webhooks(update: updates.Update, state: str, dialect: Dialect) -> bo
     if isinstance(update, updates.StatusUpdate):
         return update.state.value != state or update.state is TaskState.INPUT_REQUIRED
     return isinstance(update, updates.ArtifactUpdate) and dialect is Dialect.A2A_1_0
-
-
-def _owes_final_task(record: TaskRecord, progress: DeliveryProgress) -> bool:
-    return record.state.is_terminal and progress.state != record.state.value
 
 
 def _final_parts(record: TaskRecord, dialect: Dialect) -> Iterator[_EventPart]:

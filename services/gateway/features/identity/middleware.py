@@ -49,16 +49,12 @@ def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitSt
 
 def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
     """The rate-limit headers of the IETF draft "RateLimit header fields for HTTP"."""
-    if not rate_limits.measures:
+    if not (measures := rate_limits.measures):
         return {}
     return {
-        "RateLimit-Policy": ", ".join(f'"{one.name}";q={one.quota};w={one.window}' for one in rate_limits.measures),
-        "RateLimit": ", ".join(map(_format_remaining, rate_limits.measures)),
+        "RateLimit-Policy": ", ".join(f'"{one.name}";q={one.quota};w={one.window}' for one in measures),
+        "RateLimit": ", ".join(f'"{one.name}";r={one.left};t={ceil(one.reset_seconds)}' for one in measures),
     }
-
-
-def _format_remaining(one: errors.QuotaUsage) -> str:
-    return f'"{one.name}";r={one.left};t={ceil(one.reset_seconds)}'
 
 
 log = structlog.get_logger()
@@ -82,7 +78,8 @@ class CallerMiddleware:
         self._throttle = FailureThrottle(monotonic, throttle)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _needs_no_caller(str(scope["path"])):
+        path = scope["path"]
+        if scope["type"] != "http" or path in _OPEN or path.startswith(_OPEN_FOLDERS):
             return await self._app(scope, receive, send)
         entry = scope.get(_ENTRY)
         if entry is None:
@@ -110,7 +107,8 @@ class CallerMiddleware:
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
-        source = self._source_address(scope, forwarded)
+        peer = scope.get("client")
+        source = client_address(str(peer[0]) if peer else "", forwarded, self._trusted)
         if wait := self._throttle.seconds_to_wait(source, credential):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         try:
@@ -121,10 +119,6 @@ class CallerMiddleware:
             raise
         self._throttle.count_success(credential)
         return admitted
-
-    def _source_address(self, scope: Scope, forwarded: str) -> str:
-        peer = scope.get("client")
-        return client_address(str(peer[0]) if peer else "", forwarded, self._trusted)
 
 
 def caller_of_request(request: Request) -> Caller | None:
@@ -175,7 +169,3 @@ def _add_limit_headers(send: Send, entry: AdmittedCaller) -> Send:
         await send(message)
 
     return sending
-
-
-def _needs_no_caller(path: str) -> bool:
-    return path in _OPEN or path.startswith(_OPEN_FOLDERS)

@@ -87,7 +87,8 @@ class SigningKeys:
     async def keep_renewed(self) -> None:
         """Renew the keys regularly, for ever, so that no request has to wait for them."""
         while True:
-            await self._renew()
+            async with self._turn:
+                await self._fetch()
             await asyncio.sleep(self._times.interval if self._problem == "" else self._times.retry_pause)
 
     async def _renew_if_missing(self, kid: str | None, algorithm: str) -> None:
@@ -96,10 +97,6 @@ class SigningKeys:
             missed = not self._are_fresh() or self._find_known(kid, algorithm) is None
             if missed and (self._tried_at is None or self._clock() - self._tried_at >= self._times.retry_pause):
                 await self._fetch()
-
-    async def _renew(self) -> None:
-        async with self._turn:
-            await self._fetch()
 
     async def _fetch(self) -> None:
         self._tried_at = self._clock()

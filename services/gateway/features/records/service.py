@@ -75,7 +75,7 @@ class RecordService:
     async def show(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
         wanted = await self._records.latest_number(tenant) if number is None else number
-        found = await self._find_version(tenant, wanted)
+        found = await self._records.get_version(tenant, wanted) if wanted else None
         if found is None or found.withdrawn:
             raise NoRecord(tenant, number)
         return found
@@ -137,9 +137,6 @@ class RecordService:
         )
         await self._records.add_version(tenant, version)
         return version
-
-    async def _find_version(self, tenant: str, number: int) -> TenantVersion | None:
-        return await self._records.get_version(tenant, number) if number else None
 
 
 def _refused_addresses(record: TenantRecord, addresses: PermittedAddresses) -> Iterator[FieldProblem]:

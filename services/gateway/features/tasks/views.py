@@ -44,13 +44,10 @@ def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     answer = record.answer or record.reason or ""
     said = [match["said"] for match in _NEXT.finditer(answer)][-1:] if record.state is TaskState.COMPLETED else []
     told = _NEXT.sub("", answer).strip()[:_LONGEST]
-    if said and said[0].casefold().rstrip(".") == _FINISHED and _are_writes_verified(record):
+    are_verified = all(one.get("status") == "verified" for one in objects_in(record.metadata.get("writes")))
+    if said and said[0].casefold().rstrip(".") == _FINISHED and are_verified:
         return EarlyCompletion(reason=told)
     return TurnComplete(notes=told, time_step=format_duration(_parse_time_step(said[0] if said else "")))
-
-
-def _are_writes_verified(record: TaskRecord) -> bool:
-    return all(one.get("status") == "verified" for one in objects_in(record.metadata.get("writes")))
 
 
 def _parse_time_step(text: str) -> timedelta:

@@ -33,14 +33,10 @@ class ActionRow(NamedTuple):
 def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) -> tuple[ActionRow, ...]:
     """The actions, with successive reads merged. ``titles``: titles of the world's rows, by id."""
     rows: list[ActionRow] = []
-    for are_reads, group in groupby(entries, _is_successful_read):
+    for are_reads, group in groupby(entries, lambda entry: entry.kind == "read" and entry.success):
         found = [*group]
         rows += [_merge_reads(found)] if are_reads else [_build_action_row(entry, titles) for entry in found]
     return tuple(rows)
-
-
-def _is_successful_read(entry: ActionLogEntry) -> bool:
-    return entry.kind == "read" and entry.success
 
 
 def _merge_reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
