@@ -94,7 +94,7 @@ def _expected(task: PlainTask, folder: Path) -> frozenset[BookChange]:
     company = _Company(folder)
     for name, arguments in (*task.writes, *task.besides):
         result, failed = company.call(name, arguments)
-        assert not failed, (task.name, name, result)
+        assert not failed, (task.text, name, result)
     return company.changes()
 
 

@@ -2,9 +2,9 @@
 
 from decimal import Decimal
 
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import JsonObject
 from tests.planner_tasks.plain_world import PlainWorld, choice, gets, keyed, lists, logs, sets, text
-from tests.planner_tasks.task import Call, PlainTask, call
+from tests.planner_tasks.task import Call, PlainTask, call, task
 
 _STAGES = ("draft", "agreed", "in_transit", "returned")
 _CURATORS = ("Noor", "Bastien", "Yuki")
@@ -95,188 +95,132 @@ def _tell(lender: str, message: str) -> Call:
     return call("notify_lender", lender_id=lender, message=message)
 
 
-def _task(
-    name: str, said: str, *writes: Call, says: tuple[str, ...] = (), listed: tuple[Json, ...] | None = None
-) -> PlainTask:
-    return PlainTask(name, "general", said, writes, says, listed)
-
-
 _LIST = "Answer with a JSON list of their ids."
 
 FAMILIES: dict[str, tuple[PlainTask, ...]] = {
     "object": (
-        _task("over to", "Hand loan LN-203 over to Noor.", *_give("Noor", "LN-203")),
-        _task("give", "Give loan LN-202 to Yuki.", *_give("Yuki", "LN-202")),
-        _task("curator of", "Change the curator of loan LN-201 to Bastien.", *_give("Bastien", "LN-201")),
-        _task("in transit", "Move loan LN-202 to in transit.", *_stage("in_transit", "LN-202")),
-        _task("from and to", "Move all loans from draft to agreed.", *_stage("agreed", *_loans("draft"))),
-        _task(
-            "every in transit",
-            "Set every loan that is in transit to returned.",
-            *_stage("returned", *_loans("in_transit")),
-        ),
-        _task(
-            "all of one to another", "Assign all draft loans of Noor to Yuki.", *_give("Yuki", *_loans("draft", "Noor"))
-        ),
-        _task(
-            "all curated by",
+        task("Hand loan LN-203 over to Noor.", *_give("Noor", "LN-203")),
+        task("Give loan LN-202 to Yuki.", *_give("Yuki", "LN-202")),
+        task("Change the curator of loan LN-201 to Bastien.", *_give("Bastien", "LN-201")),
+        task("Move loan LN-202 to in transit.", *_stage("in_transit", "LN-202")),
+        task("Move all loans from draft to agreed.", *_stage("agreed", *_loans("draft"))),
+        task("Set every loan that is in transit to returned.", *_stage("returned", *_loans("in_transit"))),
+        task("Assign all draft loans of Noor to Yuki.", *_give("Yuki", *_loans("draft", "Noor"))),
+        task(
             "Assign all loans whose curator is Bastien to Yuki.",
             *_give("Yuki", *(k for s in _STAGES for k in _loans(s, "Bastien"))),
         ),
-        _task("an unknown person", "Assign loan LN-203 to somebody who speaks Greek.", says=("Greek",)),
-        _task("an unknown kind", "Set all fragile draft loans to agreed.", says=("fragile",)),
-        _task("an unknown state", "Set loan LN-201 to archived.", says=("archived",)),
-        _task("a fee", "Set the fee of permit PM-402 to 95.", call("set_permit_fee", permit_id="PM-402", fee=95)),
+        task("Assign loan LN-203 to somebody who speaks Greek.", says=("Greek",)),
+        task("Set all fragile draft loans to agreed.", says=("fragile",)),
+        task("Set loan LN-201 to archived.", says=("archived",)),
+        task("Set the fee of permit PM-402 to 95.", call("set_permit_fee", permit_id="PM-402", fee=95)),
     ),
     "exclusion": (
-        _task("but", "Set all draft loans but LN-205 to agreed.", *_stage("agreed", *_loans("draft", but=("LN-205",)))),
-        _task(
-            "except those of",
+        task("Set all draft loans but LN-205 to agreed.", *_stage("agreed", *_loans("draft", but=("LN-205",)))),
+        task(
             "Set all draft loans to agreed, except those of Noor.",
             *_stage("agreed", *_loans("draft", "Bastien"), *_loans("draft", "Yuki")),
         ),
-        _task(
-            "apart from two",
+        task(
             "Give all agreed loans to Noor, apart from LN-202 and LN-206.",
             *_give("Noor", *_loans("agreed", but=("LN-202", "LN-206"))),
         ),
-        _task(
-            "at the beginning",
+        task(
             "Except for LN-209, change the stage of all draft loans to agreed.",
             *_stage("agreed", *_loans("draft", but=("LN-209",))),
         ),
-        _task(
-            "do not touch",
+        task(
             "Set all returned loans to draft. Do not touch LN-208.",
             *_stage("draft", *_loans("returned", but=("LN-208",))),
         ),
-        _task(
-            "leave as it is",
+        task(
             "Set all draft loans to agreed and leave LN-201 as it is.",
             *_stage("agreed", *_loans("draft", but=("LN-201",))),
         ),
-        _task(
-            "leave as it is, alone",
+        task(
             "Set all draft loans to agreed. Leave LN-213 unchanged.",
             *_stage("agreed", *_loans("draft", but=("LN-213",))),
         ),
-        _task(
-            "excluding",
-            "Which draft loans are there, excluding LN-201? " + _LIST,
-            listed=("LN-205", "LN-209", "LN-213"),
-        ),
-        _task("but not, unknown", "Set all draft loans to agreed except the delicate ones.", says=("delicate",)),
+        task("Which draft loans are there, excluding LN-201? " + _LIST, listed=("LN-205", "LN-209", "LN-213")),
+        task("Set all draft loans to agreed except the delicate ones.", says=("delicate",)),
     ),
     "second half": (
-        _task(
-            "then reserve",
+        task(
             "Set loan LN-202 to in_transit, then reserve 3 crates for it.",
             *_stage("in_transit", "LN-202"),
             _crates("LN-202", 3),
         ),
-        _task(
-            "and reserve",
+        task(
             "Assign loan LN-203 to Noor and reserve 2 crates for loan LN-203.",
             *_give("Noor", "LN-203"),
             _crates("LN-203", 2),
         ),
-        _task(
-            "and a verb of nobody's",
+        task(
             "Set loan LN-202 to in_transit and photograph it from all sides.",
             *_stage("in_transit", "LN-202"),
             says=("photograph",),
         ),
-        _task(
-            "then a verb of nobody's",
-            "Set loan LN-202 to in_transit, then polish LN-203.",
-            *_stage("in_transit", "LN-202"),
-            says=("polish",),
-        ),
-        _task(
-            "two stages",
-            "Set LN-201 to agreed and LN-204 to draft.",
-            *_stage("agreed", "LN-201"),
-            *_stage("draft", "LN-204"),
-        ),
-        _task("crates", "Reserve 5 crates for loan LN-206.", _crates("LN-206", 5)),
+        task("Set loan LN-202 to in_transit, then polish LN-203.", *_stage("in_transit", "LN-202"), says=("polish",)),
+        task("Set LN-201 to agreed and LN-204 to draft.", *_stage("agreed", "LN-201"), *_stage("draft", "LN-204")),
+        task("Reserve 5 crates for loan LN-206.", _crates("LN-206", 5)),
     ),
     "negation": (
-        _task("not valid", "Which permits are not valid? " + _LIST, listed=("PM-402", "PM-404", "PM-405")),
-        _task("neither nor", "Which permits are neither valid nor revoked? " + _LIST, listed=("PM-402", "PM-405")),
-        _task("fees not", "What do the fees of all permits that are not expired come to in total?", says=("635.5",)),
-        _task("how many not", "How many loans are not returned?", says=("11",)),
-        _task(
-            "set the not",
+        task("Which permits are not valid? " + _LIST, listed=("PM-402", "PM-404", "PM-405")),
+        task("Which permits are neither valid nor revoked? " + _LIST, listed=("PM-402", "PM-405")),
+        task("What do the fees of all permits that are not expired come to in total?", says=("635.5",)),
+        task("How many loans are not returned?", says=("11",)),
+        task(
             "Set all permits that are not valid to valid.",
             *(call("set_permit_state", permit_id=one, state="valid") for one in ("PM-402", "PM-404", "PM-405")),
         ),
-        _task("not of", "Which draft loans are not Noor's? " + _LIST, listed=("LN-205", "LN-209")),
-        _task("no longer", "Which permits are no longer valid? " + _LIST, listed=("PM-402", "PM-404", "PM-405")),
+        task("Which draft loans are not Noor's? " + _LIST, listed=("LN-205", "LN-209")),
+        task("Which permits are no longer valid? " + _LIST, listed=("PM-402", "PM-404", "PM-405")),
     ),
     "dates": (
-        _task("before", "Which loans leave before 2027-02-04? " + _LIST, listed=("LN-201", "LN-202", "LN-203")),
-        _task("not after", "Which permits expire no later than 2027-02-15? " + _LIST, listed=("PM-401", "PM-402")),
-        _task("on or after", "Which loans leave on or after 2027-02-13? " + _LIST, listed=("LN-213", "LN-214")),
-        _task(
-            "after, changed",
-            "Assign all loans that leave after 2027-02-12 to Yuki.",
-            *_give("Yuki", "LN-213", "LN-214"),
-        ),
-        _task("between", "How many loans leave between 2027-02-03 and 2027-02-06?", says=("4",)),
-        _task("a spoken day", "Which loans leave after 12 February 2027? " + _LIST, listed=("LN-213", "LN-214")),
-        _task("on", "Which loans leave on 2027-02-09? " + _LIST, listed=("LN-209",)),
+        task("Which loans leave before 2027-02-04? " + _LIST, listed=("LN-201", "LN-202", "LN-203")),
+        task("Which permits expire no later than 2027-02-15? " + _LIST, listed=("PM-401", "PM-402")),
+        task("Which loans leave on or after 2027-02-13? " + _LIST, listed=("LN-213", "LN-214")),
+        task("Assign all loans that leave after 2027-02-12 to Yuki.", *_give("Yuki", "LN-213", "LN-214")),
+        task("How many loans leave between 2027-02-03 and 2027-02-06?", says=("4",)),
+        task("Which loans leave after 12 February 2027? " + _LIST, listed=("LN-213", "LN-214")),
+        task("Which loans leave on 2027-02-09? " + _LIST, listed=("LN-209",)),
     ),
     "two fields": (
-        _task(
-            "above the other",
-            "Which showcases have a humidity above their max_humidity? " + _LIST,
-            listed=("SC-1", "SC-3"),
-        ),
-        _task("exceeds", "Which showcases have a humidity that exceeds the maximum? " + _LIST, listed=("SC-1", "SC-3")),
-        _task("a figure", "Which loans have an insured value over 3,900? " + _LIST, listed=("LN-213", "LN-214")),
-        _task("two criteria", "Which valid permits have a fee over 50? " + _LIST, listed=("PM-401", "PM-406")),
-        _task("not over", "Which permits have a fee of not more than 60? " + _LIST, listed=("PM-403", "PM-405")),
-        _task("against nothing", "Which showcases have a humidity above their dew point? " + _LIST, says=("dew",)),
+        task("Which showcases have a humidity above their max_humidity? " + _LIST, listed=("SC-1", "SC-3")),
+        task("Which showcases have a humidity that exceeds the maximum? " + _LIST, listed=("SC-1", "SC-3")),
+        task("Which loans have an insured value over 3,900? " + _LIST, listed=("LN-213", "LN-214")),
+        task("Which valid permits have a fee over 50? " + _LIST, listed=("PM-401", "PM-406")),
+        task("Which permits have a fee of not more than 60? " + _LIST, listed=("PM-403", "PM-405")),
+        task("Which showcases have a humidity above their dew point? " + _LIST, says=("dew",)),
     ),
     "groups": (
-        _task("for each curator", "How many loans does each curator have?", says=("Noor: 5", "Bastien: 5", "Yuki: 4")),
-        _task(
-            "per stage", "Count the loans per stage.", says=("draft: 4", "agreed: 4", "in_transit: 3", "returned: 3")
-        ),
-        _task(
-            "sum by state",
-            "What is the total fee of the permits by state?",
-            says=("valid: 335.5", "expired: 180", "revoked: 300"),
-        ),
-        _task("of those", "How many draft loans does each curator have?", says=("Noor: 2", "Bastien: 1", "Yuki: 1")),
+        task("How many loans does each curator have?", says=("Noor: 5", "Bastien: 5", "Yuki: 4")),
+        task("Count the loans per stage.", says=("draft: 4", "agreed: 4", "in_transit: 3", "returned: 3")),
+        task("What is the total fee of the permits by state?", says=("valid: 335.5", "expired: 180", "revoked: 300")),
+        task("How many draft loans does each curator have?", says=("Noor: 2", "Bastien: 1", "Yuki: 1")),
     ),
     "which": (
-        _task("the highest", "Which permit has the highest fee?", says=("PM-404",)),
-        _task("the lowest of some", "Which valid permit has the lowest fee?", says=("PM-403",)),
-        _task("the largest", "Which draft loan has the largest insured value?", says=("LN-213",)),
-        _task("the earliest", "Which agreed loan leaves earliest?", says=("LN-202",)),
-        _task("most of nothing", "Which permit has the highest prestige?", says=("prestige",)),
+        task("Which permit has the highest fee?", says=("PM-404",)),
+        task("Which valid permit has the lowest fee?", says=("PM-403",)),
+        task("Which draft loan has the largest insured value?", says=("LN-213",)),
+        task("Which agreed loan leaves earliest?", says=("LN-202",)),
+        task("Which permit has the highest prestige?", says=("prestige",)),
     ),
     "speech": (
-        _task(
-            "saying that",
-            "Notify lender LE-31, saying that the crates have arrived.",
-            _tell("LE-31", "The crates have arrived."),
-        ),
-        _task("that", "Tell lender LE-32 that his loan is agreed.", _tell("LE-32", "Your loan is agreed.")),
-        _task("quoted", 'Notify lender LE-33 with the message "All is well".', _tell("LE-33", "All is well")),
+        task("Notify lender LE-31, saying that the crates have arrived.", _tell("LE-31", "The crates have arrived.")),
+        task("Tell lender LE-32 that his loan is agreed.", _tell("LE-32", "Your loan is agreed.")),
+        task('Notify lender LE-33 with the message "All is well".', _tell("LE-33", "All is well")),
     ),
     "not understood": (
-        _task("a step", "Increase the fee of all expired permits by 10.", says=("by 10",)),
-        _task("none", "Which curators have no draft loan?", says=("no",)),
-        _task(
-            "but those",
+        task("Increase the fee of all expired permits by 10.", says=("by 10",)),
+        task("Which curators have no draft loan?", says=("no",)),
+        task(
             "Assign all loans but the returned ones to Yuki.",
             *_give("Yuki", *(key for stage in _STAGES[:3] for key in _loans(stage))),
         ),
-        _task("a range", "Assign the loans LN-201 to LN-204 to Yuki.", says=("LN-201 to LN-204",)),
-        _task("a month", "Which permits expire in March 2027?", says=("march",)),
-        _task("a guess", "Which rooms have a showcase that is too humid?", says=("too",)),
-        _task("fragile ones in sum", "What is the total fee of all fragile permits?", says=("fragile",)),
+        task("Assign the loans LN-201 to LN-204 to Yuki.", says=("LN-201 to LN-204",)),
+        task("Which permits expire in March 2027?", says=("march",)),
+        task("Which rooms have a showcase that is too humid?", says=("too",)),
+        task("What is the total fee of all fragile permits?", says=("fragile",)),
     ),
 }

@@ -15,13 +15,21 @@ class PlainTask:
     ``says``: texts that the answer has to hold; ``listed``: the exact JSON list that it has to be.
     """
 
-    name: str
-    process: str
     text: str
-    writes: tuple[Call, ...] = ()
-    says: tuple[str, ...] = ()
-    listed: tuple[Json, ...] | None = None
-    besides: tuple[Call, ...] = ()
+    writes: tuple[Call, ...]
+    says: tuple[str, ...]
+    listed: tuple[Json, ...] | None
+    besides: tuple[Call, ...]
+
+
+def task(
+    text: str,
+    *writes: Call,
+    says: tuple[str, ...] = (),
+    listed: tuple[Json, ...] | None = None,
+    besides: tuple[Call, ...] = (),
+) -> PlainTask:
+    return PlainTask(text, writes, says, listed, besides)
 
 
 def call(tool: str, **arguments: Json) -> Call:

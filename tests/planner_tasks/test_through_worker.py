@@ -15,7 +15,7 @@ from examples.demo.script import TASKS as DEMO
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Role, Strategy, TaskState
-from tests.planner_tasks import english, foreign, varied
+from tests.planner_tasks.company_tasks import ENGLISH, FOREIGN, VARIED
 from tests.planner_tasks.judged_courses import Judged, Verdict, judge
 from tests.planner_tasks.task import PlainTask
 from tests.planner_tasks.through_worker import Course, Office
@@ -46,31 +46,31 @@ async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy
 @pytest.mark.parametrize(
     ("tasks", "least"),
     [
-        pytest.param((*english.TASKS[1::4], *varied.TASKS[1::4], *foreign.TASKS[1::3]), 14, id="some"),
-        pytest.param(english.TASKS, 45, id="english", marks=pytest.mark.long),
-        pytest.param(varied.TASKS, 12, id="varied", marks=pytest.mark.long),
-        pytest.param(foreign.TASKS, 5, id="foreign", marks=pytest.mark.long),
+        pytest.param((*ENGLISH[1::4], *VARIED[1::4], *FOREIGN[1::3]), 14, id="some"),
+        pytest.param(ENGLISH, 45, id="english", marks=pytest.mark.long),
+        pytest.param(VARIED, 12, id="varied", marks=pytest.mark.long),
+        pytest.param(FOREIGN, 5, id="foreign", marks=pytest.mark.long),
     ],
 )
 async def test_most_tasks_are_carried_out_none_wrongly_and_nobody_is_asked_without_a_rule(
     tasks: tuple[PlainTask, ...], least: int, tmp_path: Path, record_property: Tell
 ) -> None:
-    ends = {task.name: await judge(task, tmp_path) for task in tasks}
+    ends = {task.text: await judge(task, tmp_path) for task in tasks}
     _tell(record_property, "fsm", ends)
     _hold(ends, least)
 
 
 @pytest.mark.parametrize("strategy", _DELIBERATE)
 async def test_tasks_hold_whatever_the_strategy(strategy: Strategy, tmp_path: Path, record_property: Tell) -> None:
-    tasks = (*english.TASKS[::11], *foreign.TASKS[::8])
-    ends = {task.name: await judge(task, tmp_path, strategy) for task in tasks}
+    tasks = (*ENGLISH[::11], *FOREIGN[::8])
+    ends = {task.text: await judge(task, tmp_path, strategy) for task in tasks}
     _tell(record_property, strategy.value, ends)
     _hold(ends, len(tasks) - 1)
 
 
 async def test_tools_of_a_wide_catalogue_are_found_and_used(tmp_path: Path, record_property: Tell) -> None:
-    tasks = english.TASKS[:5]
-    ends = {task.name: await judge(task, tmp_path, others=_WIDE) for task in tasks}
+    tasks = ENGLISH[:5]
+    ends = {task.text: await judge(task, tmp_path, others=_WIDE) for task in tasks}
     _tell(record_property, "wide", ends)
     _hold(ends, len(tasks) - 2)
 

@@ -2,9 +2,9 @@
 
 from decimal import Decimal
 
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import JsonObject
 from tests.planner_tasks.plain_world import PlainWorld, choice, gets, keyed, lists, logs, sets, text
-from tests.planner_tasks.task import Call, PlainTask, call
+from tests.planner_tasks.task import Call, PlainTask, call, task
 
 _STATES = ("open", "in_progress", "on_hold", "done")
 _MECHANICS = ("Ines", "Tomasz", "Priya")
@@ -95,111 +95,80 @@ def _order(part: str, quantity: int) -> Call:
     return call("order_part", part_id=part, quantity=quantity)
 
 
-def _task(
-    name: str, said: str, *writes: Call, says: tuple[str, ...] = (), listed: tuple[Json, ...] | None = None
-) -> PlainTask:
-    return PlainTask(name, "general", said, writes, says, listed)
-
-
 FAMILIES: dict[str, tuple[PlainTask, ...]] = {
     "object": (
-        _task("to a name", "Assign job J-3002 to Priya.", *_give("Priya", "J-3002")),
-        _task("to a name, by field", "Set the mechanic of job J-3002 to Priya.", *_give("Priya", "J-3002")),
-        _task("every to a state", "Set every job that is on_hold to open.", *_set("open", *_jobs("on_hold"))),
-        _task("on hold", "Put job J-3001 on hold.", *_set("on_hold", "J-3001")),
+        task("Assign job J-3002 to Priya.", *_give("Priya", "J-3002")),
+        task("Set the mechanic of job J-3002 to Priya.", *_give("Priya", "J-3002")),
+        task("Set every job that is on_hold to open.", *_set("open", *_jobs("on_hold"))),
+        task("Put job J-3001 on hold.", *_set("on_hold", "J-3001")),
     ),
     "exclusion": (
-        _task(
-            "all of one but",
+        task(
             "Set all open jobs of Ines to in_progress, except J-3013.",
             *_set("in_progress", *_jobs("open of Ines", but=("J-3013",))),
         ),
-        _task(
-            "leave alone",
+        task(
             "Put all jobs that are on_hold in progress, but leave J-3003 alone.",
             *_set("in_progress", *_jobs("on_hold", but=("J-3003",))),
         ),
-        _task(
-            "leave alone, by field",
+        task(
             "Change the status of all open jobs of mechanic Ines to in_progress, but leave J-3013 alone.",
             *_set("in_progress", *_jobs("open of Ines", but=("J-3013",))),
         ),
-        _task(
-            "to a name but",
-            "Assign all open jobs to Priya except J-3005.",
-            *_give("Priya", *_jobs("open", but=("J-3005",))),
-        ),
+        task("Assign all open jobs to Priya except J-3005.", *_give("Priya", *_jobs("open", but=("J-3005",)))),
     ),
     "second half": (
-        _task(
-            "then",
+        task(
             "Set jobs J-3002 and J-3006 to done, then order 2 pieces of part P-51.",
             *_set("done", "J-3002", "J-3006"),
             _order("P-51", 2),
         ),
-        _task(
-            "and",
-            "Set job J-3008 to open and order part P-52 with quantity 2.",
-            *_set("open", "J-3008"),
-            _order("P-52", 2),
-        ),
-        _task("pieces", "Order 4 pieces of part P-53.", _order("P-53", 4)),
+        task("Set job J-3008 to open and order part P-52 with quantity 2.", *_set("open", "J-3008"), _order("P-52", 2)),
+        task("Order 4 pieces of part P-53.", _order("P-53", 4)),
     ),
     "negation": (
-        _task(
-            "not, listed",
+        task(
             "Which invoices are not paid? Answer with a JSON list of their ids.",
             listed=("V-701", "V-702", "V-704", "V-705", "V-706", "V-707", "V-708"),
         ),
-        _task("not, in sum", "What is the total of all invoices that are not paid?", says=("2874.75",)),
+        task("What is the total of all invoices that are not paid?", says=("2874.75",)),
     ),
     "dates": (
-        _task(
-            "before",
+        task(
             "Which jobs are due before 2026-12-05? Answer with a JSON list of their ids.",
             listed=("J-3001", "J-3002", "J-3003", "J-3004", "J-3025", "J-3026", "J-3027", "J-3028"),
         ),
-        _task(
-            "after",
+        task(
             "Which jobs are due after 2026-12-20? Answer with a JSON list of their ids.",
             listed=("J-3021", "J-3022", "J-3023", "J-3024"),
         ),
     ),
     "two fields": (
-        _task(
-            "below the other",
+        task(
             "Which parts have a stock below their reorder level? Answer with a JSON list of their ids.",
             listed=("P-51", "P-53", "P-55"),
         ),
-        _task(
-            "lower, by its name",
+        task(
             "Which parts have a stock lower than reorder_at? Answer with a JSON list of their ids.",
             listed=("P-51", "P-53", "P-55"),
         ),
-        _task(
-            "a stated figure",
-            "Which parts have a stock of less than 5? Answer with a JSON list of their ids.",
-            listed=("P-51", "P-53"),
-        ),
+        task("Which parts have a stock of less than 5? Answer with a JSON list of their ids.", listed=("P-51", "P-53")),
     ),
-    "groups": (
-        _task("for each", "How many jobs does each mechanic have?", says=("Ines: 12", "Tomasz: 11", "Priya: 11")),
-    ),
-    "which": (_task("the highest", "Which unpaid invoice has the highest total?", says=("V-707",)),),
+    "groups": (task("How many jobs does each mechanic have?", says=("Ines: 12", "Tomasz: 11", "Priya: 11")),),
+    "which": (task("Which unpaid invoice has the highest total?", says=("V-707",)),),
     "speech": (
-        _task(
-            "saying that",
+        task(
             "Send customer K-12 an SMS saying that her car is ready.",
             call("send_sms", customer_id="K-12", text="Your car is ready."),
         ),
     ),
     "not understood": (
-        _task("twice", "Set job J-3001 to done twice.", says=("twice",)),
-        _task("tomorrow", "Set job J-3002 to done tomorrow.", says=("tomorrow",)),
-        _task("or", "Assign job J-3002 to Priya or Ines.", says=("Not done",)),
-        _task("one of few", "Set two open jobs to done.", says=("Not done",)),
-        _task("a week", "How many jobs were finished last week?", says=("week",)),
-        _task("two columns", "How many jobs are open or assigned to Priya?", says=("or assigned to Priya",)),
-        _task("a day of no calendar", "Which jobs are due before the holidays?", says=("before the holidays",)),
+        task("Set job J-3001 to done twice.", says=("twice",)),
+        task("Set job J-3002 to done tomorrow.", says=("tomorrow",)),
+        task("Assign job J-3002 to Priya or Ines.", says=("Not done",)),
+        task("Set two open jobs to done.", says=("Not done",)),
+        task("How many jobs were finished last week?", says=("week",)),
+        task("How many jobs are open or assigned to Priya?", says=("or assigned to Priya",)),
+        task("Which jobs are due before the holidays?", says=("before the holidays",)),
     ),
 }

@@ -32,7 +32,7 @@ def test_no_word_of_a_task_is_passed_over(
     least: int,
     record_property: Callable[[str, object], None],
 ) -> None:
-    ends = {(kind, task.name): _judge(task, opened) for kind, tasks in families.items() for task in tasks}
+    ends = {(kind, task.text): _judge(task, opened) for kind, tasks in families.items() for task in tasks}
     for kind in families:
         record_property("shown", f"{kind}: {dict(Counter(end for (of, _), end in ends.items() if of == kind))}")
     assert [name for name, end in ends.items() if end is Verdict.WRONG] == []
@@ -43,7 +43,7 @@ def _judge(task: PlainTask, opened: Callable[[], PlainWorld]) -> Verdict:
     model = opened()
     for name, given in task.writes:
         result, failed = model.call(name, given)
-        assert not failed, (task.name, result)
+        assert not failed, (task.text, result)
     world = opened()
     said = run_flat(task.text, world)
     expected = {f"{name} {dumps(given)}" for name, given in task.writes}
