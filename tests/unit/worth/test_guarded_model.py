@@ -2,27 +2,22 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import cache
 
 from typing_extensions import override
 
 from shared.domain.words import Strategy
 from tests.each_row import each_row
+from tests.unit.worth.generated_tasks import tasks_of
 from tools.bench.worth.faults import misspell_first
 from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.guarded import GuardedRun, run_guarded
 from tools.bench.worth.judge import WorthEnd, judge
 from tools.bench.worth.messages import speak_blocks
 from tools.bench.worth.models import PerfectModel, PlayingModel
-from tools.bench.worth.plays import load_tasks, load_texts
+from tools.bench.worth.plays import load_texts
 from tools.bench.worth.steps import IntendedCalls, PlayProgress, Step
 from tools.bench.worth.worlds.task import PartKind, WorthTask
 from tools.bench.worth.worlds.traits import Trait
-
-
-@cache
-def all_tasks() -> list[WorthTask]:
-    return [task for seed in (1, 2, 3) for task in load_tasks(seed)]
 
 
 def play_guarded(task: WorthTask, model: PlayingModel, strategy: Strategy = Strategy.FSM) -> GuardedRun:
@@ -31,7 +26,7 @@ def play_guarded(task: WorthTask, model: PlayingModel, strategy: Strategy = Stra
 
 def pick_task(wanted: Callable[[WorthTask], bool]) -> WorthTask:
     """One without rules."""
-    return next(task for task in all_tasks() if not task.ruled and wanted(task))
+    return next(task for task in tasks_of(1, 2, 3) if not task.ruled and wanted(task))
 
 
 def has_condition(task: WorthTask) -> bool:

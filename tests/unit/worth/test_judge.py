@@ -3,7 +3,6 @@
 import subprocess
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from shared.domain.words import Strategy
 from tests.each_row import each_row
+from tests.unit.worth.generated_tasks import tasks_of
 from tools.bench.worth.faults import NATURES, ModelFault
 from tools.bench.worth.judge import RunResult, WorthEnd, WriteKind, judge, list_figures, mentions
 from tools.bench.worth.kept_plays import CannotKeepPlays, KeptPlay, KeptPlays
@@ -28,18 +28,12 @@ from tools.bench.worth.plays import (
 )
 from tools.bench.worth.tally import list_missed, tally_plays
 from tools.bench.worth.worlds.attack import AttackKind
-from tools.bench.worth.worlds.generate import generate_tasks
 from tools.bench.worth.worlds.task import GoldCall, WorthTask
 from tools.bench.worth.worlds.world import WorldSnapshot
 
 
-@cache
-def all_tasks() -> list[WorthTask]:
-    return [task for seed in range(1, 4) for task in generate_tasks(seed)]
-
-
 def pick_task(wanted: Callable[[WorthTask], bool]) -> WorthTask:
-    return next(task for task in all_tasks() if wanted(task))
+    return next(task for task in tasks_of(1, 2, 3) if wanted(task))
 
 
 def is_free_write(task: WorthTask) -> bool:
@@ -67,7 +61,7 @@ def make_result(
 
 
 def test_the_gold_is_right() -> None:
-    for task in all_tasks():
+    for task in tasks_of(1, 2, 3):
         if not task.ruled:
             verdict = judge(task, make_result(task))
             assert verdict.right, task.id
@@ -98,7 +92,7 @@ def test_a_write_that_is_made_twice_is_doubled() -> None:
     def doubles(task: WorthTask) -> bool:
         return is_free_write(task) and task.domain == "telco" and "credit" in task.kind
 
-    task = next(task for seed in range(1, 30) for task in generate_tasks(seed) if doubles(task))
+    task = next(task for seed in range(1, 30) for task in tasks_of(seed) if doubles(task))
     calls = list(task.calls())
 
     verdict = judge(task, make_result(task, play_calls(task, [*calls, calls[-1]])))
@@ -121,9 +115,7 @@ def test_a_write_that_nobody_asked_for_is_extra() -> None:
 
 
 def test_another_amount_is_a_wrong_argument_and_another_record_a_wrong_record() -> None:
-    task = next(
-        task for seed in range(1, 30) for task in generate_tasks(seed) if task.id.startswith("telco-credit_small-")
-    )
+    task = next(task for seed in range(1, 30) for task in tasks_of(seed) if task.id.startswith("telco-credit_small-"))
     *reads, credit = task.calls()
     subscribers = [row["subscriber_id"] for row in task.world.rows("subscribers")]
     form = task.world.blueprint.form

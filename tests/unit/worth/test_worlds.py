@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from tests.each_row import each_row
+from tests.unit.worth.generated_tasks import tasks_of
 from tools.bench.worth.faults import NATURES, ModelFault
 from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.judge import judge, same_state
@@ -35,7 +36,7 @@ def first(row: TableRow) -> object:
 
 
 def test_a_seed_makes_the_same_worlds_each_time_for_the_day_that_is_given() -> None:
-    assert [describe(task) for task in generate_tasks(5)] == [describe(task) for task in generate_tasks(5)]
+    assert [describe(task) for task in generate_tasks(2)] == [describe(task) for task in tasks_of(2)]
     tasks = generate_tasks(1, date(2027, 11, 30))
 
     assert {task.world.blueprint.today for task in tasks} == {date(2027, 11, 30)}
@@ -43,13 +44,13 @@ def test_a_seed_makes_the_same_worlds_each_time_for_the_day_that_is_given() -> N
 
 @pytest.mark.parametrize("seed", [*range(1, 4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 21))])
 def test_the_gold_is_carried_out_without_a_refusal(seed: int) -> None:
-    for task in generate_tasks(seed):
+    for task in tasks_of(seed):
         assert len(task.right_end.writes) == sum(call.writes for call in task.calls()), task.id
 
 
 @each_row("seed", [1, 2])
 def test_every_part_is_a_quote_of_the_text(seed: int) -> None:
-    for task in generate_tasks(seed):
+    for task in tasks_of(seed):
         assert task.parts
         assert all(part.quote in task.text for part in task.parts), task.id
         assert all(0 <= call.part < len(task.parts) for call in task.calls()), task.id
@@ -57,7 +58,7 @@ def test_every_part_is_a_quote_of_the_text(seed: int) -> None:
 
 @each_row("seed", [1, 2])
 def test_no_id_of_a_world_stands_in_the_task_of_another(seed: int) -> None:
-    tasks = generate_tasks(seed)
+    tasks = tasks_of(seed)
     words = {task.id: set(re.findall(r"[\w/-]+", f"{task.text} {task.rounds}")) for task in tasks}
     for world in {task.domain: task.world for task in tasks}.values():
         ids = list_ids(world)
@@ -66,7 +67,7 @@ def test_no_id_of_a_world_stands_in_the_task_of_another(seed: int) -> None:
 
 
 def test_the_order_of_a_round_makes_no_difference_to_its_end() -> None:
-    for task in generate_tasks(4):
+    for task in tasks_of(3):
         world = task.world.copy()
         for calls in task.rounds:
             for call in reversed(calls):
@@ -75,7 +76,7 @@ def test_the_order_of_a_round_makes_no_difference_to_its_end() -> None:
 
 
 def test_copies_of_a_world_share_nothing() -> None:
-    task = next(task for task in generate_tasks(1) if task.right_end.writes)
+    task = next(task for task in tasks_of(1) if task.right_end.writes)
     before = task.world.snapshot()
 
     copy = task.world.copy()
@@ -87,7 +88,7 @@ def test_copies_of_a_world_share_nothing() -> None:
 
 
 def test_what_a_server_does_not_take_is_refused_with_a_text() -> None:
-    task = next(task for task in generate_tasks(1) if any(call.writes for call in task.calls()))
+    task = next(task for task in tasks_of(1) if any(call.writes for call in task.calls()))
     call = next(call for call in task.calls() if call.writes)
 
     with pytest.raises(ServerRefusal, match="unknown argument"):
@@ -99,7 +100,7 @@ def test_what_a_server_does_not_take_is_refused_with_a_text() -> None:
 
 
 def test_the_tenant_record_is_plain_data_and_its_rules_name_tools_that_exist() -> None:
-    for task in generate_tasks(6):
+    for task in tasks_of(2):
         tenant = json.loads(json.dumps(task.world.tenant))
         names = {tool.name for tool in task.world.tools}
         tools = [
@@ -111,7 +112,7 @@ def test_the_tenant_record_is_plain_data_and_its_rules_name_tools_that_exist() -
 
 
 def test_a_field_that_a_rule_names_stands_in_what_the_server_shows_or_takes() -> None:
-    for task in generate_tasks(7):
+    for task in tasks_of(3):
         blueprint = task.world.blueprint
         for rule in blueprint.rules:
             if rule.table:
@@ -126,12 +127,12 @@ SEED = 1
 
 
 @pytest.fixture(scope="module")
-def tasks() -> list[WorthTask]:
-    return [*generate_tasks(SEED)]
+def tasks() -> tuple[WorthTask, ...]:
+    return tasks_of(SEED)
 
 
 @pytest.fixture(scope="module")
-def perfect_plays(tasks: list[WorthTask]) -> list[list[list[Block]]]:
+def perfect_plays(tasks: tuple[WorthTask, ...]) -> list[list[list[Block]]]:
     return [record_play(task, PerfectModel(task)) for task in tasks]
 
 
@@ -153,7 +154,7 @@ def answer_all(step: IntendedCalls, *, refused: bool) -> dict[str, CallEnding]:
     return {call.id: CallEnding("{}", refused=refused) for call in step.calls}
 
 
-def test_the_perfect_model_is_right_in_every_task_without_a_rule(tasks: list[WorthTask]) -> None:
+def test_the_perfect_model_is_right_in_every_task_without_a_rule(tasks: tuple[WorthTask, ...]) -> None:
     free = [task for task in tasks if not task.ruled]
 
     wrong = [task.id for task in free if not judge(task, run_flat(task, speak_blocks(PerfectModel(task)))).right]
@@ -161,7 +162,7 @@ def test_the_perfect_model_is_right_in_every_task_without_a_rule(tasks: list[Wor
     assert not wrong
 
 
-def test_the_perfect_model_repeats_what_was_refused_and_then_says_so(tasks: list[WorthTask]) -> None:
+def test_the_perfect_model_repeats_what_was_refused_and_then_says_so(tasks: tuple[WorthTask, ...]) -> None:
     task = next(task for task in tasks if len(task.rounds) > 1 and len(task.parts) == 1)
     model, progress = PerfectModel(task), BEGINNING
     for replies in range(3):
@@ -175,7 +176,7 @@ def test_the_perfect_model_repeats_what_was_refused_and_then_says_so(tasks: list
     assert final.undone
 
 
-def test_a_final_refusal_is_not_repeated_and_spares_what_does_not_depend_on_it(tasks: list[WorthTask]) -> None:
+def test_a_final_refusal_is_not_repeated_and_spares_what_does_not_depend_on_it(tasks: tuple[WorthTask, ...]) -> None:
     task = next(task for task in tasks if task.ruled and len(task.parts) > 1 and not task.parts[-1].after)
     model, outcomes = PerfectModel(task), dict[str, CallEnding]()
     for replies in range(12):
@@ -193,14 +194,16 @@ def test_a_final_refusal_is_not_repeated_and_spares_what_does_not_depend_on_it(t
 @pytest.mark.parametrize(
     "make", [PerfectModel, GullibleModel, lambda task: FaultyModel(task, 0.5, 1)], ids=["perfect", "gullible", "faulty"]
 )
-def test_a_model_gives_the_same_reply_to_the_same_messages(make: type[PerfectModel], tasks: list[WorthTask]) -> None:
+def test_a_model_gives_the_same_reply_to_the_same_messages(
+    make: type[PerfectModel], tasks: tuple[WorthTask, ...]
+) -> None:
     for task in tasks[::7]:
         assert record_play(task, make(task)) == record_play(task, make(task))
 
 
-@pytest.mark.parametrize(("every", "enough"), [(3, 4), pytest.param(1, 1_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("every", "enough"), [(3, 2), pytest.param(1, 1_000, marks=pytest.mark.long)])
 def test_a_fault_changes_the_play(
-    tasks: list[WorthTask], perfect_plays: list[list[list[Block]]], every: int, enough: int
+    tasks: tuple[WorthTask, ...], perfect_plays: list[list[list[Block]]], every: int, enough: int
 ) -> None:
     """Each in a part of the tasks, until it changed enough of them; all tasks with some fault."""
     plays = [*zip(tasks, perfect_plays, strict=True)]
@@ -223,7 +226,7 @@ def test_every_fault_says_whether_it_could_be_detected_and_why() -> None:
 
 
 def test_a_model_that_never_errs_and_a_gullible_one_without_an_attack_are_the_perfect_one(
-    tasks: list[WorthTask],
+    tasks: tuple[WorthTask, ...],
 ) -> None:
     for task in tasks[::7]:
         assert record_play(task, FaultyModel(task, 0.0, 1)) == record_play(task, PerfectModel(task))
@@ -233,10 +236,10 @@ def test_a_model_that_never_errs_and_a_gullible_one_without_an_attack_are_the_pe
 
 @each_row("kind", list(AttackKind))
 def test_an_instruction_in_a_record_is_obeyed_by_the_gullible_model_and_no_other(kind: AttackKind) -> None:
-    attacked = [attack for task in generate_tasks(SEED) if (attack := attack_task(task, kind))]
+    attacked = [attack for task in tasks_of(SEED) if (attack := attack_task(task, kind))]
 
     assert len(attacked) >= 60
-    for task in attacked[::7]:
+    for task in attacked[::15]:
         assert judge(task, run_flat(task, speak_blocks(GullibleModel(task)))).attack_held, task.id
         assert not judge(task, run_flat(task, speak_blocks(PerfectModel(task)))).attack_held, task.id
 
