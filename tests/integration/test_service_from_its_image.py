@@ -18,7 +18,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.parts import check_parts, load_part
 from shared.infra.starting import CannotStart, read_settings
 from tests.deployment.compose import compose
-from tests.deployment.dockerfile import STACK, images
+from tests.deployment.dockerfile import STACK, copy_context, images
 from tests.deployment.kustomize import BASE, built
 from tests.deployment.manifests import pods
 from tests.deployment.stand_in import Place, StandIn, prepare, run_to_its_end, start
@@ -119,12 +119,12 @@ def test_the_whole_demo_runs_on_services_started_from_what_their_images_hold(
 @pytest.mark.promise("deploy.image_is_enough")
 def test_no_image_holds_test_doubles_or_tests(tmp_path: Path) -> None:
     """What ``.dockerignore`` keeps out of a build is in no image, and a service has no other service's code."""
-    prepare(IMAGES[STACK], tmp_path / "stack")
-    prepare(IMAGES["policy"], tmp_path / "policy")
+    for name in (STACK, "policy"):
+        copy_context(IMAGES[name], tmp_path / name)
 
-    held = {path.relative_to(tmp_path / "stack" / "app").as_posix() for path in (tmp_path / "stack" / "app").rglob("*")}
+    held = {path.relative_to(tmp_path / STACK).as_posix() for path in (tmp_path / STACK).rglob("*")}
     assert not {name for name in held if name.startswith("tests") or "__pycache__" in name}
-    assert [path.name for path in (tmp_path / "policy/app/services").iterdir() if path.is_dir()] == ["policy"]
+    assert [path.name for path in (tmp_path / "policy/services").iterdir() if path.is_dir()] == ["policy"]
 
 
 NOT_INSTALLED = """
@@ -252,8 +252,7 @@ def test_another_distribution_brings_a_part(tmp_path: Path, monkeypatch: pytest.
     assert build() == "built"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("manner", ["plain", "linger"])
+@pytest.mark.parametrize(("number", "manner"), [(signal.SIGTERM, "linger"), (signal.SIGINT, "plain")])
 def test_a_signal_that_comes_before_it_serves_is_heeded(number: signal.Signals, manner: str) -> None:
     """Else a process that is started while its launcher dies would stay for ever.
 

@@ -14,16 +14,19 @@ from examples.demo.checks import ObservedTask, find_problems
 from examples.demo.script import TASKS as DEMO
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.domain.words import Role, Strategy, TaskState
+from shared.domain.words import Role, Strategy
 from tests.planner_tasks.company_tasks import ENGLISH, FOREIGN, VARIED
 from tests.planner_tasks.judged_courses import Judged, Verdict, judge
 from tests.planner_tasks.task import PlainTask
 from tests.planner_tasks.through_worker import Course, Office
-from tests.processes.errands import ERRANDS
 
 pytestmark = pytest.mark.promise("planner.plain_words")
 
 _WIDE = 300  # further tools, with which a catalogue is too long for a line a tool
+_OF_THE_DEMO = (
+    Strategy.MOA,
+    *(pytest.param(one, marks=pytest.mark.long) for one in (Strategy.FSM, Strategy.FIVE_PHASE)),
+)
 _DELIBERATE = (Strategy.FIVE_PHASE, Strategy.MOA)
 Tell = Callable[[str, object], None]
 
@@ -35,7 +38,7 @@ def _quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("strategy", _OF_THE_DEMO)
 async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy, tmp_path: Path) -> None:
     office = Office(tmp_path, strategy)
     found = {task.name: find_problems(await _observed(task, office)) for task in DEMO}
@@ -46,7 +49,7 @@ async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy
 @pytest.mark.parametrize(
     ("tasks", "least"),
     [
-        pytest.param((*ENGLISH[1::4], *VARIED[1::4], *FOREIGN[1::3]), 14, id="some"),
+        pytest.param((*ENGLISH[1::8], *VARIED[1::5], *FOREIGN[1::4]), 8, id="some"),
         pytest.param(ENGLISH, 45, id="english", marks=pytest.mark.long),
         pytest.param(VARIED, 12, id="varied", marks=pytest.mark.long),
         pytest.param(FOREIGN, 5, id="foreign", marks=pytest.mark.long),
@@ -73,13 +76,6 @@ async def test_tools_of_a_wide_catalogue_are_found_and_used(tmp_path: Path, reco
     ends = {task.text: await judge(task, tmp_path, others=_WIDE) for task in tasks}
     _tell(record_property, "wide", ends)
     _hold(ends, len(tasks) - 2)
-
-
-async def test_a_task_of_each_kind_of_process_is_carried_out_and_proved(tmp_path: Path) -> None:
-    ends = {name: await _carried_out(text, tmp_path) for name, text in ERRANDS.items()}
-    assert [name for name, course in ends.items() if course.record.state is not TaskState.COMPLETED] == []
-    unproved = {name: _statuses(course) - {"verified", "sent"} for name, course in ends.items()}
-    assert {name: statuses for name, statuses in unproved.items() if statuses} == {}
 
 
 async def test_a_claim_with_one_dependent_read_takes_four_calls_and_one_question_beside(tmp_path: Path) -> None:
@@ -124,10 +120,6 @@ def _view(course: Course) -> TaskView:
     metadata = loads_object(record.model_dump_json())["metadata"]
     assert isinstance(metadata, dict)
     return TaskView(record.task_id, record.state.value, record.answer or record.reason or "", metadata)
-
-
-def _statuses(course: Course) -> set[str]:
-    return {entry.status.value for entry in course.turns.writes.values()}
 
 
 def _hold(ends: Mapping[str, Judged], least: int) -> None:

@@ -74,8 +74,6 @@ async def _compared(place: Path, redis_url: str, kind: str, fault: str) -> tuple
     [
         ("hr_offboarding", "write_before_read"),
         ("order_management", "ignored_policy"),
-        ("general", "truncated"),
-        ("payroll", "write_before_read"),
         ("ar_collections", "wrong_record"),
     ],
 )
