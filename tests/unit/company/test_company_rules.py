@@ -35,36 +35,6 @@ def test_every_applied_write_is_counted_with_its_canonical_arguments(books: Comp
     assert [write.arguments["amount"] for write in ledger.writes(database, "create_refund")] == ["10.00", "10.00"]
 
 
-@each_row(
-    ("tool", "arguments", "sentence"),
-    ("approve_expense", {"expense_id": "EXP-1011"}, "already approved"),
-    ("reject_expense", {"expense_id": "EXP-1014", "reason": "no"}, "already rejected"),
-    ("approve_expense", {"expense_id": "EXP-1"}, "no expense claim"),
-    ("approve_expense", {"expense_id": "EXP-1004"}, "600.00 available"),
-    ("reserve_budget", {"department": "Marketing", "amount": "600.01", "purpose": "fair"}, "600.00 available"),
-    ("reserve_budget", {"department": "Mars", "amount": 1, "purpose": "fair"}, "no budget"),
-    ("create_refund", {"order_id": "ORD-2004", "amount": "390.01", "reason": "late"}, "390.00 left"),
-    ("create_refund", {"order_id": "ORD-2003", "amount": "0.01", "reason": "late"}, "0.00 left"),
-    ("create_refund", {"order_id": "ORD-9", "amount": 1, "reason": "late"}, "no order"),
-    ("cancel_order", {"order_id": "ORD-2005", "reason": "late"}, "already shipped"),
-    ("cancel_order", {"order_id": "ORD-2010", "reason": "late"}, "already cancelled"),
-    ("release_reservation", {"reservation_id": "RSV-1"}, "no reservation"),
-    ("notify_employee", {"employee_id": "EMP-389", "message": "hello"}, "former"),
-    ("update_employee_phone", {"employee_id": "EMP-1", "phone": "+1 555 0100"}, "no employee"),
-    ("submit_expense", {"employee_id": "EMP-1", "amount": 5, "category": "meals", "description": "x"}, "no employ"),
-)
-def test_a_refused_write_changes_nothing_and_is_not_counted(
-    books: CompanyBooks, database: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
-) -> None:
-    before = {table: ledger.rows(database, table) for table in ledger.TABLES}
-
-    with pytest.raises(ToolRefused, match=sentence):
-        call(books, tool, **arguments)
-
-    assert {table: ledger.rows(database, table) for table in ledger.TABLES} == before
-    assert ledger.count(database) == 0
-
-
 def test_a_refund_is_taken_from_what_is_left_of_the_order_and_a_reservation_given_back_once(
     books: CompanyBooks,
 ) -> None:

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from examples.company import ledger
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
+from examples.demo.books import BooksSnapshot
 from tests.each_row import each_row
 from tests.unit.company.books_stage import call, record, rows
 
@@ -74,23 +75,27 @@ def test_every_write_of_the_wider_company_has_a_case() -> None:
 
 @each_row(
     ("tool", "arguments", "sentence"),
+    ("approve_expense", {"expense_id": "EXP-1011"}, "already approved"),
+    ("approve_expense", {"expense_id": "EXP-1004"}, "600.00 available"),
+    ("reserve_budget", {"department": "Marketing", "amount": "600.01", "purpose": "fair"}, "600.00 available"),
+    ("reserve_budget", {"department": "Mars", "amount": 1, "purpose": "fair"}, "no budget"),
+    ("create_refund", {"order_id": "ORD-2004", "amount": "390.01", "reason": "late"}, "390.00 left"),
+    ("cancel_order", {"order_id": "ORD-2005", "reason": "late"}, "already shipped"),
+    ("notify_employee", {"employee_id": "EMP-389", "message": "hello"}, "former"),
+    ("submit_expense", {"employee_id": "EMP-1", "amount": 5, "category": "meals", "description": "x"}, "no employ"),
     ("approve_purchase_order", {"purchase_order_id": "PO-7027"}, "600.00 available"),
     ("approve_purchase_order", {"purchase_order_id": "PO-7029"}, "suspended"),
-    ("approve_purchase_order", {"purchase_order_id": "PO-1"}, "no purchase order"),
     ("receive_purchase_order", {"purchase_order_id": "PO-7024"}, "not approved"),
     ("create_purchase_order", {**_NEW_PO, "department": "Mars"}, "no budget"),
     ("create_purchase_order", {**_NEW_PO, "requested_by": "EMP-389"}, "former"),
     ("match_invoice", {"invoice_id": "INV-6001", "purchase_order_id": "PO-7001"}, "10481.37, the order over 10250"),
-    ("match_invoice", {"invoice_id": "INV-6001", "purchase_order_id": "PO-7002"}, "no approved purchase order"),
     ("match_invoice", {"invoice_id": "INV-6025", "purchase_order_id": "PO-7003"}, "with invoice INV-6003"),
     ("pay_invoice", {"invoice_id": "INV-6001", "amount": "10481.37"}, "is open"),
     ("pay_invoice", {"invoice_id": "INV-6010", "amount": "4350.01"}, "not 4350.01"),
     ("renew_contract", {"contract_id": "CON-1112", "ends_on": "2030-01-01"}, "terminated"),
     ("renew_contract", {"contract_id": "CON-1101", "ends_on": "2026-12-31"}, "already runs"),
-    ("notify_vendor", {"vendor_id": "VEN-1", "message": "x"}, "no vendor"),
     ("notify_customer", {"customer_id": "CUS-816", "message": "x"}, "no longer"),
     ("create_customer", {"name": "Cafe", "email": "ORDERS@brightcafe.example"}, "CUS-801"),
-    ("create_subscription", {"customer_id": "CUS-801", "plan_name": "Gold", "seats": 1}, "no plan"),
     (_RECEIPT, {"receivable_id": "REC-1304", "amount": "6300.01"}, "6300.00 left"),
     ("escalate_receivable", {"receivable_id": "REC-1303", "dunning": "reminded"}, "already at last_demand"),
     ("escalate_incident", {"incident_id": "INC-1501", "severity": "P2"}, "already P1"),
@@ -100,7 +105,6 @@ def test_every_write_of_the_wider_company_has_a_case() -> None:
     ("revoke_access", {"access_id": "ACC-9034"}, "ACC-9032 has to be revoked before"),
     ("grant_access", {"employee_id": "EMP-447", "system": "palette", "privilege": "admin"}, "already has access"),
     ("deactivate_employee", {"employee_id": "EMP-404"}, "still has active access: ACC-90"),
-    ("deactivate_employee", {"employee_id": "EMP-389"}, "already former"),
     ("assign_asset", {"asset_id": "AST-1725", "employee_id": "EMP-447"}, "already retired"),
     ("pay_payroll_run", {"payroll_run_id": "RUN-1804", "amount": "1"}, "not approved"),
     ("pay_payroll_run", {"payroll_run_id": "RUN-1806", "amount": "14323.14"}, "net pay of RUN-1806 is 14323.15"),
@@ -114,12 +118,13 @@ def test_every_write_of_the_wider_company_has_a_case() -> None:
 def test_the_companys_rules_refuse_and_change_nothing(
     books: CompanyBooks, tmp_path: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
 ) -> None:
-    before = {table: ledger.rows(tmp_path / "company.db", table) for table in ledger.TABLES}
+    before = BooksSnapshot.read(tmp_path / "company.db")
 
     with pytest.raises(ToolRefused, match=sentence):
         call(books, tool, **arguments)
 
-    assert {table: ledger.rows(tmp_path / "company.db", table) for table in ledger.TABLES} == before
+    after = BooksSnapshot.read(tmp_path / "company.db")
+    assert (after.changes_since(before), after.writes_since(before)) == ((), ())
 
 
 def test_an_employee_goes_when_every_access_right_is_revoked_in_its_order(books: CompanyBooks) -> None:

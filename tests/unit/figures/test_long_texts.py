@@ -5,6 +5,8 @@ A reader that looks at the whole text for each of its pieces takes minutes here,
 
 from datetime import UTC, date, datetime
 
+import pytest
+
 from services.executor.core.figures.mentions import find_amounts, find_mentions
 from services.executor.core.prime.prime import find_named_tools
 from services.executor.core.records.asked_fields import asked_fields
@@ -15,24 +17,28 @@ from tests.each_row import each_row
 
 LONG = 262_144
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
+LENGTHS = pytest.mark.parametrize("length", [LONG // 4, pytest.param(LONG, marks=pytest.mark.long)])
 
 
-def repeated(piece: str) -> str:
-    return (piece * (LONG // len(piece) + 1))[:LONG]
+def repeated(piece: str, length: int = LONG) -> str:
+    return (piece * (length // len(piece) + 1))[:length]
 
 
+@LENGTHS
 @each_row("piece", ["in ", "in 30 days "])
-def test_dates_of_a_long_text_are_found(piece: str) -> None:
-    assert find_mentions(repeated(piece), NOW).text == repeated(piece)
+def test_dates_of_a_long_text_are_found(piece: str, length: int) -> None:
+    assert find_mentions(repeated(piece, length), NOW).text == repeated(piece, length)
 
 
-def test_an_edge_of_a_period_far_from_its_month_is_read() -> None:
+@LENGTHS
+def test_an_edge_of_a_period_far_from_its_month_is_read(length: int) -> None:
     """One word that begins a date, and nothing but articles behind it."""
-    assert find_mentions(f"end {repeated('of the ')}", NOW).dates == ()
+    assert find_mentions(f"end {repeated('of the ', length)}", NOW).dates == ()
 
 
-def test_amounts_beside_words_in_a_long_text_are_found() -> None:
-    assert find_amounts(repeated("two foo 3 "), date(2026, 1, 5)).keys() >= {2, 3}
+@LENGTHS
+def test_amounts_beside_words_in_a_long_text_are_found(length: int) -> None:
+    assert find_amounts(repeated("two foo 3 ", length), date(2026, 1, 5)).keys() >= {2, 3}
 
 
 def test_tools_that_a_long_text_names_are_found() -> None:
@@ -49,6 +55,7 @@ def test_fields_of_a_condition_whose_quotes_nobody_closes_are_found() -> None:
     assert asked_fields([Policy(id="p", rules=(rule,))]) == ("amount", "x")
 
 
-def test_words_in_a_long_text_are_looked_for() -> None:
-    read = find_mentions(repeated("a-1 "), NOW)
+@LENGTHS
+def test_words_in_a_long_text_are_looked_for(length: int) -> None:
+    read = find_mentions(repeated("a-1 ", length), NOW)
     assert (read.has_phrase("a"), read.has_words("a")) == (False, False)
