@@ -54,9 +54,3 @@ async def test_enhanced_due_diligence_is_for_legal_to_decide(
     task = await stage.decide(task, LEGAL)
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P G M N X"), task.reason
     assert {*_shortfall(2402, document, customer)} <= {*stage.changes}
-
-
-async def test_as_a_general_task_nothing_is_counted_and_legal_not_asked(stage: Stage) -> None:
-    task = await stage.send(_audit("CUS-813"), "general")
-    assert (task.state, path(task), values(task)) == (TaskState.COMPLETED, "D A P M X", {}), task.reason
-    assert stage.changes == exactly(_shortfall(2402, "KYD-2335", "CUS-813"), message(4004, "EMP-103"))

@@ -63,9 +63,3 @@ async def test_nobody_is_welcomed_to_what_no_read_confirms(stage: Stage) -> None
     assert statuses(task)[1] == ("create_subscription", "unverified")
     assert stage.writes == ("create_customer", "create_subscription")
     assert stage.changes == exactly(_set_up())
-
-
-async def test_as_a_general_task_a_set_up_welcomes_nobody(stage: Stage) -> None:
-    task = await stage.send(f"{SET_UP}.", "general")
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
-    assert stage.changes == exactly(_set_up())

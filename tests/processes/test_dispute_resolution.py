@@ -46,11 +46,3 @@ async def test_an_elevated_review_is_taken_to_a_manager(stage: Stage, dispute: s
 async def test_a_manager_s_no_ends_an_elevated_review_without_a_write(stage: Stage) -> None:
     task = await stage.decide(await stage.send(_resolve("DSP-2503")), MANAGER, "reject")
     assert (task.state, path(task), stage.writes) == (TaskState.REJECTED, "D A P G", ())
-
-
-@pytest.mark.parametrize(("dispute", "rule"), ELEVATED)
-async def test_as_a_general_task_no_dispute_is_taken_to_anybody(stage: Stage, dispute: str, rule: str) -> None:
-    task = await stage.send(_resolve(dispute), "general")
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
-    assert rule not in rules(task)
-    assert stage.writes == ("resolve_dispute",)

@@ -32,9 +32,3 @@ async def test_an_incident_that_concerns_no_payment_data_waits_for_nobody(stage:
     task = await stage.send("Assign incident INC-1503 to EMP-305.")
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A G M N X"), task.reason
     assert stage.changes == exactly(row("incidents", "INC-1503", employee_id="EMP-305"))
-
-
-async def test_as_a_general_task_payment_data_asks_nobody(stage: Stage) -> None:
-    task = await stage.send(TASK, "general")
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
-    assert stage.changes == DONE

@@ -54,11 +54,3 @@ async def test_a_duplicate_is_taken_to_finance(stage: Stage) -> None:
     assert rules(task) == ["duplicate-invoice", "needs-variance", "needs-variance_percent"]
     task = await stage.decide(task, FINANCE, "reject")
     assert (task.state, path(task), stage.changes) == (TaskState.REJECTED, "D A P G", ())
-
-
-@pytest.mark.parametrize("invoice", ["INV-6016", "INV-6025"], ids=["a great variance", "a duplicate"])
-async def test_as_a_general_task_an_invoice_is_for_nobody_to_let_through(stage: Stage, invoice: str) -> None:
-    task = await stage.send(f"Approve invoice {invoice}.", "general")
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
-    assert "variance" not in values(task)
-    assert stage.changes == exactly(row("invoices", invoice, status="approved"))

@@ -73,20 +73,6 @@ async def test_a_variance_over_the_limit_waits_for_finance(stage: Stage) -> None
     )
 
 
-async def test_the_same_task_as_a_general_one_knows_no_revenue_and_closes_nothing(stage: Stage) -> None:
-    """What is to be booked is nowhere to be read: it comes from the process's own figure."""
-    task = await stage.send(_close("LDP-2402"), process="general")
-    assert (task.state, path(task), stage.changes) == (TaskState.FAILED, "D A X F", ())
-    assert "amount" in str(task.answer)
-
-
-async def test_a_variance_of_a_general_task_asks_nobody(stage: Stage) -> None:
-    """With the figure stated by the task, the period is closed without anybody from finance."""
-    text = _close("LDP-2403").replace("the recognized revenue", "the amount 130994.56")
-    task = await stage.send(text, process="general")
-    assert (task.state, path(task), rules(task)) == (TaskState.COMPLETED, "D A P M X", []), task.reason
-
-
 _STATED = _close("LDP-2402").replace("the recognized revenue", "the amount 114044.71")
 _TWO_PAGES = Limits(lists=ListBounds(pages=2))
 

@@ -49,15 +49,3 @@ async def test_without_a_known_difference_a_strict_tenant_is_asked(stage: Stage)
     assert "price_delta" in str(task.reason)
     task = await stage.decide(task, MANAGER)
     assert (task.state, stage.changes) == (TaskState.COMPLETED, _MODIFIED), task.reason
-
-
-async def test_the_same_as_general_tasks_need_no_difference_and_no_manager(stage: Stage) -> None:
-    stage.faults.replace(*_UNPRICED)
-    task = await stage.send(_STATED, process="general")
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
-    assert ("price_delta" in values(task), rules(task), stage.changes) == (False, [], _MODIFIED)
-
-
-async def test_a_large_order_as_a_general_task_asks_nobody(stage: Stage) -> None:
-    task = await stage.send(_LARGE, process="general")
-    assert (task.state, path(task), rules(task)) == (TaskState.COMPLETED, "D A P M X", []), task.reason

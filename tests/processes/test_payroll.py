@@ -54,14 +54,6 @@ async def test_a_bank_file_that_is_a_cent_off_is_blocked(stage: Stage) -> None:
     assert "the bank file's total is not the total net pay" in str(task.reason)
 
 
-async def test_the_same_task_as_a_general_one_knows_no_totals_and_pays_nothing(stage: Stage) -> None:
-    """The total of the bank file is the process's own figure: the runs are approved, the file stays."""
-    task = await stage.send(_APRIL, process="general")
-    assert (task.state, path(task)) == (TaskState.FAILED, "D A P M X F")
-    assert {change.table for change in stage.changes} == {"payroll_runs"}
-    assert not set(values(task)) & {"total_gross", "total_net", "bank_difference"}
-
-
 async def test_stated_figures_of_a_general_task_are_neither_compared_nor_approved(stage: Stage) -> None:
     """The net is right and the file is not: the runs are approved, and only the company itself stops the file."""
     text = _MAY.replace("over the total net", "over a total of $84944.64")

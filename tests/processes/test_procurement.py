@@ -53,13 +53,6 @@ async def test_a_purchase_beyond_its_budget_is_for_finance_alone_to_decide(stage
     assert (task.state, path(task), stage.changes) == (TaskState.REJECTED, "D A P G", ())
 
 
-async def test_as_a_general_task_a_purchase_beyond_its_budget_waits_for_nobody(stage: Stage) -> None:
-    """The write is tried, and only the company's own books refuse it."""
-    stage.arrange(LITTLE_LEFT)
-    task = await stage.send(TASK, "general")
-    assert (task.state, statuses(task)) == (TaskState.FAILED, [("approve_purchase_order", "refused")])
-
-
 async def test_as_a_general_task_an_approval_tells_no_vendor(stage: Stage) -> None:
     task = await stage.send(TASK, "general")
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
