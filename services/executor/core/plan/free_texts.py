@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cached_property, lru_cache
 
 from services.executor.core.figures.arguments import STRICT, ContentKind, ReadField, fields_of_facts
+from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE
@@ -36,6 +39,8 @@ _NEAR = 4  # words before and behind what is taken from, within which it is said
 _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
+_FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # the same numbers are found whenever a text is read
 
 
 class FreeTexts:
@@ -136,5 +141,13 @@ def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
 
 
 def _is_text_with_identifier(field: ReadField, value: str) -> bool:
-    """Whether a field is a text that somebody wrote and that contains the identifier."""
-    return field.kind is not ContentKind.STRUCTURED and occurs_in(value, str(field.value))
+    """Whether a field is a text that somebody wrote and that contains the identifier: a number of at least three digits
+    only where it is no amount and no measure.
+    """
+    if field.kind is ContentKind.STRUCTURED:
+        return False
+    if not (value.isdecimal() and len(value) >= _FEWEST_DIGITS):
+        return occurs_in(value, str(field.value))
+    text = str(field.value)
+    mentions = find_mentions(text, _ANY_TIME).numbers if value in text else ()
+    return any(Decimal(value) in one.values and one.unit is None and one.money is None for one in mentions)
