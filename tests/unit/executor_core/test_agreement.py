@@ -537,6 +537,8 @@ _ACCOUNTS = (
     _read("r1", "list_accounts", [{"id": "RENT", "name": "Rent account"}, {"id": "FIX", "name": "Repair account"}]),
 )
 _LEASES = (_read("r1", "get_lease", {"lease": {"id": "L-1", "rent_cents": 50000}}),)
+_RENT = _tool("set_rent", "lease_id", "monthly_rent")
+_RENTED = (_read("r1", "get_lease", {"lease": {"id": "L-1", "monthly_rent": 500}}),)
 _TENANTS: Json = [
     {"id": f"T-{unit}", "name": "Ann Lee", "address": address, "unit": unit}
     for unit, address in enumerate(("Mill Lane 4", "Quay 17"), 1)
@@ -556,6 +558,9 @@ _PEOPLE = (_read("r1", "find_people", _TENANTS),)
      "by 20 euros, and the record has 50000"),
     ("Raise the rent of L-1 by a fifth.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 60000}}, _LEASES,
      ""),
+    ("Raise the rent of L-1 by 3 percent.", _RENT, {"lease_id": "L-1", "monthly_rent": 485}, _RENTED,
+     "by 3 percent, and the record has 500"),
+    ("Raise the rent of L-1 by 3 percent.", _RENT, {"lease_id": "L-1", "monthly_rent": 515}, _RENTED, ""),
     ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
     ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
     ("Write to Ann Lee of unit 2.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),

@@ -8,7 +8,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
-from services.executor.core.figures.arguments import STRICT, ArgumentKind, ContentKind, hints_of_argument
+from services.executor.core.figures.arguments import (
+    STRICT,
+    ArgumentKind,
+    ContentKind,
+    hints_of_argument,
+    may_hold_amount,
+)
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
@@ -327,10 +333,10 @@ class SourceFinder:
 
     def _recorded_numbers(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in the field of the argument's name."""
+        if not may_hold_amount(leaf.path, leaf.kind):
+            return
         named, called = texts_of_call(call), singular_words(leaf.path.rpartition(".")[2])
-        for (owner, field), values in (
-            self._derived.values_by_record_field.items() if leaf.kind is ArgumentKind.AMOUNT else ()
-        ):
+        for (owner, field), values in self._derived.values_by_record_field.items():
             if owner in named and singular_words(field) == called:
                 yield from (number for value in values if (number := read_figure(value)) is not None)
 
