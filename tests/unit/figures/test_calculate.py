@@ -89,6 +89,7 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("minutes_to_hours", ["r2.duration_minutes"], "1.5"),
     ("hours_between", ["r2.opened", "r2.closed"], "3.5"),
     ("days_between", ["2026-01-15", "today"], "5"),
+    ("days_between", ["20260115", "today"], "5"),
     ("age_in_days", ["15.01.2026"], "5"),
     ("end_of_month", ["today"], "2026-01-31"),
     ("is_less", ["r1.items[0].due_date", "today"], "true"),

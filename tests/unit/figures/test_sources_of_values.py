@@ -54,6 +54,8 @@ _CENTS: JsonObject = {"type": "integer", "description": "The amount in cents"}
     ("€50", "currency", "EUR"),
     ("twelve hundred euros and fifty cents", "amount", Decimal("1200.50")),
     ("Zahlen Sie 10.000 Euro", "betrag", 10_000),
+    ("on 4 March", "due", "20260304"),
+    ("on 4 March", "due", 20260304),
     ("on 2026-03-04T23:30:00Z", "start", "2026-03-05T00:30:00+01:00"),
     ("tomorrow 10am-11am", "end", "2026-03-05T11:00:00"),
     ("tomorrow, 9-11 am", "start", "2026-03-05T09:00:00"),
@@ -156,6 +158,12 @@ def test_no_number_within_a_code_supports_an_amount(code: str, number: int) -> N
     ("recipients[0]", {}, "Ada", ArgumentKind.RECIPIENT),
     ("start", {}, "2026-03-04", ArgumentKind.DATE),
     ("x", {"format": "date-time"}, "x", ArgumentKind.DATE),
+    ("due", {}, "20261215", ArgumentKind.DATE),
+    ("payable_on", {"type": "integer"}, 20261215, ArgumentKind.DATE),
+    ("move_out", {}, "30 Dec 2026", ArgumentKind.DATE),
+    ("amount_due", {"type": "integer"}, 20261215, ArgumentKind.AMOUNT),
+    ("due", {"type": "integer"}, 20261315, ArgumentKind.QUANTITY),
+    ("order_no", {}, "20261215", ArgumentKind.IDENTIFIER),
     ("status", {"enum": ["a", "b"]}, "a", ArgumentKind.CHOICE),
     ("urgent", {}, True, ArgumentKind.CHOICE),
     ("currency", {}, "EUR", ArgumentKind.CHOICE),
@@ -197,6 +205,18 @@ def test_a_field_names_its_record_also_one_that_is_keyed_by_its_id_or_has_severa
     for tool in ("list_standing_orders", "searchStandingOrders", "standing_orders.get", "find_orders"):
         (origin,) = index_facts(as_facts({"c1": [row]}, tool), NOW).find_origins(5, hints_of_argument("amount", {}, 5))
         assert origin.record == ("[0]", "S-1")
+
+
+@each_row(
+    ("given", "shown"),
+    ("20261215", "20261215"), (20261215, "2026-12-15"), ("2026-12-15", 20261215), ("15 Dec 2026", "20261215"),
+)  # fmt: skip
+def test_a_day_in_eight_digits_is_that_day_in_any_writing(given: Json, shown: Json) -> None:
+    known = sources("Move the due day", {"c1": {"fee_id": 901, "due": shown}})
+    assert trace("due", given, known).origin is OriginKind.FACT
+    assert trace("due", "20261216", known).origin is OriginKind.NONE
+    assert trace("due", "20270101", sources("Set it to 1 January 2027")).origin is OriginKind.TASK
+    assert trace("due", 20270101, sources(calculated={"new_due": "2027-01-01"})).origin is OriginKind.CALCULATED
 
 
 _PEOPLE: Json = [{"id": "E1", "first": "Ada", "last": "Byron"}, {"id": "E2", "first": "Bob", "last": "Lovelace"}]

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.figures.dates import read_possible_dates
+from services.executor.core.figures.dates import read_compact_day, read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierKind, kind_of_identifier
 from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
 from services.executor.core.session.values import Fact
@@ -94,6 +94,7 @@ _MINOR_SAID = re.compile(
     r"\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit", re.I
 )
 _WRITTEN_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")
+_ENDS_IN_YEAR = re.compile(r"\b(?:19|20|21)\d\d$")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d.*)?|\d{4}-\d\d|\d\d?:\d\d(?::\d\d)?")
 _FORMATS = {
     "email": ArgumentKind.RECIPIENT,
@@ -121,6 +122,8 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
         return kind
     steps = [part for part in re.split(r"[.\[\]]", name) if part and not part.isdecimal()] or [""]
     words = words_of(steps[-1])
+    if read_compact_day(value) is not None and _names_day(words):
+        return ArgumentKind.DATE
     is_number = isinstance(value, int | Decimal)
     kind = _kind_of_number(words, schema) if is_number else _kind_of_text(words, str(value or ""), schema)
     if kind is ArgumentKind.OTHER and len(steps) > 1:
@@ -183,6 +186,12 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= given else ArgumentKind.QUANTITY
 
 
+def _names_day(words: Sequence[str]) -> bool:
+    """Whether eight digits under this name may be a day: ``due`` or ``payable_on``, not ``amount_due``."""
+    given = frozenset(words)
+    return bool(given & _DATE) and not given & (_AMOUNT - {"due", "payable"}) and words[-1] not in _IDENTIFIER
+
+
 def _kind_of_party(given: frozenset[str]) -> ArgumentKind | None:
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT
@@ -198,7 +207,8 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
         return kind
     if last == "currency" or (value in CURRENCIES and "currency" in given):
         return ArgumentKind.CHOICE
-    may_be_day = _WRITTEN_DATE.fullmatch(value) or (given & _DATE and any(map(str.isalpha, value)))  # a month is named
+    names_month = any(map(str.isalpha, value)) and (given & _DATE or _ENDS_IN_YEAR.search(value))
+    may_be_day = names_month or _WRITTEN_DATE.fullmatch(value)
     if _ISO_DATE.fullmatch(value) or last in _NAMES_OF_DATES or (may_be_day and read_possible_dates(value)):
         return ArgumentKind.DATE
     if given & _ACCOUNT:

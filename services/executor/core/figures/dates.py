@@ -602,7 +602,7 @@ _UNORDERED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
 _MOMENT = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
-_COMPACT = re.compile(r"[12]\d{7}", re.ASCII)
+_COMPACT = re.compile(r"(?:19|20|21)\d{6}", re.ASCII)
 _DAY_AND_HOUR = re.compile(
     r"(?P<day>\d{1,2}([./-])\d{1,2}\2\d{4})(?:,\s*|\s+)(?:(?:at|um|à)\s+)?(?P<hour>\d\d?:\d\d(?::\d\d)?)(?:\s+Uhr)?"
 )
@@ -611,9 +611,17 @@ _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
     """The date that a value is; two, the day first, where day and month may be swapped; empty if it is none."""
-    if not isinstance(value, str) or len(value) > _LONGEST or not _YEAR.search(value):
+    if not isinstance(value, str) or len(value) > _LONGEST:
         return ()
-    return _read_days(value.strip())
+    if (day := read_compact_day(value)) is not None:
+        return (day,)
+    return _read_days(value.strip()) if _YEAR.search(value) else ()
+
+
+def read_compact_day(value: Json) -> date | None:
+    """The day of eight digits that are year, month and day, ``20260301``; None for anything else."""
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return _date_or_none(int(text[:4]), int(text[4:6]), int(text[6:])) if _COMPACT.fullmatch(text) else None
 
 
 @lru_cache(maxsize=16_384)
@@ -630,7 +638,7 @@ def read_whole_days(value: Json) -> frozenset[date]:
     text = _MIDNIGHT.sub("", value.strip()) if isinstance(value, str) else ""
     if ":" in text:
         return frozenset()
-    return frozenset(read_possible_dates(f"{text[:4]}-{text[4:6]}-{text[6:]}" if _COMPACT.fullmatch(text) else text))
+    return frozenset(read_possible_dates(text))
 
 
 def name_the_same_day(one: Json, other: Json) -> bool:
@@ -641,7 +649,7 @@ def name_the_same_day(one: Json, other: Json) -> bool:
 
 def read_date(value: Json, order: DateOrder = "") -> date | None:
     """The date that a value is; None if it is no date, or could be two and ``order`` does not say which."""
-    found = read_possible_dates(value)
+    found = read_possible_dates(str(value) if isinstance(value, int) else value)
     if len(found) == 2 and order:
         return found[0] if order == "day_first" else found[1]
     return found[0] if len(found) == 1 else None
@@ -687,6 +695,8 @@ def read_machine_moment(text: str, zone: tzinfo | None) -> ReadMoment | None:
     """
     if (match := _HOUR.fullmatch(text)) is not None:
         return ReadMoment(None, _read_hour(match))
+    if (compact := read_compact_day(text)) is not None:
+        return ReadMoment(compact, None)
     if not _ISO_DAY.match(text):
         return _read_day_and_hour(text)
     try:

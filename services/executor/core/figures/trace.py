@@ -24,7 +24,13 @@ from services.executor.core.figures.arguments import (
     names_currency,
     read_fields,
 )
-from services.executor.core.figures.dates import DateMention, ReadMoment, read_machine_moment, read_possible_dates
+from services.executor.core.figures.dates import (
+    DateMention,
+    ReadMoment,
+    read_compact_day,
+    read_machine_moment,
+    read_possible_dates,
+)
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
     IdentifierKind,
@@ -65,8 +71,8 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
         return False
     if isinstance(value, bool):
         return mentions.has_words(dumps(value))
-    if isinstance(value, str):
-        return _has_text(value.strip(), hints, mentions)
+    if isinstance(value, str) or (hints.kind is ArgumentKind.DATE and read_compact_day(value) is not None):
+        return _has_text(str(value).strip(), hints, mentions)
     return _has_number(Decimal(value), hints, mentions) or _has_part_of_date(value, hints, mentions)
 
 
@@ -290,6 +296,7 @@ class FactsIndex:
         for field in read_fields(fact_id, answer, tool):
             if isinstance(field.value, int | Decimal):
                 self._plain.setdefault(Decimal(field.value), []).append(field)
+                self._add_compact_day(field)
             elif not isinstance(field.value, str):
                 continue
             elif field.kind is ContentKind.STRUCTURED or len(field.value) <= _SHORT:
@@ -321,12 +328,17 @@ class FactsIndex:
                 self._add_text(field._replace(value=person[2]), person[2])
         if value.isalpha():
             return
+        self._add_compact_day(field)
         key: _Key | None = read_machine_number(value)
         key = self._parse_iso_day(value) if key is None else key
         if key is not None:
             self._plain.setdefault(key, []).append(field)
         elif has_digit(value):
             self._others.append(field)
+
+    def _add_compact_day(self, field: ReadField) -> None:
+        if (day := read_compact_day(field.value)) is not None:
+            self._plain.setdefault(day, []).append(field)
 
     def _parse_iso_day(self, value: str) -> date | None:
         moment = read_machine_moment(value, self._now.tzinfo) if _ISO_START.match(value) else None
@@ -618,6 +630,8 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
     """The source of one scalar value of an argument."""
     hints = hints_of_argument(name, schema, value)
     kind = hints.kind
+    if kind is ArgumentKind.DATE and read_compact_day(value) is not None:
+        value = str(value)
     if value is None or value == "":
         return ArgumentTrace(name, kind, OriginKind.SCHEMA)
     if is_value_in_text(value, hints, sources.task):

@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of_facts
-from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
+from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, duration_of
 from services.executor.core.records.references import argument_at
 from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, as_text
 
 _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
@@ -50,6 +50,7 @@ class DerivedValues:
         if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
             return False
         value = argument_at(call.arguments, leaf.path)
+        value = as_text(value) if leaf.kind is ArgumentKind.DATE and read_compact_day(value) else value
         if isinstance(value, str):
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if moment is not None and moment.day is None:
@@ -102,8 +103,9 @@ class DerivedValues:
             fields = tuple(fields_of_facts((fact,)))
             places = {place for field in fields if (place := _path_of_named_record(field, named)) is not None}
             for field in fields:
-                if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
-                    yield field.value
+                is_text = isinstance(field.value, str) or read_compact_day(field.value) is not None
+                if is_text and any(f"{field.path}.".startswith(place) for place in places):
+                    yield as_text(field.value)
 
     def _read_days(self, value: str) -> Sequence[date]:
         """The day that a value is; two days if day and month could be swapped."""
