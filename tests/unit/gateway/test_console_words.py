@@ -238,7 +238,7 @@ def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
 
 @pytest.mark.promise("console.timeline")
 def test_each_step_stands_under_its_state_in_plain_words_and_what_has_none_yet_with_its_fields() -> None:
-    found = {stage.word: [step.title for step in stage.steps] for stage in build_stages(STORY)}
+    found = {stage.word: [step.words.title for step in stage.steps] for stage in build_stages(STORY)}
     assert found == {
         "PRIME": ["Message received", "Strategy: State machine"],
         "DECOMPOSE": [],
@@ -246,7 +246,7 @@ def test_each_step_stands_under_its_state_in_plain_words_and_what_has_none_yet_w
         "POLICY_CHECK": ["The policy asks for more"],
         "MUTATE": ["Verified: approve_expense", "Something new"],
     }
-    last = build_stages(STORY)[-1].steps[-1]
+    last = build_stages(STORY)[-1].steps[-1].words
     assert last.rows == (("of", "a later version"), ("depth", "two: 2"))
 
 
@@ -274,7 +274,7 @@ def test_what_many_calls_have_in_common_is_said_once() -> None:
         ("plan", {"calls": ["pay", "pay", "tell"]}),
         ("verdict", {"passed": False, "rules": ["r1", "r1", "r2"], "why": ["Too much.", "Too much.", "Never."]}),
     )
-    steps = [step for stage in build_stages(events) for step in stage.steps]
+    steps = [step.words for stage in build_stages(events) for step in stage.steps]
     assert [(step.title, step.text) for step in steps] == [
         ("Planned to write: pay (2 times), tell", ""),
         ("The policy does not let it pass", "r1, r2: Too much. Never."),

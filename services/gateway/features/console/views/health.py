@@ -109,31 +109,16 @@ def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
     """Percentiles of durations from message to end, apart for tasks that waited for a person and those that did not."""
     alone = sorted(_duration_of(one) for one in records if not has_waited_for_people(one))
     rest = sorted(_duration_of(one) for one in records if has_waited_for_people(one))
-    found = []
-    if alone:
-        found.append(
-            HealthItem(
-                "Half of the tasks took",
-                format_duration(alone[_percentile_index(len(alone), 50)]),
-                f"{len(alone)} that waited for nobody",
-            )
-        )
-        found.append(
-            HealthItem(
-                "19 in 20 took at most",
-                format_duration(alone[_percentile_index(len(alone), 95)]),
-                "from message to end",
-            )
-        )
-    if rest:
-        found.append(
-            HealthItem(
-                "With an approval",
-                format_duration(rest[_percentile_index(len(rest), 50)]),
-                f"half of the last {len(rest)}, waiting included",
-            )
-        )
-    return tuple(found)
+    figures = (
+        ("Half of the tasks took", alone, 50, f"{len(alone)} that waited for nobody"),
+        ("19 in 20 took at most", alone, 95, "from message to end"),
+        ("With an approval", rest, 50, f"half of the last {len(rest)}, waiting included"),
+    )
+    return tuple(
+        HealthItem(label, format_duration(times[_percentile_index(len(times), percent)]), remark)
+        for label, times, percent, remark in figures
+        if times
+    )
 
 
 def failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:

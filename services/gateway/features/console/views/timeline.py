@@ -46,14 +46,18 @@ class TimelineState(NamedTuple):
     progress: str
 
 
-class TaskStep(NamedTuple):
-    step_id: str
+class StepWords(NamedTuple):
     icon: str
     tone: str
     title: str
-    text: str
-    at: datetime
+    text: str = ""
     rows: tuple[tuple[str, str], ...] = ()
+
+
+class TaskStep(NamedTuple):
+    step_id: str
+    at: datetime
+    words: StepWords
 
 
 class Stage(NamedTuple):
@@ -105,18 +109,17 @@ def build_stages(events: TimedEvents) -> tuple[Stage, ...]:
             elif word != "EXECUTE":
                 groups.append(_StageSteps(stream_id, word, [], event.at))
             continue
-        step = None if event.kind == "turn_finished" else _MAKERS.get(event.kind, _other_step)(stream_id, event)
-        if step is not None:
+        if event.kind != "turn_finished":
             if not groups:
                 groups.append(_StageSteps(stream_id, "", [], event.at))
-            groups[-1].steps.append(step)
+            groups[-1].steps.append(TaskStep(stream_id, event.at, _MAKERS.get(event.kind, _other_step)(event)))
     ends = [*(group.at for group in groups[1:]), events[-1][1].at if events else None]
     return tuple(_build_stage(group, end) for group, end in zip(groups, ends, strict=False) if end)
 
 
 def _build_stage(group: _StageSteps, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
-    counts = [(sum(step.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
+    counts = [(sum(step.words.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
     seconds = (end - group.at).total_seconds()
     took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else duration_words(end - group.at) if seconds >= 60 else ""
     summary = " · ".join([count_with_noun(count, noun) for count, noun in counts if count] + ([took] if took else []))
@@ -138,7 +141,7 @@ def _visited_states(events: TimedEvents, record: TaskRecord) -> list[FsmState]:
 _STATE_WORDS = frozenset(state.value for state in FsmState)
 
 
-def _model_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _model_step(event: TaskEvent) -> StepWords:
     name, tier = event.data.get("model"), event.data.get("tier")
     read, cached, written, nanos = (event.data.get(key) for key in ("input", "cached", "output", "nanos"))
     kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
@@ -150,19 +153,17 @@ def _model_step(stream_id: str, event: TaskEvent) -> TaskStep:
         else "",
         as_dollars(nanos) if isinstance(nanos, int) else "",
     ]
-    return TaskStep(
-        stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at
-    )
+    return StepWords("spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)))
 
 
-def _tool_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _tool_step(event: TaskEvent) -> StepWords:
     tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
     if refused:
-        return TaskStep(stream_id, "shield", "bad", f"Refused to call {tool}", str(refused), event.at)
+        return StepWords("shield", "bad", f"Refused to call {tool}", str(refused))
     ok = event.data.get("ok") is not False
     title = f"Called {tool}" if ok else f"{tool} answered with an error"
     text = str(event.data.get("error") or "") or _arguments_line(event.data.get("asked"))
-    return TaskStep(stream_id, "read", "info" if ok else "warn", title, text, event.at)
+    return StepWords("read", "info" if ok else "warn", title, text)
 
 
 def _arguments_line(arguments: JsonValue) -> str:
@@ -177,70 +178,70 @@ def _arguments_line(arguments: JsonValue) -> str:
     )
 
 
-def _plan_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _plan_step(event: TaskEvent) -> StepWords:
     counts = Counter(texts_or_empty(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
-    return TaskStep(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
+    return StepWords("list", "info", title, str(event.data.get("why_none") or ""))
 
 
-def _verdict_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _verdict_step(event: TaskEvent) -> StepWords:
     rules, passed = event.data.get("rules"), event.data.get("passed") is True
     named = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
     said = " ".join(dict.fromkeys(texts_or_empty(event.data.get("why"))))
     text = f"{named}: {said}" if named and said else named
     if event.data.get("escalates") is True and not event.data.get("blocked"):
-        return TaskStep(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
+        return StepWords("shield", "warn", "The policy hands it to a person", text)
     if passed and named:
-        return TaskStep(stream_id, "shield", "warn", "The policy asks for more", text, event.at)
+        return StepWords("shield", "warn", "The policy asks for more", text)
     title = "The policy lets it pass" if passed else "The policy does not let it pass"
-    return TaskStep(stream_id, "shield", "good" if passed else "bad", title, text, event.at)
+    return StepWords("shield", "good" if passed else "bad", title, text)
 
 
 def _rule_name(rule: JsonValue) -> str:
     return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
 
 
-def _write_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _write_step(event: TaskEvent) -> StepWords:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
     word = _SENT.get(status, humanize_name(status) or "Silent")
     text = str(event.data.get("note") or event.data.get("silent") or "")
-    return TaskStep(stream_id, "write", tones.get(status, "bad"), f"{word}: {tool}", text, event.at)
+    return StepWords("write", tones.get(status, "bad"), f"{word}: {tool}", text)
 
 
-def _approval_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _approval_step(event: TaskEvent) -> StepWords:
     level, status = event.data.get("level"), str(event.data.get("status") or "")
     if status == "waiting" and "doubts" in event.data:
-        return TaskStep(stream_id, "person", "warn", "Waits for an operator: a write is in doubt", "", event.at)
+        return StepWords("person", "warn", "Waits for an operator: a write is in doubt")
     if status == "waiting":
-        return TaskStep(stream_id, "person", "warn", f"Waits for {level or 'an approver'}", "", event.at)
-    return TaskStep(stream_id, "person", "info", f"Approval: {status}", "", event.at, _data_rows(event.data, "status"))
+        return StepWords("person", "warn", f"Waits for {level or 'an approver'}")
+    return StepWords("person", "info", f"Approval: {status}", rows=_data_rows(event.data, "status"))
 
 
-def _status_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _status_step(event: TaskEvent) -> StepWords:
     state = str(event.data.get("state") or "")
     tones = {"completed": "good", "failed": "bad", "rejected": "bad", "input-required": "warn"}
     reason = event.data.get("reason")
     title = f"The task is {'waiting' if state == 'input-required' else state}"
-    return TaskStep(stream_id, "flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0], event.at)
+    return StepWords("flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0])
 
 
-def _note_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _note_step(event: TaskEvent) -> StepWords:
     data = event.data
     if problem := data.get("problem"):
-        return TaskStep(stream_id, "dot", "warn", str(problem), "", event.at, _data_rows(data, "problem"))
+        return StepWords("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
     if strategy := data.get("strategy"):
         why = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return TaskStep(stream_id, "dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why, event.at)
+        return StepWords("dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why)
     if process := data.get("process_type"):
         why = str(data.get("classified_by") or "")
-        return TaskStep(stream_id, "dot", "mute", f"Kind of process: {humanize_name(str(process))}", why, event.at)
+        return StepWords("dot", "mute", f"Kind of process: {humanize_name(str(process))}", why)
     for key, words in _NOTES.items():
         if key in data:
             title = words.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
-            return TaskStep(stream_id, "dot", "mute", title, "", event.at, _data_rows(data))
-    return _other_step(stream_id, event)
+            return StepWords("dot", "mute", title, rows=_data_rows(data))
+    return _other_step(event)
 
 
 def _join_list(value: JsonValue) -> str:
@@ -262,9 +263,9 @@ _NOTES = {
 }
 
 
-def _other_step(stream_id: str, event: TaskEvent) -> TaskStep:
+def _other_step(event: TaskEvent) -> StepWords:
     """A step for an event of any other kind: its fields and their values."""
-    return TaskStep(stream_id, "dot", "mute", humanize_name(event.kind), "", event.at, _data_rows(event.data))
+    return StepWords("dot", "mute", humanize_name(event.kind), rows=_data_rows(event.data))
 
 
 def _data_rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
@@ -273,8 +274,8 @@ def _data_rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str
     )
 
 
-_MAKERS: Mapping[str, Callable[[str, TaskEvent], TaskStep]] = {
-    "submitted": lambda stream_id, event: TaskStep(stream_id, "person", "mute", "Message received", "", event.at),
+_MAKERS: Mapping[str, Callable[[TaskEvent], StepWords]] = {
+    "submitted": lambda _: StepWords("person", "mute", "Message received"),
     "model": _model_step,
     "tool": _tool_step,
     "plan": _plan_step,
