@@ -1,8 +1,8 @@
-"""One Redis subscription for all listeners of a process."""
+"""One Redis subscription for all listeners of a process, and the loop of those that work whenever news come."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -13,12 +13,17 @@ from redis.exceptions import RedisError
 
 from shared.infra.keys import LIVE_CHANNEL
 from shared.infra.lua import store_unavailable
+from shared.ports.store import StoreUnavailable
 
 _QUIET_SECONDS = 5.0  # after so long without news the server is asked for a sign of life
 _CONFIRM_SECONDS = 5.0
 _AGAIN_SECONDS = 0.2
+LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost, or a replica die
+_LEAST_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
+_LOOK_AGAIN_SECONDS = 1.0
 
 Hear = Callable[[str | None], None]
+Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
 
 log = structlog.get_logger()
 
@@ -141,3 +146,26 @@ class ChannelListener:
             self._confirmed[channel].set()
         for hear in tuple(self._listeners.get(channel, ())):
             hear(str(data) if kind == "message" else None)
+
+
+async def look_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
+    """Call ``look`` at once, whenever something becomes due, and after the seconds that it returns; for ever.
+
+    ``listen``: opens an event that is set when something becomes due; ``look`` gets it. A failure is logged under
+    ``name``, and ``look`` is called again after a second.
+    """
+    while True:
+        try:
+            async with listen() as news:
+                while True:
+                    news.clear()
+                    pause = await look(news)
+                    await asyncio.sleep(_LEAST_SECONDS)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(pause):
+                            await news.wait()
+        except StoreUnavailable as error:
+            log.warning(f"{name}_wait", error=str(error))
+        except Exception:  # the outermost edge: what looks for news must not end the process
+            log.exception(f"{name}_failed")
+        await asyncio.sleep(_LOOK_AGAIN_SECONDS)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple, cast
 
@@ -26,6 +26,7 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
 from shared.domain.outgoing import Reach, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import who_decides
+from shared.infra.live import LOOK_SECONDS, Listen, look_when_due
 from shared.ports.store import StoreUnavailable
 
 _TEXT = 600  # characters of a task's text or a call's arguments
@@ -164,11 +165,6 @@ log = structlog.get_logger()
 _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
 
 
-Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
-_LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost, or a replica die
-_AGAIN_SECONDS = 1.0
-
-
 class NoticeWebhooks(NamedTuple):
     """The queue that delivers notices, and the addresses that they may be sent to."""
 
@@ -199,34 +195,12 @@ class Notifier:
     async def run_in_background(self, listen: Listen) -> AsyncIterator[None]:
         """Queue due notices while the context lasts. ``listen``: opens an event that is set when one becomes due."""
         async with asyncio.TaskGroup() as group:
-            loop = group.create_task(self._run(listen))
+            loop = group.create_task(look_when_due(listen, self._send_due, "notices"))
             yield
             loop.cancel()
 
-    async def _run(self, listen: Listen) -> None:
-        while True:
-            try:
-                async with listen() as news:
-                    await self._send_when_due(news)
-            except StoreUnavailable as error:
-                log.warning("notices_wait", error=str(error))
-            except Exception:  # the outermost edge of a round: what broke it is looked at again, not for ever at once
-                log.exception("notices_failed")
-            await asyncio.sleep(_AGAIN_SECONDS)
-
-    async def _send_when_due(self, due_event: asyncio.Event) -> None:
-        while True:
-            due_event.clear()
-            if await self._send_due():
-                continue
-            try:
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await due_event.wait()
-            except TimeoutError:
-                continue
-
-    async def _send_due(self) -> int:
-        """Queue the notices that are due; returns how many there were. A failure of one does not stop the others."""
+    async def _send_due(self, _: asyncio.Event) -> float:
+        """Queue the notices that are due; returns the seconds until the next look. A failed one stops no others."""
         due = await self._notices.claim_due()
         for one in due:
             try:
@@ -235,7 +209,7 @@ class Notifier:
                 raise
             except Exception:  # the outermost edge of a notice: it is owed again after a while
                 log.exception("notice_failed", tenant=one.tenant, approval=one.approval_id)
-        return len(due)
+        return 0 if due else LOOK_SECONDS
 
     async def enqueue_notice(self, due: DueNotice) -> None:
         """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""

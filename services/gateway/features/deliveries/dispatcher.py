@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 from http.cookiejar import DefaultCookiePolicy
 from time import perf_counter
 
@@ -21,6 +22,7 @@ from services.gateway.features.deliveries.service import DeliveryRules, Delivery
 from shared.domain import metric_names as names
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
+from shared.infra.live import LOOK_SECONDS, Listen, look_when_due
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
@@ -70,10 +72,6 @@ async def _drain_answer(response: httpx.Response) -> None:
 
 
 log = structlog.get_logger()
-Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
-_LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost
-_LEAST_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
-_AGAIN_SECONDS = 1.0
 _GRACE_SECONDS = 2.0
 
 
@@ -86,58 +84,35 @@ class DeliveryLoop:
     def __init__(self, service: DeliveryService, queue: DeliveryQueue, listen: Listen, rules: DeliveryRules) -> None:
         self._service, self._queue, self._listen, self._rules = service, queue, listen, rules
         self._busy: Counter[str] = Counter()
-        self._news = asyncio.Event()
-        self._stopping = False
 
     @asynccontextmanager
     async def run_in_background(self) -> AsyncIterator[None]:
         """Deliver while the context lasts; at its end, wait briefly for deliveries under way."""
         async with asyncio.TaskGroup() as group:
-            loop = group.create_task(self._run())
+            under_way: set[asyncio.Task[None]] = set()
+            start = partial(self._start_due_deliveries, group, under_way)
+            loop = group.create_task(look_when_due(self._listen, start, "deliveries"))
             yield
-            self._stopping = True
-            self._news.set()
-            await asyncio.wait({loop}, timeout=_GRACE_SECONDS)
             loop.cancel()
+            if under_way:
+                await asyncio.wait(under_way, timeout=_GRACE_SECONDS)
+            for delivery in under_way:
+                delivery.cancel()
 
-    async def _run(self) -> None:
-        while not self._stopping:
-            try:
-                async with self._listen() as self._news:
-                    await self._deliver_when_due()
-            except StoreUnavailable as error:
-                log.warning("deliveries_wait", error=str(error))
-                await asyncio.sleep(_AGAIN_SECONDS)
-            except Exception:  # the outermost edge: webhooks must not end the gateway, nor its faults webhooks
-                log.exception("deliveries_failed")
-                await asyncio.sleep(_AGAIN_SECONDS)
-
-    async def _deliver_when_due(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            while not self._stopping:
-                self._news.clear()
-                pause = await self._start_due_deliveries(group)
-                await asyncio.sleep(_LEAST_SECONDS)
-                try:
-                    async with asyncio.timeout(pause):
-                        await self._news.wait()
-                except TimeoutError:
-                    continue
-
-    async def _start_due_deliveries(self, group: asyncio.TaskGroup) -> float:
+    async def _start_due_deliveries(
+        self, group: asyncio.TaskGroup, under_way: set[asyncio.Task[None]], news: asyncio.Event
+    ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
-        try:
-            list_due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
-            wanted = choose_lines(list_due.due, self._busy, self._rules)
-            for claim in await self._queue.claim(wanted, self._rules.lease):
-                self._busy[claim.tenant] += 1
-                group.create_task(self._deliver(claim))
-        except StoreUnavailable as error:
-            log.warning("deliveries_wait", error=str(error))
-            return _AGAIN_SECONDS
-        return _LOOK_SECONDS if list_due.next_in is None else min(list_due.next_in + 0.001, _LOOK_SECONDS)
+        list_due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
+        wanted = choose_lines(list_due.due, self._busy, self._rules)
+        for claim in await self._queue.claim(wanted, self._rules.lease):
+            self._busy[claim.tenant] += 1
+            delivery = group.create_task(self._deliver(claim, news))
+            under_way.add(delivery)
+            delivery.add_done_callback(under_way.discard)
+        return LOOK_SECONDS if list_due.next_in is None else min(list_due.next_in + 0.001, LOOK_SECONDS)
 
-    async def _deliver(self, claim: ClaimedDelivery) -> None:
+    async def _deliver(self, claim: ClaimedDelivery, news: asyncio.Event) -> None:
         try:
             await self._service.deliver(claim)
         except StoreUnavailable as error:
@@ -147,7 +122,7 @@ class DeliveryLoop:
             await self._count_failure(claim)
         finally:
             self._busy -= Counter([claim.tenant])  # whose count is zero leaves
-            self._news.set()
+            news.set()
 
     async def _count_failure(self, claim: ClaimedDelivery) -> None:
         try:

@@ -175,9 +175,12 @@ def _build_failing(work: deliveries.Work, progress: DeliveryProgress) -> Failing
         subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url
     else:
         subject, config_id, url = work.record.task_id, work.webhook.config_id, work.webhook.url
-    host = urlsplit(url).hostname or ""
-    whose, last = (
-        {"subject": subject, "config_id": config_id, "host": host},
-        {"error": progress.error, "at": progress.at},
+    return FailingDelivery(
+        subject=subject,
+        config_id=config_id,
+        host=urlsplit(url).hostname or "",
+        error=progress.error,
+        tries=progress.tries,
+        disabled=progress.disabled,
+        at=progress.at,
     )
-    return FailingDelivery.model_validate({**whose, **last, "tries": progress.tries, "disabled": progress.disabled})
