@@ -132,13 +132,14 @@ class GetTaskFastPath:
         counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK
         scope["route"], status = self._routes[path], 500
         counts.count_open(1)
+        self._checks.limiter.open_requests += 1
         try:
-            with self._checks.limiter.open_requests:
-                start, body = await self._build_answer(read, admitted)
-                status = start["status"]
-                await send(start)
-                await send({"type": "http.response.body", "body": body})
+            start, body = await self._build_answer(read, admitted)
+            status = start["status"]
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
         finally:
+            self._checks.limiter.open_requests -= 1
             counts.count_open(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 

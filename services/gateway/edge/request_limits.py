@@ -109,6 +109,7 @@ class OriginGuard:
 _LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
 _OF_MESSAGES = ("/message:send", "/message:stream")
+_TOO_MANY_LARGE = "this replica reads as many large messages as it can; try again"
 
 
 class RequestLimits(NamedTuple):
@@ -134,8 +135,8 @@ class RequestLimiter:
     """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
-        self._app, self.limits, self._large = app, limits, _LargeBodySlots(limits.large_bodies)
-        self.open_requests = OpenRequests()
+        self._app, self.limits = app, limits
+        self.open_requests, self.large_bodies = 0, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -143,8 +144,11 @@ class RequestLimiter:
         refusal = self.refusal(scope)
         if refusal is not None:
             return await refusal(scope, receive, send)
-        with self.open_requests:
+        self.open_requests += 1
+        try:
             return await self._call_app(scope, receive, send)
+        finally:
+            self.open_requests -= 1
 
     def refusal(self, scope: Scope) -> JSONResponse | None:
         """The error response to a request whose URL or headers exceed a limit, or which is one too many; else None."""
@@ -153,7 +157,7 @@ class RequestLimiter:
             return _error_response(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
             return _error_response(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
-        if self.open_requests.count >= limits.open_requests and scope["path"] not in _ALWAYS:
+        if self.open_requests >= limits.open_requests and scope["path"] not in _ALWAYS:
             refusal = _error_response(503, "this replica answers as many requests as it can; try again")
             refusal.headers.update(RETRY_LATER)
             return refusal
@@ -161,7 +165,7 @@ class RequestLimiter:
 
     async def _call_app(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
-        body = _LimitedBody(receive, scope, self.limits, self._large)
+        body = _LimitedBody(receive, scope, self)
 
         async def sending(message: Message) -> None:
             nonlocal started
@@ -182,44 +186,15 @@ class RequestLimiter:
             body.release()
 
 
-class OpenRequests:
-    """Counts the requests that are being answered; each runs inside this context manager."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __enter__(self) -> None:
-        self.count += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.count -= 1
-
-
-class _LargeBodySlots:
-    """Limits how many bodies over the ordinary size are in memory at once; only messages may be that large."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._count = most, 0
-
-    def acquire(self) -> None:
-        """Take a slot for a large body; raises ``BadCall`` if none is free."""
-        if self._count >= self._most:
-            raise BadCall(INVALID_REQUEST, "this replica reads as many large messages as it can; try again", status=503)
-        self._count += 1
-
-    def release(self) -> None:
-        self._count -= 1
-
-
 class _LimitedBody:
     """Reads a request's body within the limits; a ``Content-Length`` over the limit is refused at once."""
 
-    def __init__(self, receive: Receive, scope: Scope, limits: RequestLimits, large: _LargeBodySlots) -> None:
-        self._receive, self._limits, self._said = receive, limits, _content_length(scope)
+    def __init__(self, receive: Receive, scope: Scope, limiter: RequestLimiter) -> None:
+        self._receive, self._limiter, self._said = receive, limiter, _content_length(scope)
+        self._limits = limits = limiter.limits
         is_of_messages = scope["path"] == "/" or scope["path"].endswith(_OF_MESSAGES)
         self._most = limits.message_bytes if is_of_messages else limits.body_bytes
-        self._large, self._is_large = large, False
-        self._read, self._whole = 0, False
+        self._read, self._whole, self._is_large = 0, False, False
         self._until = asyncio.get_running_loop().time() + limits.body_seconds
 
     async def receive(self) -> Message:
@@ -248,12 +223,14 @@ class _LimitedBody:
     def _check_size(self, size: int) -> None:
         check_body_size(size, self._most)
         if size > self._limits.body_bytes and not self._is_large:
-            self._large.acquire()
+            if self._limiter.large_bodies >= self._limits.large_bodies:
+                raise BadCall(INVALID_REQUEST, _TOO_MANY_LARGE, status=503)
+            self._limiter.large_bodies += 1
             self._is_large = True
 
     def release(self) -> None:
         if self._is_large:
-            self._large.release()
+            self._limiter.large_bodies -= 1
             self._is_large = False
 
 
