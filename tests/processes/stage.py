@@ -38,7 +38,7 @@ from tests.doubles.naming_model import NamingModel
 from tests.integration.planner_server import model_at
 from tests.processes.mishaps import Mishaps
 from tests.processes.people import CLERK
-from tests.processes.servers import Servers, planner_app, policy_app
+from tests.processes.servers import planner_app, policy_app
 from tests.serving import serving
 
 TENANT_FILE = Path("cli/defaults/company_tenant.json")
@@ -141,13 +141,13 @@ async def open_stage(
     ``planner_faults``: how the planner errs, as its setting of that name says it. ``patient``: reads are made again, as
     in a real stack.
     """
-    async with AsyncExitStack() as open_things, Servers() as servers:
+    async with AsyncExitStack() as open_things:
         enter = open_things.enter_async_context
         mishaps = Mishaps()
-        office = await servers.start(company(folder, mishaps))
-        planner = await enter(model_at(await servers.start(serving(planner_app(planner_faults)))))
+        office = await enter(company(folder, mishaps))
+        planner = await enter(model_at(await enter(serving(planner_app(planner_faults)))))
         model = NamingModel(planner)
-        policy = HttpPolicy(await servers.start(serving(policy_app())))
+        policy = HttpPolicy(await enter(serving(policy_app())))
         open_things.push_async_callback(policy.close)
         tools = await enter(open_servers(Reach(), resilience=Resilience(pauses=_PAUSES if patient else ())))
         redis = await enter(_redis(redis_url))
