@@ -1,4 +1,4 @@
-"""`purple up` as people use it: it is sent tasks, its processes are replaced, and nothing is left when it ends."""
+"""`purple up` as people use it: its processes are replaced, and what it cannot do is said."""
 
 import asyncio
 import os
@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.stack.plan import free_ports, is_port_free
-from cli.up import EXAMPLE
+from cli.stack.plan import free_ports
 from shared.domain.exact_json import loads_object
 from tests.e2e.commands import call_purple, purple, run_purple, start_purple
-from tests.e2e.waiting import eventually, is_gone
 
 READY = 60.0
 
@@ -24,7 +22,6 @@ READY = 60.0
 class Up(NamedTuple):
     process: asyncio.subprocess.Process
     url: str
-    pids: tuple[int, ...]
     named: dict[str, int]
 
 
@@ -35,7 +32,7 @@ async def _up(folder: Path) -> AsyncIterator[Up]:
     try:
         table = await asyncio.wait_for(_table(process), READY)
         rows = [(name, int(pid)) for name, pid in re.findall(r"│ (\S+)\s+│.*│\s+(\d+)\s+│", table)]
-        yield Up(process, f"http://127.0.0.1:{port}", tuple(pid for _, pid in rows), dict(rows))
+        yield Up(process, f"http://127.0.0.1:{port}", dict(rows))
     finally:
         if process.returncode is None:
             process.kill()
@@ -64,47 +61,6 @@ async def _said_until(process: asyncio.subprocess.Process, words: str) -> str:
         assert line, f"purple up ended: {said}"
         said += line.decode()
     return said
-
-
-@pytest.mark.long  # what it answers is in the suite: one_stack/test_commands.py
-@pytest.mark.promise("cli.send")
-async def test_a_stack_is_sent_a_task_and_stops_in_order(tmp_path: Path) -> None:
-    async with _up(tmp_path) as up:
-        sent = await call_purple("send", EXAMPLE, "--url", up.url)
-        assert sent.code == 0, sent.err
-        up.process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(up.process.wait(), 30) == 0
-        assert all(is_gone(pid) for pid in up.pids)
-        assert is_port_free(int(up.url.rpartition(":")[2]))
-
-
-@pytest.mark.long  # with one service and a Redis it is in the suite: test_launcher_children.py
-@pytest.mark.promise("launcher.no_orphans")
-async def test_a_whole_stack_dies_with_a_killed_launcher(tmp_path: Path) -> None:
-    async with _up(tmp_path) as up:
-        assert len(up.pids) >= 5
-        up.process.kill()
-        await up.process.wait()
-        assert await eventually(lambda: all(is_gone(pid) for pid in up.pids), 20)
-
-
-@pytest.mark.long  # two servers by themselves are in the suite: test_launcher_children.py
-@pytest.mark.promise("launcher.no_orphans")
-async def test_a_stack_whose_redis_dies_says_so_and_ends(tmp_path: Path) -> None:
-    """Without it nothing can be accepted or carried out: better down, and said, than up and of no use.
-
-    The queue's server may die: it is started again.
-    """
-    async with _up(tmp_path) as up:
-        redis, queue = up.pids[-2:]  # the table's last rows
-        os.kill(queue, signal.SIGKILL)
-        sent = await call_purple("send", EXAMPLE, "--url", up.url)
-        assert sent.code == 0, sent.err
-        os.kill(redis, signal.SIGKILL)
-        assert await asyncio.wait_for(up.process.wait(), 30) == 1
-        assert up.process.stderr is not None
-        assert "redis ended with exit code -9" in (await up.process.stderr.read()).decode()
-        assert all(is_gone(pid) for pid in up.pids)
 
 
 @pytest.mark.timeout(300)
