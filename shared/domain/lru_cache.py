@@ -1,7 +1,7 @@
-"""A mapping that keeps a bounded number of values."""
+"""Mappings that keep what was used last: a bounded number of values, or values up to a sum of weights."""
 
 from collections import OrderedDict
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -28,3 +28,32 @@ class LruCache(OrderedDict[K, V]):
         if len(self) > self._most:
             self.popitem(last=False)
         return value
+
+
+class WeightedCache(Generic[K, V]):
+    """Keeps the values used last; once their weights together exceed ``most``, drops those used longest ago."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._weight = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def look_up(self, key: K) -> V | None:
+        """The value, which now counts as used last; None if there is none."""
+        if key not in self._held:
+            return None
+        self._held.move_to_end(key)
+        return self._held[key][0]
+
+    def put(self, key: K, value: V, weight: int) -> None:
+        self._weight += weight - self._held.pop(key, (value, 0))[1]
+        self._held[key] = value, weight
+        while self._weight > self._most:
+            self._weight -= self._held.popitem(last=False)[1][1]
+
+    def clear(self) -> None:
+        self._held.clear()
+        self._weight = 0

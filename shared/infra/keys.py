@@ -438,6 +438,11 @@ def pack(parts: tuple[str, ...]) -> str:
     return ":".join(map(_quote, parts))
 
 
+def pack_session(tenant: str, session_id: str) -> str:
+    """A session as a member of a partition's sets."""
+    return pack(SessionMember(tenant, session_id))
+
+
 def unpack(kind: Callable[..., M], member: str) -> M:
     """The tuple of that kind from a member that ``pack`` made."""
     return kind(*map(unquote, member.split(":")))

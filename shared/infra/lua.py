@@ -46,6 +46,12 @@ _COMMENT = re.compile(r"--.*")
 _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
+def read_pairs(flat: object) -> dict[str, str]:
+    """The mapping in a reply that is a flat list of names and values."""
+    listed = cast("list[str]", flat)
+    return dict(zip(listed[::2], listed[1::2], strict=True))
+
+
 @cache
 def script_source(name: str, *, again: bool = False) -> str:
     """The text of a script with the prelude's functions that it uses. ``again``: for a call whose reply was lost."""

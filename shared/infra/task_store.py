@@ -77,7 +77,7 @@ class TaskStore(Tasks):
             "signal",
             turn_id=turn.turn_id,
             turn=turn.stored_json(),
-            member=keys.pack(keys.SessionMember(tenant, session_id)),
+            member=keys.pack_session(tenant, session_id),
             waits=int(turn.kind is not TurnKind.CANCEL),
         )
         names = keys_for("signal", session, partition, record=record)
@@ -151,7 +151,7 @@ class TaskStore(Tasks):
                 json=record.stored_json(),
                 state=record.state.value,
                 owner=turn.principal.id,
-                member=keys.pack(keys.SessionMember(tenant, session_id)),
+                member=keys.pack_session(tenant, session_id),
                 kept=keys.EVENTS_KEPT,
                 dedupe_seconds=self._resend_window,
                 event=event.stored_json(),

@@ -64,7 +64,7 @@ class ArqWakes(ScriptedStore, Wakes):
     async def _queue_wakes(
         self, sessions: Iterable[tuple[str, str]], *, unattended: bool = False, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        jobs = [part for session in sessions for part in (keys.pack(keys.SessionMember(*session)), _pack_job(*session))]
+        jobs = [part for session in sessions for part in (keys.pack_session(*session), _pack_job(*session))]
         if not jobs:
             return ()
         arguments: list[Argument] = [int(unattended), int(begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]

@@ -14,7 +14,7 @@ from shared.contracts.archive import VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
 from shared.infra.ledger_rows import entry_json
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Argument, Scripts, read_pairs
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import keys_for
 from shared.infra.stored_tasks import events_json, record_json
@@ -81,13 +81,13 @@ class RedisEndedTasks(EndedTasks):
     async def _build_envelope(self, tenant: str, found: list[object]) -> bytes:
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = found
-        read = read_rows((row_id, _read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
+        read = read_rows((row_id, read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.join_data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
         steps = _encode([_fill_step(step, texts) for step in read if step.kind != OWN_TEXT])
-        writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _read_pairs(ledger).items()]
-        asked = [row for key, row in _read_pairs(approvals).items() if key != "latest"]
-        told = [events_json(_read_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
+        writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in read_pairs(ledger).items()]
+        asked = [row for key, row in read_pairs(approvals).items() if key != "latest"]
+        told = [events_json(read_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
         parts = [f'"v":{VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']
         parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
         return ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
@@ -99,8 +99,3 @@ def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | in
     every = {**texts, **dict.fromkeys(lost, _LOST)}
     said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.join_data(every)}
     return {**said, "at_ms": step.at_ms, **({"lost": lost} if lost else {})}
-
-
-def _read_pairs(flat: object) -> dict[str, str]:
-    listed = cast("list[str]", flat)
-    return dict(zip(listed[::2], listed[1::2], strict=True))

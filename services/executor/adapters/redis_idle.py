@@ -73,10 +73,10 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
 
     async def evict(self, session: SessionName, mark: str) -> bool:
         names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
-        return await self._scripts.run("evict_idle", names, [_pack_member(session), mark]) == 1
+        return await self._scripts.run("evict_idle", names, [keys.pack_session(*session), mark]) == 1
 
     async def take_off_idle_list(self, sessions: Sequence[SessionName]) -> None:
-        rows = (("ZREM", keys.partition_keys_of(*session).idle, _pack_member(session)) for session in sessions)
+        rows = (("ZREM", keys.partition_keys_of(*session).idle, keys.pack_session(*session)) for session in sessions)
         await asyncio.gather(*(self._scripts.execute(*row) for row in rows))
 
     async def _read_last_task(self, session: SessionName, task_id: str) -> LastTask | None:
@@ -114,7 +114,3 @@ async def restore_session(archive: Archive | None, session: SessionName, owner: 
         raise SessionUnavailable(f"what the session remembers cannot be had from the archive: {error}") from error
     except ValidationError as error:
         raise StoreUnavailable(f"what the session remembers cannot be read from the archive: {error}") from error
-
-
-def _pack_member(session: SessionName) -> str:
-    return keys.pack(keys.SessionMember(*session))

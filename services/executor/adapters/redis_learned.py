@@ -1,6 +1,5 @@
 """What the learner has stored for a tenant, read in one round trip."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import NamedTuple, TypeVar, cast
 
@@ -15,6 +14,7 @@ from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
+from shared.domain.lru_cache import WeightedCache
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, bounded_redis_calls
@@ -137,25 +137,19 @@ class _LessonCache:
     """
 
     def __init__(self) -> None:
-        self._held = OrderedDict[str, tuple[str, tuple[_ParsedRows, ...]]]()
-        self._rows = 0
+        self._held = WeightedCache[str, tuple[str, tuple[_ParsedRows, ...]]](_MOST_ROWS)
 
     def get_with_mark(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
         """The version mark of the tenant's cached lessons, and the lessons of each kind."""
-        if tenant in self._held:
-            self._held.move_to_end(tenant)
-        return self._held.get(tenant, ("", _NONE))
+        return self._held.look_up(tenant) or ("", _NONE)
 
     def parse_and_cache(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
         """Parses the rows of each kind and caches the result. An unchanged row gives the same object as before."""
-        _, before = self._held.pop(tenant, ("", _NONE))
+        _, before = self.get_with_mark(tenant)
         found = tuple(
             _parse_new_rows(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
         )
-        self._held[tenant] = mark, found
-        self._rows += _count_rows(found) - _count_rows(before)
-        while self._rows > _MOST_ROWS and len(self._held) > 1:
-            self._rows -= _count_rows(self._held.popitem(last=False)[1][1])
+        self._held.put(tenant, (mark, found), sum(len(one.rows) for one in found))
         return found
 
 
@@ -165,10 +159,6 @@ def _parse_new_rows(kind: type[Contract], tenant: str, rows: list[str], before: 
     new = _parse_rows(kind, tenant, [row for row in rows if row not in before.by_row])
     by_row = {row: new.get(row) or before.by_row[row] for row in rows if row in new or row in before.by_row}
     return _ParsedRows(rows, tuple(by_row[row] for row in rows if row in by_row), by_row)
-
-
-def _count_rows(held: Sequence[_ParsedRows]) -> int:
-    return sum(len(one.rows) for one in held)
 
 
 def _parse_rows(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:

@@ -88,7 +88,7 @@ class RedisSessions(Sessions):
             owner=self._owner,
             fence=fence,
             lease_ms=self._lease_ms,
-            member=keys.pack(keys.SessionMember(tenant, session_id)),
+            member=keys.pack_session(tenant, session_id),
             owner_gone=Fault.OWNER_GONE,
             stopped_ms=STOPPED_MS,
             retention=keys.SESSION_RETENTION_SECONDS,
@@ -132,8 +132,8 @@ class RedisSessions(Sessions):
 
     def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
         names = [partition, *(name for lease in leases for name in _heartbeat_keys(lease))]
-        rows: list[Argument] = [part for lease in leases for part in (lease.fence, _pack_member(lease))]
-        return names, [self._owner, self._lease_ms, *rows]
+        members = ((lease.fence, keys.pack_session(lease.tenant, lease.session_id)) for lease in leases)
+        return names, [self._owner, self._lease_ms, *(part for member in members for part in member)]
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         self._claimed.pop(lease, None)
@@ -141,7 +141,7 @@ class RedisSessions(Sessions):
             "abandon",
             lease,
             keys_for("abandon", *_session_and_partition_keys(lease)),
-            member=_pack_member(lease),
+            member=keys.pack_session(lease.tenant, lease.session_id),
             delay_ms=int(retry_in * 1000),
             handed_over=int(handed_over),
             problem=error[:_ERROR],
@@ -242,10 +242,6 @@ def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
             yield leased, chunk
 
 
-def _pack_member(lease: Lease) -> str:
-    return keys.pack(keys.SessionMember(lease.tenant, lease.session_id))
-
-
 _PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for a slot
 _QUEUE_SECONDS = keys.DAY
 
@@ -278,5 +274,5 @@ class RedisSlots(ScriptedStore, SlotStore):
 
     async def postpone_reaping(self, tenant: str, session_id: str) -> None:
         waiting = keys.partition_keys_of(tenant, session_id).waiting
-        member = keys.pack(keys.SessionMember(tenant, session_id))
+        member = keys.pack_session(tenant, session_id)
         await self._scripts.run("queue_due", [waiting], ["XX", _PUT_OFF_MS, member])

@@ -166,7 +166,7 @@ class RedisUpkeep(Upkeep):
             "signal",
             turn_id=turn.turn_id,
             turn=turn.stored_json(),
-            member=keys.pack(keys.SessionMember(tenant, session_id)),
+            member=keys.pack_session(tenant, session_id),
             waits=1,
             timer=keys.pack(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject)),
         )

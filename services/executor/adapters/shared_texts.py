@@ -1,7 +1,7 @@
 """Texts that many tasks of a tenant share (tool lists, its record, its policies), each stored once in Redis."""
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 from redis.asyncio import Redis
 
 from services.executor.ports.turns import JournalEntry
+from shared.domain.lru_cache import WeightedCache
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, name_text, pack_row, read_rows, split_shared_texts
 from shared.infra.lua import Scripts
@@ -38,8 +39,7 @@ class SharedTexts:
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
-        self._stored: OrderedDict[tuple[str, str], _StoredText] = OrderedDict()
-        self._characters = 0
+        self._stored = WeightedCache[tuple[str, str], _StoredText](_STORED_MOST)
         self._server = self._server_lineage()
         self._new: Counter[str] = Counter()
         self._since = 0.0
@@ -57,7 +57,7 @@ class SharedTexts:
 
     async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
         """The texts by name, without those that have expired."""
-        found = {name: self._stored[tenant, name].text for name in names if (tenant, name) in self._stored}
+        found = {name: held.text for name in names if (held := self._stored.look_up((tenant, name)))}
         for name in set(names) - found.keys():
             text = await self._scripts.execute("GET", keys.shared_key(tenant, name))
             if text is not None:
@@ -67,32 +67,24 @@ class SharedTexts:
     async def _store_text(self, tenant: str, name: str, text: str) -> bool:
         now = asyncio.get_running_loop().time()
         self._reset_if_outdated(now)
-        stored = self._stored.get((tenant, name))
+        stored = self._stored.look_up((tenant, name))
         if stored is not None and now < stored.at + _STORED_AGAIN_SECONDS:
-            self._stored.move_to_end((tenant, name))
             return True
         if self._new[tenant] >= _NEW_MOST:
             return False
         await self._scripts.execute("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
         self._new[tenant] += 1
-        self._cache_text(tenant, name, _StoredText(text, now))
+        self._stored.put((tenant, name), _StoredText(text, now), len(text))
         return True
 
     def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
         if (server := self._server_lineage()) != self._server:
             self._stored.clear()
-            self._characters, self._server = 0, server
+            self._server = server
         if now >= self._since + _STORED_AGAIN_SECONDS:
             self._new.clear()
             self._since = now
-
-    def _cache_text(self, tenant: str, name: str, stored: _StoredText) -> None:
-        before = self._stored.pop((tenant, name), None)
-        self._characters += len(stored.text) - (len(before.text) if before else 0)
-        self._stored[tenant, name] = stored
-        while self._characters > _STORED_MOST and len(self._stored) > 1:
-            self._characters -= len(self._stored.popitem(last=False)[1].text)
 
     def _server_lineage(self) -> _Server:
         lineage = self._scripts.lineage

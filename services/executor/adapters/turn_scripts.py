@@ -17,7 +17,7 @@ from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.journal_rows import Row
-from shared.infra.lua import Argument, Call, Reply, Scripts
+from shared.infra.lua import Argument, Call, Reply, Scripts, read_pairs
 from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
@@ -46,13 +46,11 @@ class ClaimReply(NamedTuple):
 
     @property
     def journal(self) -> list[Row]:
-        rows = cast("list[tuple[str, list[str]]]", self.task[3])
-        return [(name, dict(zip(values[::2], values[1::2], strict=True))) for name, values in rows]
+        return [(name, read_pairs(values)) for name, values in cast("list[tuple[str, object]]", self.task[3])]
 
     @property
     def ledger(self) -> dict[str, str]:
-        flat = cast("list[str]", self.task[4])
-        return dict(zip(flat[::2], flat[1::2], strict=True))
+        return read_pairs(self.task[4])
 
 
 class TurnScripts:
@@ -65,7 +63,7 @@ class TurnScripts:
         self.session = keys.session_keys(lease.tenant, lease.session_id)
         self.task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
         self.partition = keys.partition_keys_of(lease.tenant, lease.session_id)
-        self.member = keys.pack(keys.SessionMember(lease.tenant, lease.session_id))
+        self.member = keys.pack_session(lease.tenant, lease.session_id)
         self._redis = scripts
         self._lease = lease
         self._turn = work.turn

@@ -140,7 +140,7 @@ class RedisForgetting(Forgetting):
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         own = keys.participation_key(tenant, session_id)
         names = keys_for("forget_conversation", session, partition, participation=own)
-        member = keys.pack(keys.SessionMember(tenant, session_id))
+        member = keys.pack_session(tenant, session_id)
         reply = await self._scripts.run("forget_conversation", names, [member])
         if reply == -1:
             return {"session_busy": 1}

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, Outcomes, Roster
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls
+from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls, read_pairs
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.stored_outcomes import unpack_outcome
@@ -157,7 +157,7 @@ class RedisOutcomes(Outcomes):
 
 
 def _read_delivery(partition: int, entry: Reply) -> Delivery:
-    entry_id, tries, fields = cast("tuple[str, int, list[str]]", entry)
-    said = dict(zip(fields[::2], fields[1::2], strict=True))
+    entry_id, tries, fields = cast("tuple[str, int, object]", entry)
+    said = read_pairs(fields)
     digest, event = unpack_outcome(said.get("o", ""))
     return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, said.get("t", ""))

@@ -1,9 +1,8 @@
 """Conditions compiled to closures, so that evaluation needs neither ``eval`` nor parsing."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, walk_nodes
 from services.policy.core.values import (
@@ -18,36 +17,7 @@ from services.policy.core.values import (
     truth_of,
 )
 from shared.contracts.policy import ContextValue, Scalar
-
-Key = TypeVar("Key", bound=Hashable)
-Held = TypeVar("Held")
-
-
-class BoundedCache(Generic[Key, Held]):
-    """A cache that drops the least recently used entries once the sum of weights exceeds ``limit``."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._held: OrderedDict[Key, tuple[Held, int]] = OrderedDict()
-        self._weight = 0
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def find(self, key: Key) -> Held | None:
-        found = self._held.get(key)
-        if found is None:
-            return None
-        self._held.move_to_end(key)
-        return found[0]
-
-    def put(self, key: Key, held: Held, weight: int) -> None:
-        self._weight += weight - self._held.pop(key, (held, 0))[1]
-        self._held[key] = (held, weight)
-        while self._weight > self._limit:
-            _, (_, forgotten) = self._held.popitem(last=False)
-            self._weight -= forgotten
-
+from shared.domain.lru_cache import WeightedCache
 
 REMEMBERED = 100_000  # nodes of all conditions that are held
 Decide: TypeAlias = Callable[[Context], Truth]
@@ -75,7 +45,7 @@ class Condition(NamedTuple):
         return tuple(field.name for field in self.fields if known.get(field.name) is None)
 
 
-class ConditionCache(BoundedCache[str, Condition]):
+class ConditionCache(WeightedCache[str, Condition]):
     """The most recently used parsed conditions, by their text."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:
@@ -83,7 +53,7 @@ class ConditionCache(BoundedCache[str, Condition]):
 
     def get(self, text: str) -> Condition:
         """The condition of a text, parsed if need be; raises ``ConditionError``."""
-        condition = self.find(text)
+        condition = self.look_up(text)
         if condition is None:
             condition = parse_condition(text)
             self.put(text, condition, condition.cost)

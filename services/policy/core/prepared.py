@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import BoundedCache, ConditionCache
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
 from services.policy.core.rules import build_problem, enum_member_of, prepare_rule
 from services.policy.core.text_rules import ReadyTexts, TextDefault, prepare_text_rule
@@ -11,6 +11,7 @@ from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, prepare_
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem
 from shared.contracts.policy_hash import policy_hash
+from shared.domain.lru_cache import WeightedCache
 
 MAX_TEXT = 256 * 1024  # characters of all rules and their policies' ids
 MAX_PATTERNS = 10_000  # characters of all regular expressions: compiling one is the dearest thing a rule can ask
@@ -51,27 +52,20 @@ class ReadyPolicies(NamedTuple):
     keywords: int
 
 
-class PreparedPolicies:
+class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
     """A cache of prepared policies by hash, shared by all requests that send or name them."""
 
     def __init__(self, conditions: ConditionCache, limit: int = REMEMBERED) -> None:
+        super().__init__(limit)
         self._conditions = conditions
-        self._held = BoundedCache[str, ReadyPolicies](limit)
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def find(self, named: str) -> ReadyPolicies | None:
-        """The prepared policies of that hash; None if they are not cached."""
-        return self._held.find(named)
 
     def prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
         """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
         named = policy_hash(policies)
-        prepared = self._held.find(named)
+        prepared = self.look_up(named)
         if prepared is None:
             prepared = prepare(policies, self._conditions, named)
-            self._held.put(named, prepared, 32 * prepared.cost + sum(len(one.model_dump_json()) for one in policies))
+            self.put(named, prepared, 32 * prepared.cost + sum(len(one.model_dump_json()) for one in policies))
         return prepared
 
 

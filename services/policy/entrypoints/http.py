@@ -106,7 +106,7 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, held: Prepa
         return held.prepare(_read_policies(document))
     if document.get("policies"):
         raise RequestRejected(422, "policies: the path names them already", "policies")
-    found = held.find(policy_hash)
+    found = held.look_up(policy_hash)
     if found is None:
         raise RequestRejected(404, "no policies of this hash are known here: send them with the request", "policyHash")
     return found

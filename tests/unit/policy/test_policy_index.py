@@ -182,6 +182,6 @@ def test_the_memory_of_policies_is_bounded() -> None:
     held = PreparedPolicies(ConditionCache(), limit=4_000)
     hashes = [held.prepare((_FULL.model_copy(update={"version": str(version)}),)).hash for version in range(50)]
 
-    assert held.find(hashes[0]) is None
-    assert held.find(hashes[-1]) is not None
+    assert held.look_up(hashes[0]) is None
+    assert held.look_up(hashes[-1]) is not None
     assert 0 < len(held) < 10
