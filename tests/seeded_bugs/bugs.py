@@ -72,26 +72,26 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
 
 def _leave_intents_unflushed() -> None:
     """An intent is kept in the process's memory, and stored with what came of its call."""
-    from services.executor.adapters.redis_ledger import RedisLedger
+    from services.executor.adapters.redis_turns import RedisTurnStore
     from services.executor.ports.turns import NOTHING, JournalBatch, Pulse
     from shared.contracts.ledger import LedgerEntry
 
-    stored, settled = RedisLedger._store_intent, RedisLedger._store_settlement
+    stored, settled = RedisTurnStore._store_intent, RedisTurnStore._store_settlement
     kept: dict[str, tuple[LedgerEntry, float, JournalBatch]] = {}
 
     async def _store_intent(
-        self: RedisLedger, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch
+        self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch
     ) -> tuple[Pulse, bool]:
         kept[entry.key] = (entry, hold_seconds, batch)
         return await self._scripts.append(NOTHING)
 
-    async def _settle(self: RedisLedger, entry: LedgerEntry, before: object, batch: JournalBatch) -> Pulse:
+    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, batch: JournalBatch) -> Pulse:
         if entry.key in kept:
             await stored(self, *kept.pop(entry.key))
         return await settled(self, entry, before, batch)  # type: ignore[arg-type]
 
-    RedisLedger._store_intent = _store_intent  # type: ignore[method-assign]
-    RedisLedger._store_settlement = _settle  # type: ignore[method-assign]
+    RedisTurnStore._store_intent = _store_intent  # type: ignore[method-assign]
+    RedisTurnStore._store_settlement = _settle  # type: ignore[method-assign]
 
 
 def _check_no_fence() -> None:

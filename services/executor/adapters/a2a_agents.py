@@ -4,17 +4,17 @@ Requests to an agent go to its own origin alone, with the connection's credentia
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx
 import httpx2
 from typing_extensions import override
 
-from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.server_http import (
     CONNECT_SECONDS,
     TRANSPORT_ERRORS,
+    HttpToolServers,
     ServerHttp,
     bounded_parts,
     origin_of,
@@ -72,23 +72,14 @@ _TIMEOUT = httpx.Timeout(120.0, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
-class A2aAgents(tools.ToolServers):
-    """An async context manager owning the HTTP pool for all agents. It repeats no message and follows no redirect."""
+class A2aAgents(HttpToolServers):
+    """The agents' skills as tools."""
 
     def __init__(
         self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard`` decides which addresses may be connected to; None permits all. ``credentials`` are sent to the
-        agents.
-        """
-        self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)
+        super().__init__(guard, credentials, tracer)
         self._agents = LruCache[str, "A2aAgent"](MAX_REMEMBERED)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._http.close()
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[tools.Tool, ...]:

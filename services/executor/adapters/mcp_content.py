@@ -27,17 +27,6 @@ from shared.contracts.base import first_fault
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, loads, loads_object
 
-__all__ = [
-    "BadListing",
-    "CompiledListing",
-    "ListedTool",
-    "ListedTools",
-    "list_tools",
-    "summarize_error",
-    "to_tool_answer",
-    "tools_of",
-]
-
 log = structlog.get_logger()
 
 MAX_PAGES = 100

@@ -30,7 +30,7 @@ _NOT_BEGUN = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INV
 class _ServerListing(mcp_content.CompiledListing):
     """The newest tool list of a server, the session that it came from, and until when it may be used."""
 
-    def __init__(self, link: McpConnection, listed: Sequence[mcp_content.ListedTool], until: float) -> None:
+    def __init__(self, link: McpConnection, listed: Sequence[types.Tool], until: float) -> None:
         super().__init__(listed)
         self.link, self.until = link, until
 

@@ -1,7 +1,7 @@
 """The store of one turn on Redis. Every script checks the lease's fence before it writes."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from time import monotonic
 from typing import cast
@@ -9,26 +9,31 @@ from typing import cast
 import structlog
 
 from services.executor.adapters.redis_idle import SESSION, restore_session
-from services.executor.adapters.redis_intents import StoredIntents
-from services.executor.adapters.redis_ledger import RedisLedger
+from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_in_doubt
 from services.executor.adapters.redis_spend import settle_day_charges
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, LeaseHeartbeat, SessionName, TurnWork
 from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra.journal_rows import Row
-from shared.infra.lua import Scripts
+from shared.infra.ledger_rows import pack_entry, read_entry
+from shared.infra.lua import Argument, Scripts
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
 _NEWS_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
+_SENDABLE = f" {' '.join(SENDABLE)} "
 log = structlog.get_logger()
 
 
-class RedisTurnStore(RedisLedger, ports.TurnStore):
-    """The store of one turn. Each ``TurnWork`` needs its own."""
+class RedisTurnStore(ports.TurnStore):
+    """The store of one turn. Each ``TurnWork`` needs its own. A write's intent is stored before its call, and the
+    result after it (I3); the ledger is read once and cached.
+    """
 
     def __init__(
         self,
@@ -43,11 +48,12 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         *,
         is_cluster: bool,
     ) -> None:
-        """``heartbeat`` is the lease's. Without one, Redis is asked for every pulse, and the end of the turn does not
-        release the lease.
+        """``lease_ms``: the lease's length once no call stretches it. ``heartbeat`` is the lease's; without one, Redis
+        is asked for every pulse, and the end of the turn does not release the lease.
         """
-        intents = StoredIntents(scripts.lineage, work)
-        super().__init__(scripts, TurnScripts(scripts, shared, lease, work), intents, lease_ms)
+        self._redis, self._scripts = scripts, TurnScripts(scripts, shared, lease, work)
+        self._intents, self._lease_ms = StoredIntents(scripts.lineage, work), lease_ms
+        self._entries: dict[str, LedgerEntry] | None = None
         self._lease = lease
         self._halted = halted
         self._heartbeat = heartbeat
@@ -85,6 +91,92 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
             session = SessionName(self._lease.tenant, self._lease.session_id)
             self._restored = await restore_session(self._archive, session, owner or "")
         return self._restored
+
+    async def read_ledger(self) -> Mapping[str, LedgerEntry]:
+        """The entries by key, sorted by the time of sending."""
+        if self._entries is None:
+            self._entries = await self._read_entries()
+        return dict(self._entries)
+
+    async def open_write(
+        self, entry: LedgerEntry, hold_seconds: float, batch: ports.JournalBatch = ports.NOTHING
+    ) -> ports.Pulse:
+        """Implements ``TurnStore.open_write``. Whether Redis was replaced is checked before the intent is stored and
+        again after, since it may be replaced in between. Raises if the write must not be sent.
+        """
+        self._intents.check_failover_visible()
+        is_doubted = self._intents.may_have_been_sent(entry)
+        pulse, is_confirmed = await self._store_intent(
+            mark_in_doubt(entry) if is_doubted else entry, hold_seconds, batch
+        )
+        if pulse.refused:
+            return pulse
+        self._intents.add_stored_intent(entry)
+        if is_doubted:
+            raise failover_conflict(entry)
+        if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
+            await self.settle_write(refusal.entry, entry.status)
+            raise refusal.error
+        return pulse
+
+    async def settle_write(
+        self, entry: LedgerEntry, before: WriteStatus, batch: ports.JournalBatch = ports.NOTHING
+    ) -> ports.Pulse:
+        """Implements ``TurnStore.settle_write``. If a failover lost the entry, it is stored again, since this turn
+        knows its result.
+        """
+        try:
+            return await self._store_settlement(entry, before, batch)
+        except ports.LedgerConflict:
+            if not self._intents.may_be_lost(entry):
+                raise
+        stored = (await self._read_entries()).get(entry.key)
+        if stored is not None and stored.status not in SENDABLE:
+            return await self._store_settlement(entry, stored.status, batch)
+        sent = entry.model_copy(update={"status": WriteStatus.SENDING})
+        await self._scripts.append(
+            ports.NOTHING, self._pack_arguments("open", sent, _SENDABLE, 0), self._intents.replicas_to_confirm
+        )
+        return await self._store_settlement(entry, WriteStatus.SENDING, batch)
+
+    async def _store_intent(
+        self, entry: LedgerEntry, hold_seconds: float, batch: ports.JournalBatch
+    ) -> tuple[ports.Pulse, bool]:
+        """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
+        write, replicas = (
+            self._pack_arguments("open", entry, _SENDABLE, int(hold_seconds * 1000)),
+            self._intents.replicas_to_confirm,
+        )
+        pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
+        if pulse.refused and not pulse.must_stop:  # what waits there is about another task
+            pulse, is_confirmed = await self._scripts.append(batch, write, replicas)
+        if not pulse.refused:
+            self._cache_entry(entry)
+        return pulse, is_confirmed
+
+    async def _store_settlement(
+        self, entry: LedgerEntry, before: WriteStatus, batch: ports.JournalBatch
+    ) -> ports.Pulse:
+        pulse, _ = await self._scripts.append(
+            batch, self._pack_arguments("settle", entry, before.value, self._lease_ms)
+        )
+        self._cache_entry(entry)
+        return pulse
+
+    async def _read_entries(self) -> dict[str, LedgerEntry]:
+        claimed = self._scripts.claimed
+        rows = claimed.ledger if claimed else await self._redis.execute("HGETALL", self._scripts.task.ledger)
+        return _in_sending_order({key: read_entry(row) for key, row in cast("dict[str, str]", rows).items()})
+
+    def _cache_entry(self, entry: LedgerEntry) -> None:
+        if self._entries is not None:
+            self._entries = _in_sending_order({**self._entries, entry.key: entry})
+
+    def _pack_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
+        """The ledger arguments of ``append.lua``, which the parameters are named after."""
+        status, row = entry.status.value, pack_entry(entry)
+        of_entry: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}
+        return {"write": act, **of_entry, "ms": ms, "member": self._scripts.member, "heeded": 1}
 
     async def get_pulse(self) -> ports.Pulse:
         if self._halted():
@@ -125,3 +217,12 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
                 await settle_day_charges(self._redis, self._lease.tenant, day, charges)
         except StoreUnavailable as error:  # the turn itself is stored
             log.warning("spending_not_counted", task=task_id, error=str(error))
+
+
+def _in_sending_order(entries: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
+    return dict(sorted(entries.items(), key=lambda pair: _sending_order(pair[1])))
+
+
+def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
+    """A sort key by the time of sending; entries that were never sent come last."""
+    return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import httpx2
 import structlog
@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from services.executor.adapters import server_http as http
-from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import CompiledListing, summarize_error
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
@@ -35,26 +34,14 @@ class _BridgeReply(NamedTuple):
     body: bytes
 
 
-class RestBridge(ports.ToolServers):
-    """Tool servers of the REST bridge over one shared pool of connections; an async context manager. It repeats no
-    call, follows no redirect and keeps no cookie.
-    """
+class RestBridge(http.HttpToolServers):
+    """Tool servers of the REST bridge."""
 
     def __init__(
         self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard`` decides which addresses may be connected to; None permits all. ``credentials`` are sent to the
-        servers.
-        """
-        self._tracer = tracer
+        super().__init__(guard, credentials, tracer)
         self._listings = LruCache[str, tuple[_BridgeReply, CompiledListing]](MAX_LISTINGS)
-        self._http = http.ServerHttp(credentials or NoCredentials(), guard)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._http.close()
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:

@@ -3,21 +3,24 @@ and failures become the port's errors.
 """
 
 from collections.abc import AsyncIterator
-from typing import cast
+from typing import Self, cast
 from urllib.parse import urlsplit
 
 import httpx2
 
+from services.executor.adapters.credentials import NoCredentials
 from services.executor.ports.tools import (
     CredentialHeader,
     Credentials,
     CredentialUnavailable,
+    ToolServers,
     ToolSilent,
     ToolUnreachable,
 )
 from shared.contracts.tenant import Connection
 from shared.infra.aiohttp_transport import AiohttpTransport, PoolLimits
 from shared.infra.guard import Guard
+from shared.ports.tracing import NO_TRACER, Tracer
 
 MAX_ANSWER_BYTES = 1024 * 1024
 CONNECT_SECONDS = 5.0
@@ -97,6 +100,26 @@ def to_port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSil
     if isinstance(error, _NEVER_CONNECTED):
         return ToolUnreachable(f"no connection: {words}")
     return ToolSilent(f"{what}the connection failed: {words}")
+
+
+class HttpToolServers(ToolServers):
+    """Tool servers over one shared pool of connections; an async context manager. It repeats no call, follows no
+    redirect and keeps no cookie.
+    """
+
+    def __init__(
+        self, guard: Guard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
+    ) -> None:
+        """``guard`` decides which addresses may be connected to; None permits all. ``credentials`` are sent to the
+        servers.
+        """
+        self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.close()
 
 
 def refuse_compressed(response: httpx2.Response, what: str = "") -> None:
