@@ -176,8 +176,7 @@ def test_what_a_server_says_of_its_columns_is_read_in_each_usual_form(described:
 @pytest.mark.promise("drift.described")
 def test_a_tools_own_schema_says_which_columns_it_takes() -> None:
     columns: JsonObject = {"type": "array", "items": {"enum": ["id", "client_name"]}}
-    schema: JsonObject = {"properties": {"columns": columns, "mode": {"enum": ["fast", "slow"]}}}
-    assert columns_declared(schema) == ("id", "client_name")
+    assert columns_declared({"columns": columns, "mode": {"enum": ["fast", "slow"]}}) == ("id", "client_name")
 
 
 WORDS = st.sampled_from("amount total price id name created at by date status state start end usd paid".split())

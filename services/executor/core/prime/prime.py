@@ -295,5 +295,4 @@ def _add_named_tools(
 def _names_in_use(found: Sequence[ServerTools]) -> set[str]:
     """All names of listed tools and of their arguments."""
     tools = [tool for _, offered in found for tool in offered]
-    arguments = [tool.input_schema.get("properties") for tool in tools]
-    return {tool.name for tool in tools}.union(*(names for names in arguments if isinstance(names, dict)))
+    return {tool.name for tool in tools}.union(*(tool.parameters for tool in tools))

@@ -14,7 +14,6 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.states.machine import Failed, FailedPart
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
 from services.executor.ports.policy import PolicyUnavailable
-from services.executor.ports.tools import Tool
 from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
@@ -164,7 +163,8 @@ def _list_prose_policies(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
 
 async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswer:
     """The translation of a policy: from the journal, from an earlier task of the tenant, or made and checked now."""
-    tools = [KnownTool(name=tool.name, fields=_list_fields(tool)) for tool in ctx.toolbox.tools.values()]
+    # The archive keeps no order of a tool's fields.
+    tools = [KnownTool(name=tool.name, fields=tuple(sorted(tool.parameters))) for tool in ctx.toolbox.tools.values()]
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
     key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
 
@@ -181,8 +181,8 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswe
 
 async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
     described: list[Json] = [
-        {"name": tool.name, "class": tool.tool_class.value, "fields": [*_list_fields(tool)]}
-        for tool in ctx.toolbox.tools.values()
+        {"name": known.name, "class": tool.tool_class.value, "fields": [*known.fields]}
+        for known, tool in zip(tools, ctx.toolbox.tools.values(), strict=True)
     ]
     question = ModelQuestion(
         step=f"prose:{key}:asked",
@@ -236,8 +236,3 @@ def _describe_translation(source: ProsePolicy, answer: ProseAnswer, enforced: bo
     refused = [{"rule": refused.rule_id, "cause": refused.cause} for refused in answer.refused]
     said = {"policy": source.id, "enforced": enforced, "rules": rules, "refused": refused}
     return cast(JsonValue, {**said, "untranslated": list(answer.untranslated)})
-
-
-def _list_fields(tool: Tool) -> tuple[str, ...]:
-    properties = tool.input_schema.get("properties")
-    return tuple(sorted(properties)) if isinstance(properties, dict) else ()  # the archive keeps no order of them

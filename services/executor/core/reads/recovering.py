@@ -173,7 +173,7 @@ class ServerRead:
             said = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
             if listed := () if said.is_error else schema_drift.columns_in(said.content):
                 return _KnownColumns(listed, schema_drift.descriptions_in(said.content))
-        return _KnownColumns(schema_drift.columns_declared(tool.input_schema))
+        return _KnownColumns(schema_drift.columns_declared(tool.parameters))
 
     async def recover(self) -> None:
         """Replaces a failed answer by that of a repeated call or another tool, depending on the kind of failure.

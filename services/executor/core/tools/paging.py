@@ -139,13 +139,11 @@ def nested_value(content: Json, place: Iterable[str]) -> Json:
 
 def with_nested_value(content: Json, place: tuple[str, ...], value: Json) -> Json:
     """The content with another value at an existing place."""
-    if not place or not isinstance(content, dict):
-        return value if not place else content
-    return (
-        {**content, place[0]: with_nested_value(content[place[0]], place[1:], value)}
-        if place[0] in content
-        else content
-    )
+    if not place:
+        return value
+    if not isinstance(content, dict) or place[0] not in content:
+        return content
+    return {**content, place[0]: with_nested_value(content[place[0]], place[1:], value)}
 
 
 def _find_list_path(content: JsonObject) -> tuple[str, ...]:
@@ -279,11 +277,8 @@ def _is_link(text: str) -> bool:
 def _convert_type(value: Json, schema: JsonObject) -> Json:
     """The value in the schema's type: digits as a number, or a number as a text."""
     kind = schema.get("type")
-    if (
-        isinstance(value, str)
-        and value.isdigit()
-        and (kind in ("integer", "number") or (not schema and len(value) < 9))
-    ):
+    is_number = kind in ("integer", "number") or (not schema and len(str(value)) < 9)
+    if is_number and isinstance(value, str) and value.isdigit():
         return int(value)
     return str(value) if kind == "string" and isinstance(value, int) else value
 

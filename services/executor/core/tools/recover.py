@@ -59,11 +59,8 @@ def has_opposites(some: Iterable[str], others: Iterable[str]) -> bool:
 
 def may_stand_in(gone: Tool, other: Tool) -> bool:
     """Whether a tool may replace another: both are reads of one server, and their names have no opposite words."""
-    if any(
-        each is not ToolClass.READ
-        for tool in (gone, other)
-        for each in (tool.tool_class, classify_by_name(tool.name)[0])
-    ):
+    classes = {each for tool in (gone, other) for each in (tool.tool_class, classify_by_name(tool.name).tool_class)}
+    if classes != {ToolClass.READ}:
         return False
     is_another = other.connection_id == gone.connection_id and other.name != gone.name
     return is_another and not has_opposites(words_of(gone.name), words_of(other.name))
@@ -145,7 +142,7 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
 
 def _build_single(tool: Tool, plural: str, value: Json, others: JsonObject) -> ReadCall | None:
     """The read of one record, with the id under the list's name in the singular or as ``id``; None if neither fits."""
-    noun, declared = "_".join(_find_noun(tool)), _declared_parameters(tool) or set()
+    noun, declared = "_".join(_find_noun(tool)), set(tool.parameters)
     names = dict.fromkeys(["_".join(_singularize(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)
     given = {**others, name: value} if name is not None else None

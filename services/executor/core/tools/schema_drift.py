@@ -6,6 +6,7 @@ Only names are corrected, never values: keys of arguments, and texts that are th
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -77,11 +78,9 @@ def columns_in(described: Json) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, _ in _list_columns(described)))
 
 
-def columns_declared(schema: JsonObject) -> tuple[str, ...]:
+def columns_declared(parameters: Mapping[str, JsonObject]) -> tuple[str, ...]:
     """The columns that a tool's own schema lists for a parameter that takes names; empty if it lists none."""
-    declared = schema.get("properties")
-    parameters = declared.items() if isinstance(declared, dict) else ()
-    listed = (_enum_values(shape) for name, shape in parameters if _takes_column_names(name))
+    listed = (_enum_values(shape) for name, shape in parameters.items() if _takes_column_names(name))
     return tuple(dict.fromkeys(name for names in listed for name in names))
 
 
@@ -94,11 +93,12 @@ def match_column(
         return None
     if asked in columns:
         return ColumnMatch(asked, "exact")
-    for tier, candidates in (
-        ("described", _build_former_name_tier(described)),
+    tiers: tuple[tuple[str, Tier], ...] = (
+        ("described", partial(_match_former_names, described)),
         *TIERS,
-        ("described", _build_description_tier(described)),
-    ):
+        ("described", partial(_match_descriptions, described)),
+    )
+    for tier, candidates in tiers:
         found = candidates(bare, columns)
         if found:
             return ColumnMatch(found[0], tier) if len(found) == 1 else None
@@ -163,26 +163,18 @@ def _match_aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
     return [column for column in columns if "_".join(words_of(column)) in others]
 
 
-def _build_former_name_tier(described: Mapping[str, str]) -> Tier:
-    """A tier that finds columns whose description says that they had the missing name."""
-
-    def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
-        name = re.escape(missing)
-        said = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY}[\"'`]?{name}(?![\w.])"
-        return [column for column in columns if re.search(said, described.get(column, ""), re.IGNORECASE)]
-
-    return tier
+def _match_former_names(described: Mapping[str, str], missing: str, columns: Sequence[str]) -> Sequence[str]:
+    """The columns whose description says that they had the missing name."""
+    name = re.escape(missing)
+    said = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY}[\"'`]?{name}(?![\w.])"
+    return [column for column in columns if re.search(said, described.get(column, ""), re.IGNORECASE)]
 
 
-def _build_description_tier(described: Mapping[str, str]) -> Tier:
-    """A tier that finds columns whose description has just the words of the missing name: "name of the customer"."""
-
-    def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
-        wanted = set(normalized_words(missing))
-        told = {column: set(normalized_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
-        return [column for column in columns if len(wanted) > 1 and told[column] == wanted]
-
-    return tier
+def _match_descriptions(described: Mapping[str, str], missing: str, columns: Sequence[str]) -> Sequence[str]:
+    """The columns whose description has just the words of the missing name: "name of the customer"."""
+    wanted = set(normalized_words(missing))
+    told = {column: set(normalized_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
+    return [column for column in columns if len(wanted) > 1 and told[column] == wanted]
 
 
 # The order in which a name is looked for; a tier that is less certain stands later.
@@ -211,8 +203,8 @@ def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
         yield from ((name, "") for name in described)
 
 
-def _enum_values(shape: Json) -> tuple[str, ...]:
-    inner = shape.get("items", shape) if isinstance(shape, dict) else None
+def _enum_values(shape: JsonObject) -> tuple[str, ...]:
+    inner = shape.get("items", shape)
     choices = inner.get("enum") if isinstance(inner, dict) else None
     return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
 
