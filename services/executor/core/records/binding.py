@@ -276,8 +276,10 @@ class CallView:
         found = [one for one in said if not isinstance(one, UnknownValue)]
         return max(found, key=lambda one: abs(read_figure(one) or 0), default=None)
 
-    def _is_recorded(self, name: str) -> bool:
-        return bool(_values_in_nodes([*self.records_around, *self._siblings, *self._records_of_unread_kinds], name))
+    def _is_recorded(self, name: str, kind: Noun = ()) -> bool:
+        """Whether a record around the call or one of the called kind has the field, with whatever value."""
+        nodes = [*self.records_around, *self._siblings, *self._records_of_unread_kinds]
+        return bool(_values_in_nodes(_of_kind(nodes, kind), name))
 
     def aliases_of_recorded_field(self, name: str) -> list[FieldValue]:
         """The arguments that are aliases of a field which a record that the call names has under its own name."""
@@ -294,9 +296,7 @@ class CallView:
         if self._named.unread_subjects:
             return UNKNOWN
         for place, level in enumerate(self._levels):
-            if place == 1 and (
-                _values_in_nodes(self._siblings, name) or _values_in_nodes(self._records_of_unread_kinds, name)
-            ):
+            if place == 1 and _values_in_nodes([*self._siblings, *self._records_of_unread_kinds], name):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
             if place >= 2 and self._has_argument_in_minor_units(name):
                 return UNKNOWN
@@ -320,45 +320,42 @@ class CallView:
 
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """The call's references to records of kinds that have the field, which were only read without it."""
-        having = [
-            node for node in self.own if (not kind or are_same_kind(kind, node.kind)) and _values_in_nodes([node], name)
-        ]
+        having = [node for node in _of_kind(self.own, kind) if _values_in_nodes([node], name)]
         return [one for one, nodes in self._named_nodes if self._lacks_field(nodes, name, having)]
 
     def _lacks_field(self, nodes: Sequence[GraphNode], name: str, having: Sequence[GraphNode]) -> bool:
         """Whether the records may have the field, read without it so far, since others of their kind have it."""
-        kinds = {of.kind for node in having for of in (node, *filter(None, [self._owner_of_part(node)]))}
-        if not any(are_same_kind(node.kind, of) for node in nodes for of in kinds) or _values_in_nodes(
-            self._graph.with_parts(nodes), name
-        ):
+        kinds = self._kinds_with_owners(having)
+        if not any(are_same_kind(node.kind, of) for node in nodes for of in kinds):
+            return False
+        if _values_in_nodes(self._graph.with_parts(nodes), name):
             return False
         whole = {node.seen.fact.tool for node in having if not node.seen.is_row}
         return not any(node.seen.fact.tool in whole and not node.seen.is_row for node in nodes)
 
-    def _owner_of_part(self, node: GraphNode) -> GraphNode | None:
-        """The record that a nested object without an own id is a part of: the unit of its ``features``."""
-        return None if node.names[0] else self._graph.enclosing_record(node)
+    def _kinds_with_owners(self, nodes: Iterable[GraphNode]) -> set[Noun]:
+        """The kinds of the records, and of those of which nested objects without an own id are parts: the unit of its
+        ``features``.
+        """
+        owners = ((node, None if node.names[0] else self._graph.enclosing_record(node)) for node in nodes)
+        return {one.kind for pair in owners for one in pair if one}
 
     def _unread_references_at_level(self, name: str, place: int, kind: Noun = ()) -> list[RecordReference]:
         """The references, in records one step nearer, to records of the kinds that have the field at this level, and
         that were not read or were read without it: they are as near, and may have another value.
         """
-        near = [node for node in self._levels[place] if not kind or are_same_kind(kind, node.kind)]
-        having = [node for node in near if _values_in_nodes([node], name)]
-        kinds = {of.kind for node in having for of in (node, *filter(None, [self._owner_of_part(node)]))}
+        having = [node for node in _of_kind(self._levels[place], kind) if _values_in_nodes([node], name)]
+        kinds = self._kinds_with_owners(having)
         before = self.own if place == 2 else self._levels[place - 1]
         told = (one for node in before for one in node.references)
         found: list[RecordReference] = []
         for one in told:
-            is_one = any(are_same_kind(one.noun, of) for of in kinds) and (
-                one.must_exist or one.is_number or one.looks_like_id
-            )
-            if (
-                not is_one
-                or one.text in self.ids
-                or self._graph.was_not_found(one)
-                or self._refers_to_other_record(one)
+            if not (
+                any(are_same_kind(one.noun, of) for of in kinds)
+                and (one.must_exist or one.is_number or one.looks_like_id)
             ):
+                continue
+            if one.text in self.ids or self._graph.was_not_found(one) or self._refers_to_other_record(one):
                 continue
             nodes = self._graph.find_referenced(one)
             if not nodes or self._lacks_field(nodes, name, having):
@@ -428,8 +425,7 @@ class CallView:
         fields = dict[str, FieldValue]()
         for name in names:
             head, _, field = name.rpartition(".")
-            of_kind = [node for node in nodes if not head or are_same_kind(singular_words(head), node.kind)]
-            if found := _values_in_nodes(of_kind, field):
+            if found := _values_in_nodes(_of_kind(nodes, singular_words(head)), field):
                 fields[name] = common_value(found)
         return fields
 
@@ -438,12 +434,7 @@ class CallView:
         head, _, field = name.rpartition(".")
         if find_values(name, self._arguments, self._named.kinds) or find_values_by_name(name, self._edited):
             return True
-        around = [*self.records_around, *self._siblings, *self._records_of_unread_kinds]
-        return bool(
-            _values_in_nodes(
-                [node for node in around if not head or are_same_kind(singular_words(head), node.kind)], field
-            )
-        )
+        return self._is_recorded(field, singular_words(head))
 
     @cached_property
     def _records_of_unread_kinds(self) -> list[GraphNode]:
@@ -472,11 +463,7 @@ class CallView:
         """Whether a record that the call does not name may still give it a field."""
         if is_plain and at_first:
             return not self._is_of_called_kind(node)
-        return not (
-            self._belongs_to_other_record(node)
-            if is_plain
-            else self._belongs_to_other_record(node) or self.is_other_of_called_kind(node)
-        )
+        return not self._belongs_to_other_record(node) and (is_plain or not self.is_other_of_called_kind(node))
 
     def is_named_record(self, node: GraphNode) -> bool:
         """Whether the call names the record, or the record is a part of a named one."""
@@ -529,16 +516,15 @@ class CallView:
             kind = singular_words(head)
             if find_values(name, self._arguments, self._named.kinds):
                 continue
+            listed = (one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun))
             if self._have_field(self.own, kind, field):
                 yield from self._references_without_field(field, kind)
                 if self._have_field(self._levels[1], kind, field):
                     yield from (one for one, nodes in self._subject_links if all(node.seen.is_row for node in nodes))
                 if not self._have_field(self._levels[0], kind, field):
-                    yield from (
-                        one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun)
-                    )
+                    yield from listed
                 continue
-            yield from (one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun))
+            yield from listed
             is_further = is_about_tool or self._have_field(self._levels[3], kind, field)
             shown_at = next((place for place in (2, 3) if self._have_field(self._levels[place], kind, field)), None)
             if shown_at is not None:
@@ -661,6 +647,11 @@ class CallView:
         if reference.must_exist and any(are_same_kind(kind, reference.noun) for kind in self._named.kinds):
             return True
         return reference.looks_like_id and id_pattern_of(reference.text) in self._shapes
+
+
+def _of_kind(nodes: Iterable[GraphNode], kind: Noun) -> list[GraphNode]:
+    """The records of the kind; all of them if none is given."""
+    return [node for node in nodes if not kind or are_same_kind(kind, node.kind)]
 
 
 def _values_in_nodes(nodes: Iterable[GraphNode], name: str) -> list[FieldValue]:

@@ -65,10 +65,8 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
     for call in plan.changes:
         for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
             for read in _reads_of_reference(call, reference, toolbox):
-                fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
-                is_of_it = read.arguments and _shows_kind(
-                    read.tool, _kind_of_reference(call, reference, toolbox), toolbox.keys
-                )
+                fact = asked.get(_key_of_read(read))
+                is_of_it = read.arguments and _shows_referenced_kind(read.tool, call, reference, toolbox)
                 if fact is not None and is_of_it and found_no_record(fact):
                     found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
     return found
@@ -79,7 +77,7 @@ def _reads_of_reference(
 ) -> Sequence[ReadCall]:
     """The read that proves the write, if it shows such a record or no other does; else those of the record's kind."""
     proving = proving_read(call, toolbox, reference)
-    if proving and _shows_kind(proving.tool, _kind_of_reference(call, reference, toolbox), toolbox.keys):
+    if proving and _shows_referenced_kind(proving.tool, call, reference, toolbox):
         return [proving]
     return _reads_by_noun(call, reference, toolbox) or ([proving] if proving else [])
 
@@ -90,10 +88,12 @@ def _kind_of_reference(
     return reference.noun or seen_records.noun_of_tool(call.tool, toolbox.keys)
 
 
-def _shows_kind(tool: Tool, kind: seen_records.Noun, keys: RecordKeys) -> bool:
-    return seen_records.are_same_kind(kind, seen_records.noun_of_tool(tool.name, keys)) or seen_records.are_same_kind(
-        kind, keys.kind_shown_by(tool.name)
-    )
+def _shows_referenced_kind(
+    tool: Tool, call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
+) -> bool:
+    kind, keys = _kind_of_reference(call, reference, toolbox), toolbox.keys
+    shown = (seen_records.noun_of_tool(tool.name, keys), keys.kind_shown_by(tool.name))
+    return any(seen_records.are_same_kind(kind, one) for one in shown)
 
 
 def _reads_for_rules(
@@ -105,17 +105,13 @@ def _reads_for_rules(
         yield from (read for read in _reads_by_noun(call, reference, toolbox) if read.arguments)
 
 
-def _list_read_tools(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
-    tools = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
-    return [tool for tool in tools if tool.tool_class is ToolClass.READ]
-
-
 def _reads_by_noun(call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox) -> list[ReadCall]:
     """The reads that are declared to show one record of that kind; else the one of that name that needs only the
     identifier; else the list of all.
     """
-    keys, readers = toolbox.keys, _list_read_tools(call, toolbox)
-    kind = _kind_of_reference(call, reference, toolbox)
+    keys, kind = toolbox.keys, _kind_of_reference(call, reference, toolbox)
+    beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
+    readers = [tool for tool in beside if tool.tool_class is ToolClass.READ]
     nouns = {tool.name: seen_records.noun_of_tool(tool.name, keys) for tool in readers}
     fitting = [tool for tool in readers if seen_records.are_same_kind(kind, nouns[tool.name])]
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
