@@ -8,7 +8,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import RunEnd, is_dry_run
+from services.executor.core.session.dossier import RunEnd, describe_verdict, is_dry_run
 from services.executor.core.session.ledger import describe_doubt, describe_write, list_open_doubts, operator_decisions
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import NOTHING_WRITTEN
@@ -77,7 +77,8 @@ def answer_with_writes(
     if is_json_list(text):
         return text
     none = NOTHING_WRITTEN if acts and not writes and NOTHING_WRITTEN not in text else ""
-    blocks = [_describe_policy(verdict), _describe_writes(writes) or none, footer]
+    policy = describe_verdict(verdict) if verdict and verdict.reasons else ""
+    blocks = [policy, _describe_writes(writes) or none, footer]
     said = [block for block in blocks if block]
     return "\n\n".join([text.rstrip(), *said]) if said else text
 
@@ -85,13 +86,6 @@ def answer_with_writes(
 def without_footer(answer: str) -> str:
     """The answer without its footer, whose duration differs from run to run."""
     return _FOOTER.sub("", answer)
-
-
-def _describe_policy(verdict: Verdict | None) -> str:
-    """One line that names the triggered rules; empty if there are none."""
-    if verdict is None or not verdict.reasons:
-        return ""
-    return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}"
 
 
 def _describe_writes(writes: Sequence[LedgerEntry]) -> str:

@@ -255,35 +255,36 @@ class ReflectedRun(NamedTuple):
         """Whether the run was to carry out its process, and not only to answer a question or write a document."""
         if self.progress is None or self.progress.read_only:
             return False
-        return bool(self._calls) or not asked_documents(self.task)
+        return bool(self.calls) or not asked_documents(self.task)
 
     @property
     def planned_nothing(self) -> bool:
         """Whether the run was to act but planned no call, although some part to be done was not left for a reason."""
-        return self.has_to_act and not self._calls and not self.are_all_parts_left
+        return self.has_to_act and not self.calls and not self.are_all_parts_left
 
     @property
     def are_all_parts_left(self) -> bool:
         """Whether every part to be done was left for a reason."""
-        parts = [part for part in self.progress.dossier.parts if part.is_to_do] if self.progress else []
+        parts = [part for part in self.dossier.parts if part.is_to_do]
         return bool(parts) and all(part.unmet for part in parts)
 
     @property
-    def _calls(self) -> tuple[PlannedCall, ...]:
-        plans = self.progress.dossier.every_plan if self.progress else ()
-        return tuple(call for plan in plans for call in plan.calls)
+    def dossier(self) -> Dossier:
+        """The run's dossier; an empty one if the run failed before it began."""
+        return self.progress.dossier if self.progress else Dossier()
+
+    @property
+    def calls(self) -> tuple[PlannedCall, ...]:
+        """The calls of all plans."""
+        return tuple(call for plan in self.dossier.every_plan for call in plan.calls)
 
 
-_found = IdentityCache[ReflectedRun, FoundSources](
-    lambda run: collect_sources(run.task, run.progress.dossier if run.progress else Dossier(), run.writes), 32
-)
+_found = IdentityCache[ReflectedRun, FoundSources](lambda run: collect_sources(run.task, run.dossier, run.writes), 32)
 
 
 def collect_evidence(run: ReflectedRun) -> Evidence:
     """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
-    progress = run.progress
-    dossier = progress.dossier if progress else Dossier()
-    calls = [call for plan in dossier.every_plan for call in plan.calls]
+    progress, dossier, calls = run.progress, run.dossier, run.calls
     required = (
         [output for output in progress.template.outputs if output != SUMMARY] if progress and run.has_to_act else []
     )

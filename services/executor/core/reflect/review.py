@@ -39,7 +39,7 @@ from services.executor.core.reflect.quality import (
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, is_dry_run
-from services.executor.core.session.ledger import writes_as_json
+from services.executor.core.session.ledger import list_writes, writes_as_json
 from services.executor.core.session.left_out import remarks_on_run
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
@@ -158,7 +158,7 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
-    writes, escalated = tuple((await ctx.store.read_ledger()).values()), progress.state is FsmState.ESCALATE
+    writes, escalated = await list_writes(ctx.store), progress.state is FsmState.ESCALATE
     run = ReflectedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)  # as it would end now
     text, notes = await _improve_answer(ctx, run)
     better = progress.update_dossier(answer=run.answer if text is None else text)
@@ -248,11 +248,10 @@ def _mark_untraced(
 
 
 def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
-    dossier = run.progress.dossier if run.progress else None
     return {
         "task": ctx.task,
-        "facts": [_describe_fact(fact) for fact in dossier.facts] if dossier else [],
-        "values": [value.as_json() for value in dossier.values] if dossier else [],
+        "facts": [_describe_fact(fact) for fact in run.dossier.facts],
+        "values": [value.as_json() for value in run.dossier.values],
         "writes": [*writes_as_json(run.writes)],
     }
 

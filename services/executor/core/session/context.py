@@ -211,13 +211,11 @@ def files_for_look_tool(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
 
 def file_notes(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
     """The files for the task's metadata; empty if there are none."""
-    rows: list[JsonValue] = [_file_note(file) for file in read]
+    rows: list[JsonValue] = []
+    for file in read:
+        about: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
+        rows.append({**about, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})})
     return {"files": rows} if rows else {}
-
-
-def _file_note(file: ReadFile) -> dict[str, JsonValue]:
-    about: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
-    return {**about, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})}
 
 
 def describe_unread_files(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:

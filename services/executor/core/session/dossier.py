@@ -270,7 +270,7 @@ def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple
 
 def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
     rows = [_format_row(call) for call in plan.calls]
-    policy = _describe_policy(verdict)
+    policy = describe_verdict(verdict) if verdict else "Policy: no rule was asked."
     parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", policy]
     return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
 
@@ -282,12 +282,9 @@ def _format_row(call: PlannedCall) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _describe_policy(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "Policy: no rule was asked."
-    rules = "; ".join(verdict.reasons)
-    word = "passed" if verdict.passed else "not passed"
-    return f"Policy: {word}. {rules}" if rules else f"Policy: {word}."
+def describe_verdict(verdict: Verdict) -> str:
+    """One line: whether the plan passed, and the reasons of the triggered rules."""
+    return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}".rstrip()
 
 
 def _describe_call(call: PlannedCall) -> JsonObject:

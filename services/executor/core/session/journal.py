@@ -195,8 +195,8 @@ class Journal:
         self._record: TaskRecord | None = None
         self._storing = asyncio.Lock()
         self._events: list[TaskEvent] = []
-        self._now = now
-        self._began = now
+        self.now = now  # the store's time, as of its last reply
+        self.began = now  # when this attempt at the turn began; it differs for each attempt
         self._seconds = seconds
         self._bounds = bounds
         self._phase: Phase | None = None
@@ -213,19 +213,9 @@ class Journal:
         self._earlier = frozenset(self._steps)
 
     @property
-    def now(self) -> datetime:
-        """The store's time, as of its last reply."""
-        return self._now
-
-    @property
-    def began(self) -> datetime:
-        """When this attempt at the turn began; it differs for each attempt."""
-        return self._began
-
-    @property
     def worked_seconds(self) -> float:
         """For how many seconds this attempt has run."""
-        return (self._now - self._began).total_seconds()
+        return (self.now - self.began).total_seconds()
 
     @property
     def seconds_left(self) -> float:
@@ -241,7 +231,7 @@ class Journal:
 
     def add_event(self, kind: str, **data: JsonValue) -> None:
         """Adds an event for those who watch the task, published with the next store. Protected values are redacted."""
-        event = TaskEvent(kind=kind, at=self._now, data=redact_json(data, self.hidden))
+        event = TaskEvent(kind=kind, at=self.now, data=redact_json(data, self.hidden))
         self.counts.count_event(event)
         self._events.append(event)
 
@@ -301,7 +291,7 @@ class Journal:
             result = await self._run_bounded_step(key, step, before or self.store_then_check)
         except EarlyEnd as early:
             self.stopped_at = self.stopped_at or key
-            self.record_input(f"{ENDED_AT}{key}", write_early_end_note(early, self._began))
+            self.record_input(f"{ENDED_AT}{key}", write_early_end_note(early, self.began))
             raise
         except PolicyUnavailable as error:
             self.record_input(f"unavailable:{key}", str(error))
@@ -394,7 +384,7 @@ class Journal:
 
     def check_pulse(self, pulse: Pulse) -> None:
         """Takes the store's time from the pulse. Raises if the run must stop or its working time is used up."""
-        self._now = pulse.now
+        self.now = pulse.now
         if pulse.cancel is not None:
             raise Canceled(f"canceled by {pulse.cancel.principal.id}")
         if pulse.stopped is not None:
@@ -409,7 +399,7 @@ class Journal:
         """Takes the store's time from the pulse without any check: nothing may stop a run between a write's intent and
         its result.
         """
-        self._now = pulse.now
+        self.now = pulse.now
 
     async def _run_bounded_step(
         self, key: str, step: Callable[[], Awaitable[str]], before: Callable[[], Awaitable[None]]

@@ -20,9 +20,19 @@ def write_key(plan: WritePlan, call: PlannedCall) -> str:
     return digest([plan.task_id, plan.round, plan.hash, call.call_id])[:32]
 
 
+async def list_writes(store: TurnStore) -> tuple[LedgerEntry, ...]:
+    """All ledger entries of the task."""
+    return tuple((await store.read_ledger()).values())
+
+
+def in_sending_order(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+    """The entries by the time at which they were sent; those that were not come last."""
+    return sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
+
+
 async def plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
     """The ledger entries of a plan, by call id."""
-    return {entry.call.call_id: entry for entry in (await store.read_ledger()).values() if entry.plan_hash == plan.hash}
+    return {entry.call.call_id: entry for entry in await list_writes(store) if entry.plan_hash == plan.hash}
 
 
 async def list_entries(store: TurnStore, plans: Iterable[WritePlan]) -> list[LedgerEntry]:
@@ -219,9 +229,9 @@ def outcome_of_read(fact: Fact) -> CallOutcome:
 
 def past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
     """The writes of this task as past calls, in the order of their intents."""
-    ordered = sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
     return tuple(
-        _build_past_call(entry.call.tool, call_outcome(entry), loads_object(entry.arguments_json)) for entry in ordered
+        _build_past_call(entry.call.tool, call_outcome(entry), loads_object(entry.arguments_json))
+        for entry in in_sending_order(entries)
     )
 
 
@@ -273,7 +283,6 @@ def is_rule_value(value: Json) -> bool:
 
 def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
     """The ledger entries for prompts and metadata, in the order of their intents."""
-    ordered = sorted(written, key=lambda entry: (entry.sending_at is None, entry.sending_at))
     return [
         {
             "call_id": entry.call.call_id,
@@ -283,5 +292,5 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
             "result": loads(entry.result_json or "null"),
             "note": entry.note,
         }
-        for entry in ordered
+        for entry in in_sending_order(written)
     ]

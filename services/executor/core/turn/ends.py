@@ -23,7 +23,14 @@ from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, TurnContext, is_practice
 from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd, WaitsForDecision, WaitsForTime
-from services.executor.core.session.ledger import GivenUp, WritesInDoubt, brief_operator, doubts_timer, list_open_doubts
+from services.executor.core.session.ledger import (
+    GivenUp,
+    WritesInDoubt,
+    brief_operator,
+    doubts_timer,
+    list_open_doubts,
+    list_writes,
+)
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
 from services.executor.core.turn.waits import StillInDoubt, StillWaiting
@@ -50,7 +57,7 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> Ru
         not_done or None,
         answer,
         progress,
-        await _list_writes(ctx.store),
+        await list_writes(ctx.store),
         escalated=progress.state is FsmState.ESCALATE,
         documents=done.documents,
         review=done.notes,
@@ -59,7 +66,7 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> Ru
 
 async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     """The end of a run without an answer. While a write is in doubt the task waits, unless it was given up."""
-    writes, progress = await _list_writes(opened.store), opened.journal.progress
+    writes, progress = await list_writes(opened.store), opened.journal.progress
     early.correct_reason(writes)
     if list_open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
         return await _end_in_doubt(opened, "" if early.reason == IN_DOUBT else early.reason)
@@ -157,7 +164,7 @@ async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd
     ctx.ports.tracer.current_span().add_event(names.RESTS)
     progress, rest = _store_progress_before_wait(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
     ctx.journal.add_event("note", rests_until=rest.until.isoformat(), why=rest.why)
-    writes = await _list_writes(ctx.store)
+    writes = await list_writes(ctx.store)
     return RunEnd(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
 
 
@@ -172,7 +179,7 @@ async def _end_asking_approval(
         text,
         text,
         progress,
-        await _list_writes(store),
+        await list_writes(store),
         approval=approval,
         asked=describe_approval(approval),
     )
@@ -180,7 +187,7 @@ async def _end_asking_approval(
 
 async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
     """The end of a run that waits for an operator's decision on writes in doubt."""
-    writes = await _list_writes(opened.store)
+    writes = await list_writes(opened.store)
     doubts = list_open_doubts(writes)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
     reason = f"an operator has to say what became of a write in doubt: {named}"
@@ -203,7 +210,7 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
-    progress, writes = _store_latest_progress(opened, "question"), await _list_writes(opened.store)
+    progress, writes = _store_latest_progress(opened, "question"), await list_writes(opened.store)
     opened.journal.add_event("approval", status="waiting", question=entry.call.call_id)
     return RunEnd(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
 
@@ -220,7 +227,3 @@ def _store_progress_before_wait(at: TurnContext | OpenedTurn, progress: Progress
     progress = progress.model_copy(update={"worked_ms": worked})
     at.journal.save_progress(progress, label)
     return progress
-
-
-async def _list_writes(store: TurnStore) -> tuple[LedgerEntry, ...]:
-    return tuple((await store.read_ledger()).values())

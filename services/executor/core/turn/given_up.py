@@ -17,6 +17,7 @@ from services.executor.core.session.ledger import (
     doubts_timer,
     find_taken_over,
     list_open_doubts,
+    list_writes,
     past_calls_of_facts,
     past_calls_of_writes,
 )
@@ -41,7 +42,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     """Ends a turn that is given up. Its task fails, or waits for an operator if a write is in doubt and time is left.
     The reason names every write that was made or may have been.
     """
-    entries, now = tuple((await store.read_ledger()).values()), (await store.get_pulse()).now
+    entries, now = await list_writes(store), (await store.get_pulse()).now
     doubts = list_open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"
@@ -150,7 +151,7 @@ def _list_begun_writes(ended: TaskRecord) -> Iterator[str]:
 async def outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from its stored record and ledger."""
     is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
-    writes = (await store.read_ledger()).values()
+    writes = await list_writes(store)
     return outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
 
 

@@ -35,7 +35,7 @@ from shared.domain.quality import Formula
 from shared.domain.words import PlanAudit, Strategy, ToolClass
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
-VERSION = 1  # of what is noted; a reader handles the one before
+VERSION = 1  # of what is noted
 _DECIDING = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
 _LEDGER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION = TypeAdapter(SessionState)
@@ -58,7 +58,7 @@ class AttemptStart(NamedTuple):
             tool_calls=int(str(said["tool_calls"])),
             plans=int(str(said["plans"])),
             trusts_requests=bool(said["trusts_requests"]),
-            answers=_recorded_answer_rules(self.settings),
+            answers=AnswerRules(Formula(str(self.settings.get("formula", Formula.SIGNALS.value)))),  # without a footer
             audit=_recorded_plan_audit(self.settings),
             translator=str(self.settings.get("translator", today.translator)),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
@@ -94,15 +94,10 @@ def _recorded_plan_audit(settings: JsonObject) -> PlanAudit:
     return PlanAudit.RISKY if settings.get("audits_values") is True else PlanAudit.OFF
 
 
-def _recorded_answer_rules(settings: JsonObject) -> AnswerRules:
-    """The recorded answer rules, without a footer."""
-    return AnswerRules(Formula(str(settings.get("formula", Formula.SIGNALS.value))), footer=False)
-
-
 def parse_attempt_start(text: str) -> AttemptStart:
     """Parses the recorded beginning of an attempt; raises ``ValueError`` for an unknown version."""
     noted = loads_object(text)
-    if noted.get("v") not in (1, VERSION):
+    if noted.get("v") != VERSION:
         raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
     turn = Turn.model_validate_json(dumps(noted["turn"]))
     began, ledger = datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_python(noted["ledger"])

@@ -22,6 +22,7 @@ from services.executor.core.session.ledger import (
     brief_operator,
     find_taken_over,
     list_open_doubts,
+    list_writes,
     with_attempt_archived,
 )
 from services.executor.core.states.machine import ModelRests, Rejected, ends_timed_wait
@@ -41,13 +42,13 @@ async def is_turn_too_late(work: TurnWork, store: TurnStore, asked: Approval | N
     if work.record.state.is_terminal:
         return True
     if _is_about_doubts(turn):
-        ledger = tuple((await store.read_ledger()).values())
+        ledger = await list_writes(store)
         return not (list_open_doubts(ledger) or _is_decision_stored(turn, ledger))
     if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
         return False
     if asked is not None and asked.status is ApprovalStatus.WAITING:
         return False
-    return not any(entry.status is WriteStatus.ASKED for entry in (await store.read_ledger()).values())
+    return not any(entry.status is WriteStatus.ASKED for entry in await list_writes(store))
 
 
 async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
@@ -155,7 +156,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     the ledger before it has any effect, so that a second attempt finds it. Raises ``StillInDoubt``, or ``GivenUp`` if
     an operator takes the task over or the time is up.
     """
-    ledger = tuple((await store.read_ledger()).values())
+    ledger = await list_writes(store)
     if left := find_taken_over(ledger):
         raise _taken_over_error(left)
     doubts = list_open_doubts(ledger)
@@ -169,7 +170,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     await _store_doubt_resolution(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
         raise _taken_over_error(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
-    if remaining := list_open_doubts((await store.read_ledger()).values()):
+    if remaining := list_open_doubts(await list_writes(store)):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
 

@@ -26,6 +26,7 @@ from services.executor.core.session.context import (
 )
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest_progress
+from services.executor.core.session.ledger import list_writes
 from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped, is_end_state
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
@@ -194,7 +195,7 @@ class Worker(TurnRunner):
         session = compress_session(session_for_task(await store.read_session(), work.record), journal, work.turn)
         decided = recorded_approval(journal, work.turn)
         asked = ended.approval or decided
-        written = {entry.plan_hash for entry in (await store.read_ledger()).values()} if asked_before else ()
+        written = {entry.plan_hash for entry in await list_writes(store)} if asked_before else ()
         over = finalize_approval(asked_before, decided, asked, written)
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=asked, settled=over, spend=spend)

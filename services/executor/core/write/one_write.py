@@ -19,6 +19,7 @@ from services.executor.core.session.ledger import (
     WritesInDoubt,
     call_outcome,
     has_begun,
+    list_writes,
     plan_entries,
     plan_results,
     took_effect,
@@ -310,7 +311,7 @@ async def settle_open_writes(ctx: TurnContext, *, ends: bool = True) -> None:
 
     If the task ``ends``, an agent that is at work or waits for an answer is told to stop.
     """
-    for entry in (await ctx.store.read_ledger()).values():
+    for entry in await list_writes(ctx.store):
         if ends or not is_with_agent(entry):
             await _settle_sent_call(ctx, entry, may_resend=False)
 

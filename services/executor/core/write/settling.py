@@ -19,7 +19,7 @@ from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import plan_results, with_attempt_archived
+from services.executor.core.session.ledger import list_writes, plan_results, with_attempt_archived
 from services.executor.core.tools.classes import (
     STATES,
     ToolWords,
@@ -265,7 +265,7 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
     None if it cannot be made or gets no answer.
     """
-    entries = (*(await ctx.store.read_ledger()).values(), entry)
+    entries = (*await list_writes(ctx.store), entry)
     return await _make_read_back(
         ctx, entry.call, {one.call.call_id: loads(one.result_json) for one in entries if one.result_json}
     )
@@ -384,7 +384,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
 
     The tenant's record is not read either: how long a doubt waits was stored when its call was sent.
     """
-    for entry in (await store.read_ledger()).values():
+    for entry in await list_writes(store):
         status = _status_without_reading(entry)
         if status is not None:
             await wait_until_call_is_over(store, journal, entry)
