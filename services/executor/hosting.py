@@ -1,13 +1,12 @@
 """Joins what running sessions needs, whatever worker runs them: store, queue, upkeep loops, health pages."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import Never
 
 import structlog
-from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
@@ -75,29 +74,25 @@ async def run_sessions(
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
         app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)
-        beside = _SideWork(
-            queue=WakeWorker(open_queue_pool(settings.queue_url), runner, wakes),
-            reaper=reaper,
-            plan=plan,
-            archiver=Archiver(RedisEndedTasks(state, shared), archive),
-            news=news,
-            evictor=Evictor(RedisIdleSessions(state), session_archive, settings.session_idle_seconds),
+        server = make_side_server(app, settings.host, settings.port)
+        taking = WakeWorker(open_queue_pool(settings.queue_url), runner, wakes)
+        archiver = Archiver(RedisEndedTasks(state, shared), archive)
+        evictor = Evictor(RedisIdleSessions(state), session_archive, settings.session_idle_seconds)
+        looked_once = asyncio.Event()
+        beside = (
+            upkeep_loop.keep_reaping(reaper, plan, looked_once),
+            upkeep_loop.keep_spreading_stops(TenantStops(state)),
+            _serve_queue(taking, looked_once),
+            upkeep_loop.keep_archiving(archiver, news),
+            upkeep_loop.keep_evicting(evictor, settings.session_idle_seconds),
+            serve_imports(
+                RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
+            ),
         )
-        await _serve(settings, state, runner, beside, make_side_server(app, settings.host, settings.port))
+        await _serve(settings, runner, taking, server, beside)
     finally:
         await state.aclose()
         await queue.aclose()
-
-
-class _SideWork(NamedTuple):
-    """What runs next to the sessions of a process."""
-
-    queue: WakeWorker
-    reaper: Reaper
-    plan: upkeep_loop.UpkeepPlan
-    archiver: Archiver
-    news: upkeep_loop.ArchiveNews
-    evictor: Evictor
 
 
 @asynccontextmanager
@@ -119,26 +114,22 @@ def _build_limits(settings: RunSettings) -> RunnerLimits:
     )
 
 
-async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _SideWork, server: QuietServer) -> None:
-    """Runs the sessions, the health port and the loops until a signal; then stops them in order."""
+async def _serve(
+    settings: RunSettings,
+    runner: Runner,
+    queue: WakeWorker,
+    server: QuietServer,
+    beside: Iterable[Coroutine[object, Never, None]],
+) -> None:
+    """Runs the sessions, the health port and the loops ``beside`` them until a signal; then stops them in order."""
     stop = make_stop_event()
     tune_gc()
-    looked_once = asyncio.Event()
-    import_file = partial(import_processes, RedisLearned(state))
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())
-        loops = (
-            upkeep_loop.keep_reaping(beside.reaper, beside.plan, looked_once),
-            upkeep_loop.keep_spreading_stops(TenantStops(state)),
-            _serve_queue(beside.queue, looked_once),
-            upkeep_loop.keep_archiving(beside.archiver, beside.news),
-            upkeep_loop.keep_evicting(beside.evictor, settings.session_idle_seconds),
-            serve_imports(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file),
-        )
-        running = [group.create_task(loop) for loop in loops]
+        running = [group.create_task(loop) for loop in beside]
         await stop.wait()
-        await _stop_in_order(settings, runner, beside.queue, server, running)
+        await _stop_in_order(settings, runner, queue, server, running)
 
 
 async def _serve_queue(queue: WakeWorker, looked_once: asyncio.Event) -> None:

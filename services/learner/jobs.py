@@ -133,13 +133,13 @@ class FolderSync:
     async def run(self) -> None:
         """Synchronises at intervals until cancelled. Failures are logged and tried again."""
         while True:
-            await self._run_and_log_failure(self._sync_files)
+            await self._try_to_sync()
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Writes the files a last time, if they were ever synchronised."""
         if self._in_step:
-            await self._run_and_log_failure(self._sync_files)
+            await self._try_to_sync()
 
     async def _sync_files(self) -> None:
         """Imports the files if Redis has lost its content, then writes them."""
@@ -168,10 +168,10 @@ class FolderSync:
         report = await self._importer.carry_out(request)
         log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
 
-    async def _run_and_log_failure(self, act: Callable[[], Awaitable[None]]) -> None:
+    async def _try_to_sync(self) -> None:
         try:
             async with asyncio.timeout(_LAST_SECONDS + self._every):
-                await act()
+                await self._sync_files()
         except (StoreUnavailable, OSError) as error:  # a time-out is an OSError, too
             log.warning("cache_not_kept", error=f"{type(error).__name__}: {error}")
 

@@ -37,11 +37,10 @@ def report_command(arguments: Sequence[str]) -> int:
     """Prints reports as one line of JSON. Returns 1 if there are none, 2 if no bucket or file is named."""
     options = _parse_options(arguments)
     try:
-        found = (
-            _read_from_files(options.files)
-            if options.files
-            else asyncio.run(_read_from_bucket(options.bucket, options.most))
-        )
+        if options.files:
+            found = _read_reports((str(file), file.read_bytes()) for file in options.files)
+        else:
+            found = asyncio.run(_read_from_bucket(options.bucket, options.most))
     except CannotStart as problem:
         return print_problem(problem)
     except (BucketUnavailable, OSError) as problem:
@@ -63,10 +62,6 @@ def _as_json(chosen: Sequence[Report], found: FoundReports, training: PreparedRo
         "training_rows": rows,
         "skipped": [*training.skipped],
     }
-
-
-def _read_from_files(files: Sequence[Path]) -> FoundReports:
-    return _read_reports((str(file), file.read_bytes()) for file in files)
 
 
 async def _read_from_bucket(bucket: str, most: int) -> FoundReports:

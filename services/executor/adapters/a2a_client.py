@@ -47,7 +47,8 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
     """One tool for each skill of the card, sorted by name. A skill that cannot be used is logged with the reason and
     left out.
     """
-    named = [(_tool_name_for(skill), skill) for skill in list(card.skills)[:MAX_SKILLS]]
+    skills = list(card.skills)[:MAX_SKILLS]
+    named = [(_NOT_IN_NAMES.sub("_", skill.id).strip("_")[:MAX_NAME], skill) for skill in skills]
     times = Counter(name for name, _ in named)
     if len(card.skills) > MAX_SKILLS:
         log.warning("skills_dropped", connection=connection.id, listed=len(card.skills), kept=MAX_SKILLS)
@@ -88,7 +89,8 @@ def _read_content(parts: Iterable[types.Part]) -> Json:
     """The parts' text if they have nothing else; otherwise their texts, data and file names. Files are not fetched."""
     parts = list(parts)
     text = _join_texts(parts)
-    data: list[Json] = [_read_data(part) for part in parts if part.WhichOneof("content") == "data"]
+    told = (MessageToDict(part)["data"] for part in parts if part.WhichOneof("content") == "data")
+    data: list[Json] = [map_leaves(to_exact(one), _restore_integer) for one in told]
     sent = (part for part in parts if part.WhichOneof("content") in ("raw", "url"))
     files: list[Json] = [part.filename or part.url or "a file" for part in sent]
     if not data and not files:
@@ -100,17 +102,9 @@ def _join_texts(parts: Iterable[types.Part]) -> str:
     return "\n".join(part.text for part in parts if part.WhichOneof("content") == "text")[:_TEXT_MOST]
 
 
-def _read_data(part: types.Part) -> Json:
-    """The data of a part. The protocol carries all numbers as doubles, so whole doubles become integers again."""
-    return map_leaves(to_exact(MessageToDict(part)["data"]), _restore_integer)
-
-
 def _restore_integer(value: Json) -> Json:
+    """A whole number as an integer again, since the protocol carries all numbers as doubles."""
     return int(value) if isinstance(value, Decimal) and value == value.to_integral_value() else value
-
-
-def _tool_name_for(skill: types.AgentSkill) -> str:
-    return _NOT_IN_NAMES.sub("_", skill.id).strip("_")[:MAX_NAME]
 
 
 def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:

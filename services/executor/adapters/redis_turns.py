@@ -220,9 +220,5 @@ class RedisTurnStore(ports.TurnStore):
 
 
 def _in_sending_order(entries: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
-    return dict(sorted(entries.items(), key=lambda pair: _sending_order(pair[1])))
-
-
-def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
-    """A sort key by the time of sending; entries that were never sent come last."""
-    return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")
+    """The entries by the time of sending; those that were never sent come last."""
+    return dict(sorted(entries.items(), key=lambda pair: (pair[1].sending_at is None, pair[1].sending_at)))

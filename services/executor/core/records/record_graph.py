@@ -228,10 +228,7 @@ def found_no_record(fact: Fact) -> bool:
     return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,), NO_KEYS))
 
 
-@lru_cache(maxsize=8)
-def build_record_graph(facts: tuple[Fact, ...], keys: RecordKeys) -> RecordGraph:
-    """The graph of these facts, cached, since every call of a plan asks for the same."""
-    return RecordGraph(facts, keys)
+build_record_graph = lru_cache(maxsize=8)(RecordGraph)  # every call of a plan asks for the graph of the same facts
 
 
 def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:

@@ -444,13 +444,13 @@ def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
     return {**schema, "type": "object", "properties": {**own, CALL: cast(JsonValue, _CALL_SCHEMA)}}
 
 
-def _measure_description(tool: Tool) -> int:
-    return len(tool.name) + min(len(tool.description), _DESCRIPTION_MOST) + len(dumps(tool.input_schema))
-
-
 # A listing is compiled to one toolbox, which many tasks have in common.
 _length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(
-    lambda tools: sum(map(_measure_description, tools.values())), 64
+    lambda tools: sum(
+        len(tool.name) + min(len(tool.description), _DESCRIPTION_MOST) + len(dumps(tool.input_schema))
+        for tool in tools.values()
+    ),
+    64,
 )
 _definitions_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
     lambda tools: tuple(_get_definition(name, tool) for name, tool in tools.items()), 64

@@ -13,6 +13,7 @@ import structlog
 
 from services.executor.ports.policy import Tenants, UnknownTenant
 from services.executor.ports.sessions import FreeSlotsByTenant, SessionWakes, SlotStore
+from shared.domain.lru_cache import LruCache
 from shared.ports.store import StoreUnavailable
 
 _TIMES_THE_FREE = 9
@@ -32,14 +33,13 @@ class FairShareSlots:
         self._slot_seconds = slot_seconds
         self._here: Counter[str] = Counter()
         self._with_slots: set[tuple[str, str]] = set()  # sessions of tenants with a cap
-        self._caps: dict[str, tuple[int | None, float]] = {}  # by tenant, and until when that is believed
+        self._caps = LruCache[str, tuple[int | None, float]](_CAPS_HELD)  # by tenant, and until when that is believed
         self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
         """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
-        return FreeSlotsByTenant(
-            free, fair_slot_count(0, free), self._list_shares(free) | dict.fromkeys(self._tenants_at_cap(), 0)
-        )
+        shares = {tenant: fair_slot_count(here, free) for tenant, here in self._here.items()}
+        return FreeSlotsByTenant(free, fair_slot_count(0, free), shares | dict.fromkeys(self._tenants_at_cap(), 0))
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot. If not, its tenant's cap is reached, and the session is woken when a slot is
@@ -90,9 +90,6 @@ class FairShareSlots:
         if not self._here[tenant]:
             del self._here[tenant]
 
-    def _list_shares(self, free: int) -> dict[str, int]:
-        return {tenant: fair_slot_count(here, free) for tenant, here in self._here.items()}
-
     def _tenants_at_cap(self) -> Mapping[str, float]:
         now = asyncio.get_running_loop().time()
         self._full = {tenant: until for tenant, until in self._full.items() if until > now}
@@ -101,12 +98,8 @@ class FairShareSlots:
     async def _get_cap(self, tenant: str) -> int | None:
         cap, until = self._caps.get(tenant, (None, 0.0))
         now = asyncio.get_running_loop().time()
-        if now < until:
-            return cap
-        if len(self._caps) >= _CAPS_HELD:
-            self._caps.clear()
-        cap = await self._read_cap(tenant)
-        self._caps[tenant] = cap, now + _CAP_SECONDS
+        if now >= until:
+            cap, _ = self._caps.put(tenant, (await self._read_cap(tenant), now + _CAP_SECONDS))
         return cap
 
     async def _read_cap(self, tenant: str) -> int | None:

@@ -43,7 +43,8 @@ async def is_turn_too_late(work: TurnWork, store: TurnStore, asked: Approval | N
         return True
     if _is_about_doubts(turn):
         ledger = await list_writes(store)
-        return not (list_open_doubts(ledger) or _is_decision_stored(turn, ledger))
+        is_stored = any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
+        return not (list_open_doubts(ledger) or is_stored)
     if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
         return False
     if asked is not None and asked.status is ApprovalStatus.WAITING:
@@ -164,7 +165,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
         return
     entry = _find_doubted_write(turn, doubts) or doubts[0]
     came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
-    if came is not None and _is_past_deadline(entry, came):
+    if came is not None and entry.decide_by is not None and came >= entry.decide_by:
         raise GivenUp(f"no operator said in time what became of a write. {brief_operator([entry])}")
     word = _operator_decision(turn, doubts, journal.now)
     await _store_doubt_resolution(journal, entry, word)
@@ -172,11 +173,6 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
         raise _taken_over_error(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
     if remaining := list_open_doubts(await list_writes(store)):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
-
-
-def _is_decision_stored(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
-    """Whether an earlier attempt at this turn has stored its decision."""
-    return any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
 
 
 def _is_about_doubts(turn: Turn) -> bool:
@@ -236,10 +232,6 @@ def _taken_over_error(entry: LedgerEntry) -> GivenUp:
 def _find_doubted_write(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
     name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_SUBJECT)
     return next((entry for entry in doubts if entry.doubt_id == name), None)
-
-
-def _is_past_deadline(entry: LedgerEntry, now: datetime) -> bool:
-    return entry.decide_by is not None and now >= entry.decide_by
 
 
 _FIRST_SECONDS, _LONGEST_SECONDS = 5.0, 60.0

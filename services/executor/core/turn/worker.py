@@ -45,7 +45,7 @@ from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval
-from shared.contracts.task import Turn, TurnKind
+from shared.contracts.task import TurnKind
 from shared.domain import span_names as names
 from shared.domain.marks import protected_values
 from shared.domain.words import Phase, TaskState
@@ -125,7 +125,8 @@ class Worker(TurnRunner):
         An early end is raised, from any depth. A cancellation of the process and a lost lease are not caught: the next
         attempt settles what is open.
         """
-        ctx, canceled = None, _cancel_error(opened.work.turn)
+        ctx, turn = None, opened.work.turn
+        canceled = Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None
         try:
             _mark_working_or_refuse(opened)
             await apply_turn(opened, asked)
@@ -251,7 +252,3 @@ async def _store_waiting_again(opened: OpenedTurn, stopped: TenantStopped) -> No
     opened.journal.add_event("status", state=record.state.value, reason=record.reason)
     entries, events, _ = opened.journal.pop_unstored()
     await opened.store.append(entries, events, record)
-
-
-def _cancel_error(turn: Turn) -> Canceled | None:
-    return Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None

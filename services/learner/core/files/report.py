@@ -48,10 +48,9 @@ class Entry(NamedTuple):
 def list_entries(part: JsonValue) -> list[Entry]:
     """The lines of a part in order."""
     if isinstance(part, dict):
-        one = _is_one_entry(part)
-        return (
-            [_entry_of_object(part)] if one else [_entry_of_mapping_item(name, inner) for name, inner in part.items()]
-        )
+        if _is_one_entry(part):
+            return [_entry_of_object(part)]
+        return [Entry(name, inner if isinstance(inner, dict) else {_VALUE: inner}) for name, inner in part.items()]
     if isinstance(part, list):
         return [_entry_of_list_item(one) for one in part]
     return [] if part in (None, "") else [_entry_of_list_item(part)]
@@ -90,10 +89,6 @@ def _entry_of_list_item(one: JsonValue) -> Entry:
 def _entry_of_object(one: Mapping[str, JsonValue]) -> Entry:
     name = next((name for name in _NAMES if isinstance(one.get(name), str | int) and one[name] != ""), None)
     return Entry(format_value(one[name]) if name else "", {key: value for key, value in one.items() if key != name})
-
-
-def _entry_of_mapping_item(name: str, one: JsonValue) -> Entry:
-    return Entry(name, one if isinstance(one, dict) else {_VALUE: one})
 
 
 def format_value(value: JsonValue) -> str:
