@@ -1,11 +1,20 @@
 """An HTTP server for health and readiness, next to a process's main work."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
+from pydantic import JsonValue
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp
+
+from shared.ports.store import StoreUnavailable
+
+_STORE_SECONDS = 2.0
 
 
 class QuietServer(uvicorn.Server):
@@ -33,3 +42,36 @@ async def serve_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None
             yield
         finally:
             server.should_exit = True
+
+
+def health_app(
+    describe: Callable[[], Mapping[str, JsonValue]],
+    why_not_ready: Callable[[], str],
+    ping_store: Callable[[], Awaitable[None]],
+    more: Sequence[Route] = (),
+) -> Starlette:
+    """``/health`` says that the process runs, and what ``describe`` returns; ``/ready`` that it can work.
+
+    ``why_not_ready``: empty if the process itself is ready. ``ping_store`` raises ``StoreUnavailable`` unless the store
+    answers and takes writes.
+    """
+
+    async def health(_: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok", **describe()})
+
+    async def ready(_: Request) -> JSONResponse:
+        if reason := why_not_ready() or await _why_store_unusable(ping_store):
+            return JSONResponse({"status": "not ready", "reason": reason}, 503)
+        return JSONResponse({"status": "ready"})
+
+    # nobody reads a description of these: FastAPI alone would take a twentieth of a start
+    return Starlette(routes=[Route("/health", health), Route("/ready", ready), *more])
+
+
+async def _why_store_unusable(ping_store: Callable[[], Awaitable[None]]) -> str:
+    try:
+        async with asyncio.timeout(_STORE_SECONDS):
+            await ping_store()
+    except (StoreUnavailable, TimeoutError) as error:
+        return f"the state store cannot be used: {str(error) or 'no answer in time'}"
+    return ""

@@ -1,21 +1,16 @@
 """The executor's health pages: ``/health`` says that it runs, ``/ready`` that it can work."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from pydantic import JsonValue
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
 
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from shared.domain import metric_names as names
+from shared.infra import side_server
 from shared.infra.metrics import GaugeReading, Metrics, MetricsPage, metrics_route
-from shared.ports.store import StoreUnavailable
-
-_STORE_SECONDS = 2.0
 
 
 class HasCircuitCounts(Protocol):
@@ -31,30 +26,19 @@ def health_app(
     servers: HasCircuitCounts | None = None,
     metrics: MetricsPage | None = None,
 ) -> Starlette:
-    async def health(_: Request) -> JSONResponse:
-        """``mended``: repaired faults by kind; ``outcomes_behind``: outcomes not learned yet; ``tool_servers``: servers
-        by state of their circuit breakers.
-        """
+    """``mended``: repaired faults by kind; ``count_behind``: outcomes not learned yet; ``servers``: tool servers by
+    state of their circuit breakers.
+    """
+
+    def describe() -> dict[str, JsonValue]:
         work = {"sessions": runner.running_count, "free": runner.free_capacity, "outcomes_behind": count_behind()}
-        standing = {"tool_servers": dict(servers.circuit_counts)} if servers else {}
-        return JSONResponse({"status": "ok", **work, "mended": dict(mended.counts), **standing})
+        standing: dict[str, JsonValue] = {"tool_servers": {**servers.circuit_counts}} if servers else {}
+        return {**work, "mended": {**mended.counts}, **standing}
 
-    async def ready(_: Request) -> JSONResponse:
-        if runner.is_stopping:
-            return JSONResponse({"status": "not ready", "reason": "the process stops and takes no more sessions"}, 503)
-        try:
-            async with asyncio.timeout(_STORE_SECONDS):
-                await ping_store()
-        except (StoreUnavailable, TimeoutError) as error:
-            return JSONResponse(
-                {"status": "not ready", "reason": f"the state store cannot be used: {error or 'no answer in time'}"},
-                503,
-            )
-        return JSONResponse({"status": "ready"})
+    def why_not_ready() -> str:
+        return "the process stops and takes no more sessions" if runner.is_stopping else ""
 
-    # nobody reads a description of these: FastAPI alone would take a twentieth of the start
-    counted = [metrics_route(metrics)] if metrics else []
-    return Starlette(routes=[Route("/health", health), Route("/ready", ready), *counted])
+    return side_server.health_app(describe, why_not_ready, ping_store, [metrics_route(metrics)] if metrics else [])
 
 
 class ExecutorGauges(GaugeReading):

@@ -174,10 +174,8 @@ def merge_cases(
 
 
 def _keep_best(entries: list[outcomes.StoredCase], most: int) -> list[outcomes.StoredCase]:
-    if len(entries) <= most:
-        return entries
-    places = sorted(range(len(entries)), key=lambda place: (-_read_quality(entries[place]), place))
-    return [entries[place] for place in sorted(places[:most])]
+    places = heapq.nlargest(most, range(len(entries)), key=lambda place: _read_quality(entries[place]))
+    return [entries[place] for place in sorted(places)]
 
 
 def _is_known_case(known: CaseEntry | None, new: CaseEntry) -> bool:

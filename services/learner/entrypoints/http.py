@@ -1,20 +1,15 @@
 """The learner's health pages: ``/health`` says that it runs and what it has done, ``/ready`` that it can learn."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-from fastapi import FastAPI
-from fastapi.responses import JSONResponse
 from pydantic import JsonValue
+from starlette.applications import Starlette
 
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.loops import SeedingStatus
 from shared.domain import metric_names as names
+from shared.infra import side_server
 from shared.infra.metrics import GaugeReading, Metrics, MetricsPage, metrics_route
-from shared.ports.store import StoreUnavailable
-
-_STORE_SECONDS = 2.0
-
 
 MemoryStatus = Callable[[], dict[str, JsonValue]]  # what this process has remembered, found and forgotten
 
@@ -25,39 +20,19 @@ def health_app(
     seeding: SeedingStatus,
     memory: MemoryStatus,
     metrics: MetricsPage | None = None,
-) -> FastAPI:
+) -> Starlette:
     """``ping`` raises ``StoreUnavailable`` unless the store answers and takes writes."""
-    app = FastAPI(title="Purple Agent learner", docs_url=None, redoc_url=None)
 
-    @app.get("/health")
-    async def health() -> dict[str, JsonValue]:
+    def describe() -> dict[str, JsonValue]:
         counts = learner.counts
         done: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
         own: dict[str, JsonValue] = {"partitions": len(learner.partitions), **done, "training": seeding.as_json()}
-        own["memory"] = memory()
-        return {"status": "ok", "service": "learner", **own}
+        return {"service": "learner", **own, "memory": memory()}
 
-    @app.get("/ready")
-    async def ready() -> JSONResponse:
-        problem = await _readiness_problem(ping, learner)
-        if problem:
-            return JSONResponse({"status": "not ready", "reason": problem}, 503)
-        return JSONResponse({"status": "ready"})
+    def why_not_ready() -> str:
+        return "" if learner.shared.is_set() else "it does not know yet which outcomes to read"
 
-    if metrics:
-        app.router.routes.append(metrics_route(metrics))
-    return app
-
-
-async def _readiness_problem(ping: Callable[[], Awaitable[None]], learner: Learner) -> str | None:
-    if not learner.shared.is_set():
-        return "it does not know yet which outcomes to read"
-    try:
-        async with asyncio.timeout(_STORE_SECONDS):
-            await ping()
-    except (StoreUnavailable, TimeoutError) as error:
-        return f"Redis does not answer: {error}"
-    return None
+    return side_server.health_app(describe, why_not_ready, ping, [metrics_route(metrics)] if metrics else [])
 
 
 class LearnerGauges(GaugeReading):
