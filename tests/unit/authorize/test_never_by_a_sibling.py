@@ -21,8 +21,7 @@ from tests.unit.authorize.verdicts import change, is_let_through, read, request,
 _KINDS = [
     "claim",
     "refund",
-    "invoice",
-    *(pytest.param(one, marks=pytest.mark.long) for one in ("order", "purchase", "expense")),
+    *(pytest.param(one, marks=pytest.mark.long) for one in ("invoice", "order", "purchase", "expense")),
 ]
 _MANAGER = Rule(id="over-500", condition="amount > 500", action="require_approval", level="manager")
 _COMMITTEE = Rule(id="over-5000", condition="amount > 5000", action="require_approval", level="committee")
@@ -47,8 +46,8 @@ def _approve(kind: str, *numbers: int) -> list[PlannedCall]:
 
 
 @pytest.mark.promise("policy.never_by_a_sibling")
-@pytest.mark.parametrize("process", [*TEMPLATES])
 @pytest.mark.parametrize("kind", _KINDS)
+@each_row("process", [*TEMPLATES])
 def test_a_model_that_read_the_wrong_record_alone_has_nothing_written_without_a_person(kind: str, process: str) -> None:
     """The one that was read is small and free; those that are written were never looked at."""
     calls, template = _approve(kind, 1, 2), TEMPLATES[process]
@@ -72,9 +71,9 @@ def test_a_model_that_read_nothing_has_nothing_written_without_a_person(process:
 
 
 @pytest.mark.promise("policy.never_by_a_sibling")
-@pytest.mark.parametrize("process", [*TEMPLATES])
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("shape", ["list", "keyed", "singles", "within"])
+@each_row("process", [*TEMPLATES])
 def test_of_several_each_call_is_judged_by_its_own_record(kind: str, process: str, shape: str) -> None:
     rows = [_row(kind, 1, "2340.00"), _row(kind, 2, "8240.00"), _small(kind), _row(kind, 4, "10.00", blocked=True)]
     calls = _approve(kind, 1, 2, 3, 4)
