@@ -13,6 +13,7 @@ from typing import cast
 
 import httpx
 import pytest
+import pytest_asyncio
 from ues.client import APIError, AsyncUESClient, ConflictError, NotFoundError, UESClient, ValidationError
 from ues.server import ServerManager
 
@@ -28,37 +29,44 @@ _USER_PERMISSIONS = ["email:state", "email:send", "chat:state", "chat:send", "ca
 pytestmark = pytest.mark.promise("compat.ues")
 
 
-async def test_a_green_agent_of_others_runs_an_assessment_over_it() -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def base_url() -> AsyncIterator[str]:
+    """Of a server that was started as a Green agent does it."""
+    async with _started_by_command() as url:
+        yield url
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_green_agent_of_others_runs_an_assessment_over_it(base_url: str) -> None:
     """Its sequence, by the calls that it makes: clear, import, start, chat, key, turns, replies, end."""
-    async with _started_by_command() as base_url:
-        proctor = AsyncUESClient(base_url=base_url, timeout=30.0, api_key=KEY)
-        scenario = world(mail("ask", BEN, "Friday?", "Does Friday suit you?"))
+    proctor = AsyncUESClient(base_url=base_url, timeout=30.0, api_key=KEY)
+    scenario = world(mail("ask", BEN, "Friday?", "Does Friday suit you?"))
 
-        stopped = await proctor.simulation.stop()
-        await proctor.simulation.clear()
-        await proctor.scenario.import_full(scenario=scenario, strict_modalities=False)
-        started = await proctor.simulation.start(auto_advance=False)
-        await proctor.chat.send(role="user", content="Answer Ben.", conversation_id="user-assistant")
-        secret, key_id = await _key(base_url)
-        before = (await proctor.time.get_state()).current_time
-        parts = (proctor.email, proctor.sms, proctor.calendar, proctor.chat, proctor.time)
-        initial = [(await part.get_state()).model_dump(mode="json") for part in parts]
+    stopped = await proctor.simulation.stop()
+    await proctor.simulation.clear()
+    await proctor.scenario.import_full(scenario=scenario, strict_modalities=False)
+    started = await proctor.simulation.start(auto_advance=False)
+    await proctor.chat.send(role="user", content="Answer Ben.", conversation_id="user-assistant")
+    secret, key_id = await _key(base_url)
+    before = (await proctor.time.get_state()).current_time
+    parts = (proctor.email, proctor.sms, proctor.calendar, proctor.chat, proctor.time)
+    initial = [(await part.get_state()).model_dump(mode="json") for part in parts]
 
-        async with AsyncUESClient(base_url=base_url, api_key=secret) as purple:
-            said = (await purple.chat.get_state()).messages[-1]
-            await purple.email.send(from_address=USER, to_addresses=[BEN], subject="Re: Friday?", body_text="It does.")
-            with pytest.raises(APIError) as refused:
-                await purple.time.advance(seconds=60)
+    async with AsyncUESClient(base_url=base_url, api_key=secret) as purple:
+        said = (await purple.chat.get_state()).messages[-1]
+        await purple.email.send(from_address=USER, to_addresses=[BEN], subject="Re: Friday?", body_text="It does.")
+        with pytest.raises(APIError) as refused:
+            await purple.time.advance(seconds=60)
 
-        moved = await proctor.time.advance(seconds=1)
-        done = await proctor.events.list_events(
-            start_time=before, end_time=before + timedelta(seconds=1), status="executed"
-        )
-        answers = await proctor.email.query(received_after=before, sort_order="asc")
-        await proctor.email.receive(from_address=BEN, to_addresses=[USER], subject="Re: Friday?", body_text="Good.")
-        await _revoke(base_url, key_id)
-        ended = await proctor.simulation.stop()
-        await proctor.close()
+    moved = await proctor.time.advance(seconds=1)
+    done = await proctor.events.list_events(
+        start_time=before, end_time=before + timedelta(seconds=1), status="executed"
+    )
+    answers = await proctor.email.query(received_after=before, sort_order="asc")
+    await proctor.email.receive(from_address=BEN, to_addresses=[USER], subject="Re: Friday?", body_text="Good.")
+    await _revoke(base_url, key_id)
+    ended = await proctor.simulation.stop()
+    await proctor.close()
 
     assert stopped.simulation_id == started.simulation_id == ended.simulation_id
     assert (said.role, said.content) == ("user", "Answer Ben.")
@@ -69,8 +77,9 @@ async def test_a_green_agent_of_others_runs_an_assessment_over_it() -> None:
     assert [one.subject for one in answers.emails] == ["Re: Friday?"]
 
 
-async def test_refusals_are_told_by_their_type() -> None:
-    async with _started_by_command() as base_url, AsyncUESClient(base_url=base_url, api_key=KEY) as ues:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_refusals_are_told_by_their_type(base_url: str) -> None:
+    async with AsyncUESClient(base_url=base_url, api_key=KEY) as ues:
         await ues.simulation.start()
         with pytest.raises(ConflictError):
             await ues.simulation.start()
