@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from math import comb, sqrt
 from statistics import fmean, variance
@@ -82,6 +83,10 @@ class TrendPoint(NamedTuple):
     at_ms: int
     mean: float
     recent: float
+
+    @property
+    def at(self) -> datetime:
+        return datetime.fromtimestamp(self.at_ms / 1000, UTC)
 
 
 def parse_trend(text: str) -> tuple[TrendTotal, ...]:

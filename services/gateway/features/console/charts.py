@@ -126,7 +126,7 @@ def quality_chart(quality: QualityHistory, *, small: bool = False) -> Markup:
     drawn = [ChartLine("s2 faint", quality.mean), ChartLine("s1", quality.recent)]
     last = quality.samples[-1]
     words = (
-        f"Quality over time, after {last.tasks} tasks: {last.recent:.2f} over the last {quality.window}, "
+        f"Quality over time, after {last.n} tasks: {last.recent:.2f} over the last {quality.window}, "
         f"{last.mean:.2f} over all"
     )
     return line_chart(drawn, words, ChartFrame(*(_SMALL if small else _WIDE), _HALVES if small else _SHARE))

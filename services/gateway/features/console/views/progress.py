@@ -1,9 +1,9 @@
 """Quality over time, its trend, and the strategies (bandit arms) of each process type over time."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from math import sqrt
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from services.gateway.features.console.views.words import count_with_noun, humanize_name, strategy_title
 from shared.domain.bandit import Arm, ucb1
@@ -17,7 +17,6 @@ _ROWS = 12
 _TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
 _OTHER = "s4"
 Drawn = Sequence[tuple[float, float]]
-T = TypeVar("T")
 _START = TrendPoint(0, 0, 0.0, 0.0)
 
 
@@ -30,22 +29,16 @@ class QualityTrend(NamedTuple):
     text: str
 
 
-class TrendSample(NamedTuple):
-    """A row of the table beside a chart: the means after ``tasks`` tasks."""
-
-    tasks: int
-    at: datetime
-    mean: float
-    recent: float
-
-
 class QualityHistory(NamedTuple):
-    """Quality over time, as points (ms, mean). ``recent``: of the latest ``window`` tasks; ``mean``: of all."""
+    """Quality over time, as points (ms, mean). ``recent``: of the latest ``window`` tasks; ``mean``: of all.
+
+    ``samples``: the rows of the table beside the chart.
+    """
 
     recent: Drawn
     mean: Drawn
     window: int
-    samples: tuple[TrendSample, ...]
+    samples: tuple[TrendPoint, ...]
     first: datetime
     last: datetime
 
@@ -68,7 +61,7 @@ class ProcessCard(NamedTuple):
     tasks: int
     arms: tuple[ArmRow, ...]
     lines: tuple[tuple[str, Drawn], ...]
-    samples: tuple[tuple[str, TrendSample], ...]
+    samples: tuple[tuple[str, TrendPoint], ...]
     first: datetime | None
     last: datetime | None
     words: str
@@ -101,18 +94,15 @@ def quality_over_time(points: Sequence[TrendPoint]) -> QualityHistory | None:
     if len(points) < 2:
         return None
     window = max(10, -(-points[-1].n // 10))
-    rolling = [_mean_between(_point_at_task(points, max(0, one.n - window)), one) for one in points]
-    samples = tuple(
-        TrendSample(one.n, _to_datetime(one.at_ms), one.mean, recent)
-        for one, recent in zip(points, rolling, strict=True)
-    )
+    starts = [_point_at_task(points, max(0, one.n - window)) for one in points]
+    rolling = [one._replace(recent=_mean_between(start, one)) for start, one in zip(starts, points, strict=True)]
     return QualityHistory(
-        recent=[(one.at_ms, recent) for one, recent in zip(points, rolling, strict=True)],
-        mean=[(one.at_ms, one.mean) for one in points],
+        recent=[(one.at_ms, one.recent) for one in rolling],
+        mean=[(one.at_ms, one.mean) for one in rolling],
         window=window,
-        samples=_sample_rows(samples),
-        first=_to_datetime(points[0].at_ms),
-        last=_to_datetime(points[-1].at_ms),
+        samples=_sample_rows(rolling),
+        first=points[0].at,
+        last=points[-1].at,
     )
 
 
@@ -129,17 +119,17 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
     order = [*_TONES, *sorted(set(arms) - set(_TONES))]
     rows = tuple(_build_arm_row(name, arms.get(name, Arm()), tasks, arms) for name in order)
     drawn = {name: histories[name] for name in order if histories.get(name)}
-    times = [one.at_ms for points in histories.values() for one in points]
+    moments = sorted((one for points in histories.values() for one in points), key=lambda one: one.at_ms)
     means = ", ".join(f"{row.title} {row.mean or 'not tried'}" for row in rows)
     return ProcessCard(
         process=process,
         title=humanize_name(process),
         tasks=tasks,
         arms=rows,
-        lines=tuple((_arm_tone(name), _mean_line(points, max(times))) for name, points in drawn.items()),
-        samples=tuple((strategy_title(name), one) for name, points in drawn.items() for one in _trend_samples(points)),
-        first=_to_datetime(min(times)) if times else None,
-        last=_to_datetime(max(times)) if times else None,
+        lines=tuple((_arm_tone(name), _mean_line(points, moments[-1].at_ms)) for name, points in drawn.items()),
+        samples=tuple((strategy_title(name), one) for name, points in drawn.items() for one in _sample_rows(points)),
+        first=moments[0].at if moments else None,
+        last=moments[-1].at if moments else None,
         words=f"Mean quality by strategy over time: {means}",
     )
 
@@ -147,11 +137,6 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
 def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> Drawn:
     """The mean over time (ms), drawn on to ``until_ms``."""
     return [*((one.at_ms, one.mean) for one in points), (until_ms, points[-1].mean)]
-
-
-def _trend_samples(points: Sequence[TrendPoint]) -> Iterator[TrendSample]:
-    for one in _sample_rows(points):
-        yield TrendSample(one.n, _to_datetime(one.at_ms), one.mean, one.recent)
 
 
 def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
@@ -181,11 +166,7 @@ def _mean_between(start: TrendPoint, end: TrendPoint) -> float:
     return (end.mean * end.n - start.mean * start.n) / max(1, end.n - start.n)
 
 
-def _sample_rows(rows: Sequence[T]) -> tuple[T, ...]:
+def _sample_rows(rows: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
     """At most 12 of the rows, evenly spaced, including the last."""
     step = -(-len(rows) // _ROWS)
     return tuple(rows[::-1][::step][::-1]) if rows else ()
-
-
-def _to_datetime(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
