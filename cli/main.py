@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -11,13 +12,13 @@ from typer._click import Command, Context  # typer exports neither, and a group'
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-from cli.checkout import COMMANDS, find_tools_folder, report_missing_checkout
-from cli.console import CommandError, out
+from cli.console import CommandError, err, out
 from shared.domain.version import VERSION
 
 _ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 _FIRST = ("demo", "up", "send", "approvals")  # the others follow by their names
 _SAYS = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
+_OF_CHECKOUTS = ("bench", "chaos")  # which only a checkout of the project has, in its folder ``tools``
 _MISSING = "Only in a checkout of the project."
 
 
@@ -30,13 +31,23 @@ class CommandEntry(NamedTuple):
 
 def all_commands() -> Mapping[str, CommandEntry]:
     """All commands by name. Outside a checkout, commands that need one only print so and exit with code 2."""
-    tools = find_tools_folder()
-    found = {name: CommandEntry(None, _MISSING) for name in COMMANDS}
+    tools = _find_tools_folder()
+    found = {name: CommandEntry(None, _MISSING) for name in _OF_CHECKOUTS}
     found |= dict(_find_commands(tools, "tools")) if tools else {}
     for package in ("cli", "examples"):
         found |= dict(_find_commands(Path(__file__).parents[1] / package, package))
     names = [*(name for name in _FIRST if name in found), *sorted(found.keys() - {*_FIRST})]
     return {name: found[name] for name in names}
+
+
+def _find_tools_folder() -> Path | None:
+    """The project's folder ``tools``; None if this is no checkout, or ``tools`` is another's package."""
+    try:
+        found = [find_spec(f"tools.{name}.command") for name in _OF_CHECKOUTS]
+    except ModuleNotFoundError:
+        return None
+    files = [Path(spec.origin) for spec in found if spec and spec.origin]
+    return files[0].parents[1] if len(files) == len(_OF_CHECKOUTS) else None
 
 
 def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandEntry]]:
@@ -50,7 +61,7 @@ def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandEnt
 
 def load_command(name: str, entry: CommandEntry) -> Command:
     """Import a command's module and return the command."""
-    found = getattr(import_module(entry.module), name) if entry.module else report_missing_checkout
+    found = getattr(import_module(entry.module), name) if entry.module else _report_missing_checkout
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.callback()(lambda: None)  # with one, a single command is a group's, too
     if isinstance(found, typer.Typer):
@@ -58,6 +69,12 @@ def load_command(name: str, entry: CommandEntry) -> Command:
     else:
         app.command(name, context_settings=None if entry.module else _ANYTHING)(found)
     return cast(TyperGroup, typer.main.get_command(app)).commands[name]
+
+
+def _report_missing_checkout(ctx: typer.Context) -> None:
+    sentence = f"purple {ctx.info_name} needs a checkout of the project: the folder tools is not installed here."
+    err.print(sentence, style="red", soft_wrap=True)
+    raise typer.Exit(2)
 
 
 _PYDANTIC = "Value error, "  # how the words of an option's own check begin in typer's complaint

@@ -12,7 +12,7 @@ from rich.text import Text
 from cli.child_json import run_module_for_json
 from cli.console import err, out, print_answer, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
-from cli.tenant_record import record
+from cli.tenant_record import TenantId, record
 from shared.domain.exact_json import JsonObject, as_object, objects_in
 
 _SECONDS = 120.0
@@ -72,8 +72,6 @@ def _connection_cells(row: JsonObject) -> Sequence[object]:
     tools = f"{row.get('tools')} ({kinds})" if kinds else ""
     return row.get("id"), reached, credential, _PROTOCOLS.get(protocol, protocol), tools
 
-
-TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile has one, `default`.")]
 
 tenant = typer.Typer(no_args_is_help=True, help="Stop a tenant, let it go on; what it says, what it spends.")
 tenant.add_typer(record, name="record")

@@ -1,15 +1,17 @@
 """Prints assessments as tables: by dimension and criterion, with the reasons; or two side by side."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
+from statistics import fmean
 
 from rich.table import Table
 from rich.text import Text
 
 from cli.console import CommandError
-from shared.contracts.assessment.figures import CriterionChange, CriterionPoints, compare_assessments, criterion_points
+from shared.contracts.assessment.figures import CriterionPoints, criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import PASSES_AT, Assessment
-from shared.domain.estimates import Interval
+from shared.domain.estimates import Interval, difference_interval
 
 
 def assessment_table(assessment: Assessment) -> Table:
@@ -51,18 +53,25 @@ def summary_sentences(assessment: Assessment) -> list[str]:
 
 
 def compare_points(before: Assessment, after: Assessment) -> JsonObject:
-    """How points changed, by criterion, dimension and in total. Raises ``CommandError`` for different scenarios."""
+    """How points changed by criterion, by dimension and in total, as means over the runs of each assessment.
+
+    Raises ``CommandError`` for different scenarios.
+    """
     if before.scenario != after.scenario:
         raise CommandError(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
-    figures = compare_assessments(before, after)
+    first, second = criterion_points(before), criterion_points(after)
+    criteria = {line.criterion: line.dimension for line in (*first, *second)}
     return {
         "scenario": before.scenario,
         "agents": [before.agent, after.agent],
         "runs": [len(before.runs), len(after.runs)],
         "passed": [before.passed, after.passed],
-        "dimensions": {name: _serialize_change(change) for name, change in figures.dimensions.items()},
-        "criteria": {name: _serialize_change(change) for name, change in figures.criteria.items()},
-        "overall": _serialize_change(figures.overall),
+        "dimensions": {
+            name: _describe_change(_run_totals(first, name), _run_totals(second, name))
+            for name in dict.fromkeys(criteria.values())
+        },
+        "criteria": {name: _describe_change(_run_points(first, name), _run_points(second, name)) for name in criteria},
+        "overall": _describe_change(_run_totals(first), _run_totals(second)),
     }
 
 
@@ -111,9 +120,29 @@ def _mean_text(interval: Interval | None) -> str:
     return "" if interval is None else f" and earns a share of {_interval_text(interval)} of the points"
 
 
-def _serialize_change(change: CriterionChange) -> JsonObject:
-    told: JsonObject = {"before": change.before, "after": change.after, "change": change.change}
-    return told | {"interval": [*change.interval] if change.interval else None, "clear": change.is_clear}
+def _run_totals(listed: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
+    """The total points of each run, in one dimension or in all."""
+    columns = [line.points for line in listed if dimension in ("", line.dimension)]
+    return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
+
+
+def _run_points(listed: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
+    """The points of a criterion in each run; empty if there is no such criterion."""
+    return next((line.points for line in listed if line.criterion == criterion), ())
+
+
+def _describe_change(before: Sequence[float], after: Sequence[float]) -> JsonObject:
+    """The mean points before and after, null where one assessment lacks the criterion, and how they differ.
+
+    ``interval``: the 95 % confidence interval of the difference, null if one side has a single run; ``clear``: whether
+    it does not contain 0.
+    """
+    means = [fmean(points) if points else None for points in (before, after)]
+    change = means[1] - means[0] if means[0] is not None and means[1] is not None else None
+    interval = difference_interval(before, after)
+    clear = interval is not None and not interval.low <= 0 <= interval.high
+    told: JsonObject = {"before": means[0], "after": means[1], "change": change}
+    return {**told, "interval": [*interval] if interval else None, "clear": clear}
 
 
 def _change_cells(change: object) -> list[str]:

@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import httpx
@@ -24,7 +23,7 @@ class Child:
     def __init__(self, spec: ProcessSpec, log: Path) -> None:
         self.spec = spec
         self.log = log
-        self._log_began, self._process = self._spawn()
+        self.start_again()
 
     @classmethod
     def start(cls, spec: ProcessSpec, logs: Path) -> "Child":
@@ -36,13 +35,9 @@ class Child:
 
     def start_again(self) -> None:
         """Start the process again after it has ended, with the same address, environment and log."""
-        self._log_began, self._process = self._spawn()
-
-    def _spawn(self) -> tuple[int, ForkServerProcess]:
-        """Start a process; returns the offset in the log at which its output begins, and the process."""
         self.log.touch(mode=0o600)
-        began = self.log.stat().st_size
-        return began, start_process(self.spec.arguments, self.spec.environ, self.log)
+        self._log_began = self.log.stat().st_size  # where the output of this process begins
+        self._process = start_process(self.spec.arguments, self.spec.environ, self.log)
 
     @property
     def pid(self) -> int:
