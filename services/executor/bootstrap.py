@@ -12,7 +12,6 @@ from typing import TypeAlias, cast
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.policy_http import HttpPolicy, RetryingPolicy
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants
 from services.executor.adapters.tool_servers import open_servers
@@ -40,6 +39,7 @@ from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.model_price import NANO
 from shared.domain.outgoing import Reach
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.guard import Guard
 from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
 from shared.infra.metrics import Metrics

@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.learner.adapters.cache_folder import CacheFolder
-from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
@@ -18,7 +17,7 @@ from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_importer, report_rows
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker, ModelFacts
+from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker, ModelFacts, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
@@ -29,6 +28,7 @@ from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.model_price import highest_prices
 from shared.infra import keys
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
 from shared.infra.learned_files import read_learned_files
 from shared.infra.lua import Scripts
@@ -99,7 +99,7 @@ def build_memory_jobs(
     prices = read_prices()
     counted = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or highest_prices(prices.values()))
-    budgets = RedisTenantBudgets(redis, RedisTenantRecords(redis))
+    budgets = TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
     return MemoryJobs(rememberer, follower, news, forgetter, worker, model.close)
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import (
     NOTHING,
-    DailySpend,
     HandedOver,
     JournalBatch,
     JournalEntry,
@@ -17,12 +16,12 @@ from services.executor.ports.turns import (
     SessionState,
     TurnEnd,
     TurnStore,
-    UnlimitedSpend,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import SENDABLE, WriteStatus
+from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 
 
 class MemoryTurns(TurnStore):

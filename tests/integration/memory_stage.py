@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from redis.asyncio import Redis
 
 from services.gateway.features.memory.store import TenantMemories
-from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
@@ -21,12 +20,19 @@ from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import OutcomeTexts, TaskOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.doubles.scripted_facts import ScriptedFacts
 from tests.integration.learner_stage import an_outcome, leave
 
 LEASE = 5.0
-TERMS = RawFact("Initech Ltd", "payment terms", "net 30", "Initech Ltd pays within 30 days.", 0.6)
+TERMS = RawFact(
+    subject="Initech Ltd",
+    attribute="payment terms",
+    value="net 30",
+    text="Initech Ltd pays within 30 days.",
+    confidence=0.6,
+)
 
 
 def an_outcome_of(
@@ -48,7 +54,7 @@ class MemoryStage:
         self.rememberer = Rememberer(RedisKnowledge(redis), wants_facts=True)
         self.follower = self.a_follower("one")
         self.worker = FactWorker(
-            RedisFactRepository(redis), self.facts, RedisTenantBudgets(redis, RedisTenantRecords(redis))
+            RedisFactRepository(redis), self.facts, TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
         )
         self.forgetter = ForgetRequestWorker(RedisForgetting(redis, None))
 

@@ -10,10 +10,9 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
-from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
@@ -22,6 +21,7 @@ from shared.contracts.tenant_document import TenantVersion
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 from tests.integration.learner_stage import a_session, an_outcome, leave
@@ -226,7 +226,9 @@ async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redi
     stage = MemoryStage(redis)
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()
-    dying = FactWorker(DiesAfterKeeping(redis), stage.facts, RedisTenantBudgets(redis, RedisTenantRecords(redis)))
+    dying = FactWorker(
+        DiesAfterKeeping(redis), stage.facts, TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
+    )
     with pytest.raises(StoreUnavailable):
         await dying.run_once(datetime.now(UTC))
     await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})

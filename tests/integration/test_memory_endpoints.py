@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from services.gateway.features.identity.model import DEFAULT_TENANT
-from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
-from services.learner.core.memory.fact_worker import FactWorker
-from services.learner.ports.memory import KnownFacts, RawFact
+from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
+from services.learner.ports.memory import KnownFacts
 from shared.contracts.knowledge import KnownEntity
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
 from shared.infra import keys
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.learner_stage import leave
@@ -132,7 +132,7 @@ async def test_whatever_breaks_over_a_tasks_facts_breaks_once(redis: Redis) -> N
             raise TypeError(tenant)
 
     stage = MemoryStage(redis)
-    worker = FactWorker(Breaks(redis), stage.facts, RedisTenantBudgets(redis, RedisTenantRecords(redis)))
+    worker = FactWorker(Breaks(redis), stage.facts, TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis)))
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()
     while await worker.run_once(datetime.now(UTC)):
@@ -209,7 +209,9 @@ async def test_of_requests_that_are_done_the_newest_are_kept(redis: Redis) -> No
 
 _ABOUT_INITECH = "Pay invoice INV-7 of Initech Ltd with the help of Globex Ltd"
 _ABOUT_GLOBEX = "Ask Globex Ltd about INV-9"
-_OF_GLOBEX = RawFact("Globex Ltd", "payment terms", "net 60", "Globex Ltd pays within 60 days.", 0.6)
+_OF_GLOBEX = TERMS.model_copy(
+    update={"subject": "Globex Ltd", "value": "net 60", "text": "Globex Ltd pays within 60 days."}
+)
 
 
 async def _filled_of(redis: Redis) -> MemoryStage:

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.ports.turns import Charge, DayCharges, JournalEntry
+from services.executor.ports.turns import DayCharges, JournalEntry
 from services.gateway.features.deliveries.model import DeliveryStep, WebhookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.learning import LearnedData
@@ -37,6 +37,7 @@ from shared.infra.reads import Reads
 from shared.infra.redis import check_durable, connect, make_queue_pool
 from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
+from shared.ports.daily_spend import Charge
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import TaskEnded, TooManyWaiting
 from tests.doubles.redis_tasks import a_turn

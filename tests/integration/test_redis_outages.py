@@ -11,20 +11,11 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSlots
-from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, TurnWork
-from services.executor.ports.turns import (
-    Charge,
-    DayCaps,
-    DayCharges,
-    JournalBatch,
-    JournalEntry,
-    LedgerConflict,
-    TurnStore,
-)
+from services.executor.ports.turns import DayCharges, JournalBatch, JournalEntry, LedgerConflict, TurnStore
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.identity.api_keys import UnverifiedIdentity
 from services.gateway.features.solver.routes import PATH as SOLVER
@@ -34,12 +25,14 @@ from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import ChannelListener
 from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.stored_tasks import read_events
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
+from shared.ports.daily_spend import Charge, DayCaps
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn

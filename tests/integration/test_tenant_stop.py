@@ -9,21 +9,22 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import TurnRunner, TurnWork
-from services.executor.ports.turns import Charge, DayCaps, TurnStore
+from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import TaskState
 from shared.infra import keys
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.lua import Argument, Scripts
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords, TenantStops
+from shared.ports.daily_spend import Charge, DayCaps
 from shared.ports.tasks import TenantIsStopped
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.http_client import rpc_body

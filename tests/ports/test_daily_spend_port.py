@@ -5,9 +5,9 @@ import random
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports.turns import Charge, DayCaps
 from shared.infra import keys
+from shared.infra.daily_spend import RedisSpend
+from shared.ports.daily_spend import Charge, DayCaps
 
 pytestmark = pytest.mark.promise("budget.tenant_day")
 DAY = "2026-03-01"

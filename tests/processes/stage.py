@@ -19,7 +19,6 @@ from examples.demo.books import BookChange, BooksSnapshot
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
@@ -30,6 +29,7 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect
+from shared.infra.daily_spend import RedisSpend
 from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore

@@ -10,7 +10,6 @@ import structlog
 
 from services.executor.adapters.redis_idle import SESSION, restore_session
 from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_in_doubt
-from services.executor.adapters.redis_spend import settle_day_charges
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
@@ -19,6 +18,7 @@ from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import SENDABLE, WriteStatus
+from shared.infra.daily_spend import settle_day_charges
 from shared.infra.journal_rows import Row
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.lua import Argument, Scripts

@@ -8,7 +8,6 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.adapters.redis_idle import SESSION
-from services.executor.adapters.redis_spend import charge_arguments
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, TurnWork
@@ -16,6 +15,7 @@ from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.partition import partition_of
 from shared.infra import keys
+from shared.infra.daily_spend import charge_arguments
 from shared.infra.journal_rows import Row
 from shared.infra.lua import Argument, Call, Reply, Scripts, read_pairs
 from shared.infra.signatures import arguments_for, keys_for

@@ -1,10 +1,8 @@
-"""The ports for the durable state of one turn, and for what a tenant's model calls cost."""
+"""The port for the durable state of one turn."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
-
-from typing_extensions import override
 
 from shared.contracts.approval import Approval, NoticeEvent
 from shared.contracts.dead_letter import DeadTurn
@@ -12,6 +10,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import WriteStatus
+from shared.ports.daily_spend import Charge
 from shared.ports.store import StoreUnavailable
 
 
@@ -106,17 +105,6 @@ class Notice(NamedTuple):
     step: int = 0
 
 
-class Charge(NamedTuple):
-    """The cost of one call in fresh tokens and nano-dollars. ``name`` is unique in the tenant. ``reserved``: whether
-    its highest cost was reserved before the call.
-    """
-
-    name: str
-    tokens: int
-    nanos: int
-    reserved: bool = False
-
-
 class DayCharges(NamedTuple):
     """The charges of one of the tenant's days."""
 
@@ -196,39 +184,3 @@ class TurnStore(Protocol):
 
 class LedgerConflict(Exception):
     """The stored ledger differs from what the caller expected, by a bug or a second owner. Nothing was changed."""
-
-
-class DayCaps(NamedTuple):
-    """What a tenant may use in one day; None means unlimited."""
-
-    tokens: int | None = None
-    nanos: int | None = None
-
-
-class DailySpend(Protocol):
-    """What each tenant spends by day, over all executors. Every method may raise ``StoreUnavailable``."""
-
-    async def reserve(
-        self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
-    ) -> bool:
-        """Reserves the charge if it fits under the caps together with everything spent and reserved. May be repeated.
-
-        ``settled``: charges of earlier calls, which the same step counts first.
-        """
-
-    async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-        """Counts what calls cost. A charge that was reserved replaces its reservation, and counts only if that still
-        exists.
-        """
-
-
-class UnlimitedSpend(DailySpend):
-    @override
-    async def reserve(
-        self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
-    ) -> bool:
-        return True
-
-    @override
-    async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-        return

@@ -1,8 +1,10 @@
 """The ports for finding, keeping and forgetting facts and entities."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
@@ -139,35 +141,16 @@ class FactsUnavailable(Exception):
         self.cost = cost
 
 
-class RawFact(NamedTuple):
-    """One fact as the model gave it."""
+class RawFact(BaseModel):
+    """One fact as the model gives it."""
+
+    model_config = ConfigDict(frozen=True)
 
     subject: str
     attribute: str
     value: str
     text: str
-    confidence: float
-
-
-class BudgetDay(NamedTuple):
-    """A tenant's present day and its limits; None means unlimited."""
-
-    date: date
-    tokens: int | None = None
-    nanos: int | None = None
-
-
-class TenantBudgets(Protocol):
-    """The daily budgets of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
-
-    async def read_day(self, tenant: str, now: datetime) -> BudgetDay | None:
-        """The tenant's present day; None if its limits are unknown, and then nothing may be spent."""
-
-    async def reserve(self, todo: FactTodo, most: FactCost, day: BudgetDay) -> bool:
-        """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
-
-    async def settle(self, todo: FactTodo, cost: FactCost, day: BudgetDay) -> None:
-        """Counts the actual cost in place of the reservation."""
+    confidence: float = Field(ge=0, le=1)
 
 
 class FactFinder(Protocol):

@@ -16,7 +16,7 @@ from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolSilent
-from services.executor.ports.turns import DailySpend, Timer, UnlimitedSpend
+from services.executor.ports.turns import Timer
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
@@ -29,6 +29,7 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 from shared.domain.words import Dialect, Role, TaskState, ToolClass
+from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.doubles.memory_learned import MemoryLearned

@@ -9,10 +9,10 @@ from hypothesis import given, strategies as st
 
 from services.executor.core.session import budget
 from services.executor.core.states.machine import TenantStopped
-from services.executor.ports.turns import Charge, DailySpend, DayCaps
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.daily_spend import Charge, DailySpend, DayCaps
 from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import texts_in

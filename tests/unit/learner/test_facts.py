@@ -46,7 +46,8 @@ def a_todo(number: int = 1) -> FactTodo:
 
 
 def raw(value: str = "net 30", attribute: str = "payment terms", subject: str = "Initech Ltd") -> RawFact:
-    return RawFact(subject, attribute, value, f"{subject}: {attribute} are {value}.", 0.6)
+    text = f"{subject}: {attribute} are {value}."
+    return RawFact(subject=subject, attribute=attribute, value=value, text=text, confidence=0.6)
 
 
 def a_fact(value: str = "net 30", number: int = 1, **said: str) -> KnownFact:
@@ -119,7 +120,7 @@ def test_those_leave_first_that_hold_no_more_then_the_oldest() -> None:
 def test_of_one_task_four_facts_are_kept_at_most_and_nothing_that_the_guard_marks() -> None:
     found = [raw(attribute=f"term {letter}") for letter in "abcdef"]
     assert len(facts_of(found, a_todo())) == FACTS_OF_A_TASK
-    secret = RawFact("Initech", "card", "4111", "Initech pays with card 4111 1111 1111 1111", 0.9)
+    secret = raw().model_copy(update={"text": "Initech pays with card 4111 1111 1111 1111"})
     assert facts_of([secret, raw()], a_todo()) == facts_of([raw()], a_todo())
 
 

@@ -13,12 +13,13 @@ from services.executor.core.tools.classes import ToolAnnotations, classify_tool
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
-from services.executor.ports.turns import SessionState, UnlimitedSpend
+from services.executor.ports.turns import SessionState
 from shared.contracts.policy import Policy
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import JsonObject, dumps, loads
 from shared.domain.words import Dialect, Role, Strategy, TaskState, ToolClass
+from shared.ports.daily_spend import UnlimitedSpend
 from tests.doubles.local_policy import LocalPolicy
 from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import MemoryTurns

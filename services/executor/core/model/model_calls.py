@@ -30,13 +30,12 @@ from services.executor.core.session.budget import (
 from services.executor.core.session.context import TurnContext, run_with_companion
 from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
 from services.executor.core.states.prompts import STABLE, render_in_order
-from services.executor.ports.turns import Charge, DayCaps, HandedOver
+from services.executor.ports.turns import HandedOver
 from shared.contracts.base import first_fault
-from shared.contracts.tenant import TenantRecord
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.model_price import NANO
+from shared.ports.daily_spend import Charge, DayCaps, daily_caps_of
 from shared.ports.models import (
     Block,
     ImageBlock,
@@ -134,14 +133,6 @@ class Payment:
     def _build_charge(self) -> Charge:
         amount = self._reserved.amount
         return Charge(f"{self._task}:{self._reserved.name}", amount.tokens, amount.nanos)
-
-
-def daily_caps_of(tenant: TenantRecord) -> DayCaps | None:
-    """The tenant's daily caps; None if it has none."""
-    if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
-        return None
-    money = tenant.dollars_per_day
-    return DayCaps(tenant.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
 
 
 def _describe_spent_day(caps: DayCaps, day: str) -> str:

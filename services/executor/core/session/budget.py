@@ -18,11 +18,12 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.states.machine import EarlyEnd
-from services.executor.ports.turns import Charge, JournalEntry
+from services.executor.ports.turns import JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.model_price import NANO, Price, highest_prices
 from shared.domain.words import TaskState
+from shared.ports.daily_spend import Charge
 from shared.ports.models import (
     Block,
     ImageBlock,

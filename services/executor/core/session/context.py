@@ -24,7 +24,7 @@ from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.sandbox import MadeTools, NoMadeTools, NoSandbox, Sandbox
 from services.executor.ports.tools import Tool, ToolServers
-from services.executor.ports.turns import DailySpend, SessionState, TurnStore, UnlimitedSpend
+from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.outcome import Threshold
 from shared.contracts.policy import Policy
 from shared.contracts.task import SentFile, TaskRecord, Turn
@@ -34,6 +34,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import is_under
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, PlanAudit, Strategy
+from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import ImageBlock, Model
 from shared.ports.tracing import NO_TRACER, Span, Tracer

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from services.learner.core.memory.facts import facts_of, merge_facts
 from services.learner.ports import memory
@@ -16,8 +18,10 @@ from shared.contracts.knowledge import KnownFact
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.model_price import Price
 from shared.domain.sections import render_sections
+from shared.ports.daily_spend import Charge, DailySpend, DayCaps, daily_caps_of
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 from shared.ports.store import StoreUnavailable
+from shared.ports.tenant_records import TenantRecords
 
 _PROMPT = (files(__package__) / "facts.md").read_text("utf-8").strip()
 _MAX_TOKENS = 700
@@ -26,13 +30,7 @@ _CHARACTERS_A_TOKEN = 4
 _CORRECTION = 100  # tokens of what was wrong with an answer
 _ORDER = ("task", "entities", "process", "values", "answer", "correction")
 _TEXT: JsonValue = {"type": "string"}
-_FACT: dict[str, JsonValue] = {
-    "subject": _TEXT,
-    "attribute": _TEXT,
-    "value": _TEXT,
-    "text": _TEXT,
-    "confidence": {"type": "number"},
-}
+_FACT: dict[str, JsonValue] = {**dict.fromkeys(memory.RawFact.model_fields, _TEXT), "confidence": {"type": "number"}}
 
 
 def _object_schema(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -47,18 +45,8 @@ def _object_schema(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
 SCHEMA = _object_schema({"facts": {"type": "array", "items": _object_schema(_FACT)}})
 
 
-class _FoundFact(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    subject: str
-    attribute: str
-    value: str
-    text: str
-    confidence: float = Field(ge=0, le=1)
-
-
 class _FactsAnswer(BaseModel):
-    facts: tuple[_FoundFact, ...]
+    facts: tuple[memory.RawFact, ...]
 
 
 class ModelFacts(memory.FactFinder):
@@ -83,9 +71,7 @@ class ModelFacts(memory.FactFinder):
                 raise memory.FactsUnavailable(str(error), cost) from error
             cost = _add_reply(cost, reply, self._price)
             try:
-                return [
-                    memory.RawFact(**fact.model_dump()) for fact in _FactsAnswer.model_validate_json(reply.text).facts
-                ], cost
+                return _FactsAnswer.model_validate_json(reply.text).facts, cost
             except ValidationError as error:
                 problem = first_fault(error, "the answer")
         raise memory.FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
@@ -120,6 +106,49 @@ _HOPELESS = timedelta(hours=24)  # after so long without a model a task's facts 
 log = structlog.get_logger()
 
 
+class BudgetDay(NamedTuple):
+    """A tenant's present day. ``caps``: None if it is unlimited, and then nothing has to be reserved."""
+
+    date: str
+    caps: DayCaps | None = None
+
+
+class TenantBudgets:
+    """Budgets for finding facts, which count in the same day and under the same caps as the tenant's tasks.
+
+    A tenant without a stored record has UTC days and no caps. All methods may raise ``StoreUnavailable`` and may be
+    repeated.
+    """
+
+    def __init__(self, spend: DailySpend, records: TenantRecords) -> None:
+        self._spend = spend
+        self._records = records
+
+    async def read_day(self, tenant: str, now: datetime) -> BudgetDay | None:
+        """The tenant's present day; None if its caps cannot be read, and then nothing may be spent."""
+        try:
+            record = await self._records.get_current_record(tenant)
+        except ValueError as error:
+            log.error("tenant_record_unreadable", tenant=tenant, error=str(error))
+            return None
+        if record is None:
+            return BudgetDay(now.astimezone(UTC).date().isoformat())
+        return BudgetDay(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), daily_caps_of(record))
+
+    async def reserve(self, todo: memory.FactTodo, most: memory.FactCost, day: BudgetDay) -> bool:
+        """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
+        return day.caps is None or await self._spend.reserve(todo.tenant, day.date, _charge_of(todo, most), day.caps)
+
+    async def settle(self, todo: memory.FactTodo, cost: memory.FactCost, day: BudgetDay) -> None:
+        """Counts the actual cost in place of the reservation."""
+        charge = _charge_of(todo, cost)._replace(reserved=day.caps is not None)
+        await self._spend.settle_charges(todo.tenant, day.date, [charge])
+
+
+def _charge_of(todo: memory.FactTodo, cost: memory.FactCost) -> Charge:
+    return Charge(f"facts:{todo.event_id}", cost.input_tokens + cost.output_tokens, cost.nanos)
+
+
 @dataclass
 class FactCounts:
     """What this process has found since its start."""
@@ -130,9 +159,7 @@ class FactCounts:
 
 
 class FactWorker:
-    def __init__(
-        self, repository: memory.FactRepository, finder: memory.FactFinder, budgets: memory.TenantBudgets
-    ) -> None:
+    def __init__(self, repository: memory.FactRepository, finder: memory.FactFinder, budgets: TenantBudgets) -> None:
         self._facts = repository
         self._finder = finder
         self._budgets = budgets
@@ -171,7 +198,7 @@ class FactWorker:
         await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _find_and_store(self, todo: memory.FactTodo, day: memory.BudgetDay | None, now: datetime) -> bool:
+    async def _find_and_store(self, todo: memory.FactTodo, day: BudgetDay | None, now: datetime) -> bool:
         """Finds and stores a task's facts within the tenant's daily budget, in which the highest cost is reserved
         first.
         """

@@ -113,7 +113,7 @@ def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
         subject=subject,
         attribute=" ".join(raw.attribute.split())[:_PART],
         value=" ".join(raw.value.split())[:_PART],
-        confidence=min(1.0, max(0.0, raw.confidence)),
+        confidence=raw.confidence,
     )
 
 

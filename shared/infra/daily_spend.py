@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from services.executor.ports.turns import Charge, DailySpend, DayCaps
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
+from shared.ports.daily_spend import Charge, DailySpend, DayCaps
 
 _ANY = -1  # no cap
 
