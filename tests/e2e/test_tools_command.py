@@ -43,6 +43,7 @@ async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: P
     assert len(written["catalogue"]) >= 45
 
 
+@pytest.mark.long  # that an agent's skills are tools is in the suite: tests/integration/test_agents_as_tools.py
 @pytest.mark.promise("tools.command")
 async def test_a_remote_agents_skills_are_its_tools_and_are_written_as_a_connection(tmp_path: Path) -> None:
     file = tmp_path / "connection.json"

@@ -31,7 +31,7 @@ from tests.each_row import each_row
 from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
 from tests.integration.gateway_stage import list_at
-from tests.refusals import refusal_of, refusal_of_process
+from tests.refusals import refusal_of
 
 
 class Stage(NamedTuple):
@@ -326,10 +326,6 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence_that_names_it(environ
     assert ended.code == 2
     assert ended.said.startswith(name)
     assert ended.said.count("\n") == 1
-
-
-def test_its_process_says_the_same() -> None:
-    assert refusal_of_process("examples.company", {}) == refusal_of(main, {})
 
 
 async def test_a_write_survives_a_kill_and_a_restart_keeps_the_books(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from services.policy.settings import PolicySettings
 from shared.contracts.policy import Verdict
 from shared.infra.tls import trusted_certificates
 from tests.each_row import each_row
-from tests.refusals import refusal_of_process
 from tests.unit.policy.generated import plans, requests
 
 REQUEST = {
@@ -103,16 +102,6 @@ def test_the_service_answers_as_a_process_and_stops_when_told() -> None:
     events = [json.loads(line) for line in log.decode().splitlines()]
     assert [event["event"] for event in events if event["event"] == "verdict"] == ["verdict"]
     assert "7200" not in log.decode()
-
-
-@pytest.mark.promise("policy.service")
-def test_a_wrong_setting_stops_the_start_with_its_name() -> None:
-    """One sentence on stderr, exit code 2."""
-    ended = refusal_of_process("services.policy", {"PORT": "many"})
-
-    assert ended.code == 2
-    assert ended.said.startswith("PORT ")
-    assert ended.said.count("\n") == 1
 
 
 @pytest.mark.promise("policy.exact")

@@ -22,7 +22,9 @@ from tests.deployment.dockerfile import STACK, copy_context, images
 from tests.deployment.kustomize import BASE, built
 from tests.deployment.manifests import pods
 from tests.deployment.stand_in import Place, StandIn, prepare, run_to_its_end, start
+from tests.each_row import each_row
 from tests.integration.gateway_stage import at, stage
+from tests.refusals import refusal_of_process
 
 IMAGES = images()
 SERVICES = compose()
@@ -260,3 +262,21 @@ def test_a_signal_that_comes_before_it_serves_is_heeded(number: signal.Signals, 
     """
     command = [sys.executable, "-m", "tests.integration.stopped_early", str(int(number)), manner]
     assert subprocess.run(command, timeout=30, check=False).returncode == 0
+
+
+@pytest.mark.promise("gateway.refuses_to_start", "learner.refuses_to_start", "state.refuses_to_start", "policy.service")
+@each_row(
+    ("module", "environ", "sentence"),
+    ("services.gateway", {}, "REDIS_URL is not set"),
+    ("services.executor", {}, "REDIS_URL is not set"),
+    ("services.learner", {}, "REDIS_URL is not set"),
+    ("services.policy", {"PORT": "many"}, "PORT cannot be used"),
+    ("examples.company", {}, "DATABASE is missing"),
+)
+def test_a_process_that_lacks_a_setting_says_so_in_one_sentence_and_ends_with_2(
+    module: str, environ: dict[str, str], sentence: str
+) -> None:
+    """What else stops a start is told by each service's own settings."""
+    ended = refusal_of_process(module, environ)
+    assert (ended.code, ended.said.count("\n")) == (2, 1), ended.said
+    assert ended.said.startswith(sentence)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.figures.calculator import split_by_weights
 from services.executor.core.figures.finance import (
@@ -15,6 +15,7 @@ from services.executor.core.figures.finance import (
     normal_quantile,
     run_calculator,
 )
+from tests.examples import examples
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
 _CENT = Decimal("0.01")
@@ -48,7 +49,7 @@ GAPS: Mapping[str, str] = {
 @pytest.mark.promise("money.reference")
 @pytest.mark.parametrize("operation", sorted(CALCULATORS))
 @given(data=st.data())
-@settings(max_examples=20)
+@examples(8, 200)
 def test_a_calculator_agrees_with_its_reference(operation: str, data: st.DataObject) -> None:
     reference = REFERENCES[operation]
     operands = data.draw(reference.operands)

@@ -13,7 +13,7 @@ from services.gateway.features.identity.throttle import (
 )
 from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
-from tests.refusals import refusal_of, refusal_of_process
+from tests.refusals import refusal_of
 
 REDIS = {"REDIS_URL": "redis://localhost"}
 JWT = {**REDIS, "AUTHENTICATION": "jwt", "JWT_ISSUER": "https://issuer.example", "JWT_AUDIENCE": "purple"}
@@ -42,11 +42,6 @@ def test_it_refuses_in_one_sentence_that_names_the_variable(environ: dict[str, s
     assert ended.code == 2
     assert ended.said.startswith(names)
     assert ended.said.count("\n") == 1
-
-
-@pytest.mark.promise("gateway.refuses_to_start")
-def test_its_process_says_the_same() -> None:
-    assert refusal_of_process("services.gateway", {}) == refusal_of(lambda: main([]), {})
 
 
 _EMBEDDED = {"redis_url": "redis://localhost", "profile": "embedded"}

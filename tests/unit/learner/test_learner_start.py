@@ -32,13 +32,10 @@ def test_it_names_what_it_lacks_and_exits_with_2(environment: dict[str, str], se
     _refuses_with(refusal_of(main, environment), sentence)
 
 
+@pytest.mark.long
 @pytest.mark.promise("learner.refuses_to_start")
-@pytest.mark.parametrize(
-    "environment", [pytest.param({}, id="nothing"), pytest.param(NOWHERE, id="nobody there", marks=pytest.mark.long)]
-)
-def test_its_process_does_the_same(environment: dict[str, str]) -> None:
-    said = "cannot be used" if environment else "is not set"
-    _refuses_with(refusal_of_process("services.learner", environment), f"REDIS_URL {said}")
+def test_its_process_does_the_same_where_no_redis_is() -> None:
+    _refuses_with(refusal_of_process("services.learner", NOWHERE), "REDIS_URL cannot be used")
 
 
 NOWHERE_of_memory_settings = {"REDIS_URL": "unix:///nowhere.sock", "LEARN_KNOWLEDGE": "on"}

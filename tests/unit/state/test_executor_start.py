@@ -8,7 +8,7 @@ from services.executor.settings import ExecutorSettings
 from shared.infra.archive_open import generate_key
 from shared.ports.models import Tier
 from tests.each_row import each_row
-from tests.refusals import Refusal, refusal_of, refusal_of_process
+from tests.refusals import Refusal, refusal_of
 
 NEEDED = {
     "REDIS_URL": "unix:///nowhere.sock",
@@ -56,12 +56,6 @@ def test_an_address_or_a_figure_that_cannot_be_used_stops_the_start(name: str, v
     """Not the first task."""
     given = {**NEEDED, "OTEL_TRACES_SAMPLER": "traceidratio", name: value}
     _refuses_with(refusal_of(lambda: main([]), given), f"{name} cannot be used: ")
-
-
-@pytest.mark.promise("state.refuses_to_start")
-def test_its_process_does_the_same() -> None:
-    lacking, sentence = LACKING[0]
-    _refuses_with(refusal_of_process("services.executor", _without(lacking)), sentence)
 
 
 @pytest.mark.promise("archive.named_in_production")
