@@ -212,6 +212,7 @@ _LINES: Json = {"order_id": "O-1", "supplier_id": "73", "lines": [{"sku": "A-7",
 _ARTICLE: JsonObject = {"sku": "A-7", "label": "gloves", "supplier_id": "73", "hold": False}
 _ORDERED = (read("get_order", _LINES, order_id="O-1"), read("get_item", _ARTICLE, sku="A-7"))
 _PLACED = Rule(id="HELD", condition='tool == "place_order" && hold == true', action="block")
+_SHORT: Json = {"hits": [{"supplier_id": "72", "hold": False}, {"supplier_id": "73", "name": "Glovers"}]}
 
 
 @pytest.mark.promise("policy.nearest_is_read")
@@ -237,6 +238,8 @@ def test_a_record_that_only_a_list_showed_is_read_before_a_field_is_taken_from_a
     (_ORDERED[:1], _PLACED, [("get_supplier", {"supplier_id": "73"})]),
     (_ORDERED, Rule(id="x", condition="hold == true", action="block"), [("get_supplier", {"supplier_id": "73"})]),
     (_ORDERED[:1], Rule(id="x", condition="hold == true", action="block"), []),  # nobody has such a field
+    # a row without the field is no reading of the record
+    ((*_ORDERED[:1], read("find_suppliers", _SHORT, "f9")), _PLACED, [("get_supplier", {"supplier_id": "73"})]),
     (  # two steps away: the order's contract, and its supplier
         (
             read("get_order", {"order_id": "O-1", "contract_id": "K-1"}, order_id="O-1"),

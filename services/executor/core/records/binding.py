@@ -509,6 +509,7 @@ class CallView:
             if self._references_only_listed
             or self._unread_references_of_named
             or self._unread_references_one_step_away
+            or self._linked_references_only_listed
             or self._subject_links
             else ()
         ):
@@ -533,7 +534,8 @@ class CallView:
                 unread = self._unread_references_of_named or (
                     self._unread_references_one_step_away if shown_at is None else []
                 )
-                yield from (one for one in unread if not kind or are_same_kind(kind, one.noun))
+                listed = self._linked_references_only_listed
+                yield from (one for one in (*unread, *listed) if not kind or are_same_kind(kind, one.noun))
 
     def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
         """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list."""
@@ -574,11 +576,23 @@ class CallView:
         """The same, in records one step away: the customer of a disconnection order's contract."""
         return self._unread_references_in(self._levels[2])
 
+    @cached_property
+    def _linked_references_only_listed(self) -> list[RecordReference]:
+        """The references, in named records and those one step away, to records of which only a row was seen."""
+        found = self._find_references_to_others([*self.own, *self._levels[2]])
+        return [one for one, meant in found if meant and all(node.seen.is_row for node in meant)]
+
     def _unread_references_in(self, nodes: Iterable[GraphNode]) -> list[RecordReference]:
+        found = self._find_references_to_others(nodes)
+        return [one for one, meant in found if not meant or self._lacks_declared_read(one, meant)]
+
+    def _find_references_to_others(
+        self, nodes: Iterable[GraphNode]
+    ) -> Iterator[tuple[RecordReference, list[GraphNode]]]:
+        """Yields the references to records of other kinds than the called one, with the records that were read."""
         told = (one for node in nodes for one in node.references if one.must_exist)
         others = (one for one in told if not any(are_same_kind(kind, one.noun) for kind in self._named.kinds))
-        found = ((one, self._graph.find_referenced(one)) for one in others)
-        return [one for one, meant in found if not meant or self._lacks_declared_read(one, meant)]
+        yield from ((one, self._graph.find_referenced(one)) for one in others)
 
     def _lacks_declared_read(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
         """Whether a read that is declared to show the record was not made."""
