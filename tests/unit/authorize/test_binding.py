@@ -136,6 +136,47 @@ def test_a_record_of_another_kind_with_the_same_id_is_not_the_called_one_where_t
     assert bound(NO_KEYS, lease).fields["frozen"] is False
 
 
+_PATRON: JsonObject = {
+    "patron_id": 7,
+    "account": {"blocked": False, "fees": {"owed": 3}},
+    "guardian": {"name": "Ann", "adult": True},
+}
+_PATRONS = (
+    read("get_loan", {"loan_id": "L-1", "patron_id": 7}, "f1", loan_id="L-1"),
+    read("get_patron", {"patron": _PATRON}, "f2", patron_id=7),
+    read(
+        "get_patron", {"patron": {"patron_id": 8, "account": {"blocked": True, "fees": {"owed": 9}}}}, "f3", patron_id=8
+    ),
+)
+
+
+@pytest.mark.parametrize(("tool", "call"), [("renew_loan", {"loan_id": "L-1"}), ("extend_patron", {"patron_id": 7})])
+@each_row(
+    ("asked", "value"),
+    ("patron.blocked", False),
+    ("patron.account.blocked", False),
+    ("account.blocked", False),
+    ("patron.owed", 3),
+    ("account.fees.owed", 3),
+    ("patron.guardian.adult", True),
+    ("patron.adult", None),  # the guardian's own
+    ("patron.fees.blocked", None),
+)
+def test_a_dot_goes_into_the_record_of_that_kind_and_into_the_objects_within_it(
+    asked: str, value: Json, tool: str, call: JsonObject
+) -> None:
+    def find_value(*facts: Fact) -> Json:
+        found: Json = {**_bound(*facts, tool=tool, call=call, asked=(asked,)).fields}
+        for step in asked.split("."):
+            found = found.get(step) if isinstance(found, dict) else None
+        return found
+
+    assert find_value(*_PATRONS) == find_value(*_PATRONS[:2]) == value
+    assert find_value(_PATRONS[0], _PATRONS[2]) is None
+    row = read("find_patrons", [{"patron_id": 7, "since": 2019}], "f4")
+    assert find_value(_PATRONS[0], row, _PATRONS[2]) is None
+
+
 @each_row("other", [None, False, True])
 def test_a_record_as_near_as_the_one_that_has_a_field_may_say_otherwise(other: bool | None) -> None:
     """Both leases lead to a unit; that of the second nobody read, or it says the same, or not."""

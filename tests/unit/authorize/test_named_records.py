@@ -240,6 +240,11 @@ def test_a_record_that_only_a_list_showed_is_read_before_a_field_is_taken_from_a
     (_ORDERED[:1], Rule(id="x", condition="hold == true", action="block"), []),  # nobody has such a field
     # a row without the field is no reading of the record
     ((*_ORDERED[:1], read("find_suppliers", _SHORT, "f9")), _PLACED, [("get_supplier", {"supplier_id": "73"})]),
+    (
+        (*_ORDERED[:1], read("find_suppliers", _SHORT, "f9")),
+        Rule(id="x", condition='tool == "place_order" && terms.hold', action="block"),  # which it may hold
+        [("get_supplier", {"supplier_id": "73"})],
+    ),
     (  # two steps away: the order's contract, and its supplier
         (
             read("get_order", {"order_id": "O-1", "contract_id": "K-1"}, order_id="O-1"),
@@ -253,11 +258,17 @@ def test_a_record_that_only_a_list_showed_is_read_before_a_field_is_taken_from_a
         Rule(id="x", condition='tool == "place_order" && supplier.hold', action="block"),
         [("get_supplier", {"supplier_id": "73"})],
     ),
+    (  # which only a record leads to that was not read by itself
+        (read("list_orders", [{"order_id": "O-1", "lines": 3}]), read("get_clerk", {"clerk_id": "K-1"}, "f2")),
+        Rule(id="x", condition='tool == "place_order" && supplier.hold', action="block"),
+        [("get_order", {"order_id": "O-1"})],
+    ),
 )
 def test_a_record_to_which_the_named_one_leads_is_read_before_a_field_is_taken_from_further_away(
     facts: tuple[Fact, ...], rule: Rule, expected: list[tuple[str, JsonObject]]
 ) -> None:
-    assert _wanted({"order_id": "O-1"}, _SUPPLIER, facts=facts, named="place_order", rule=rule) == expected
+    readers = (_SUPPLIER, _tool("get_order", order_id="string"))
+    assert _wanted({"order_id": "O-1"}, *readers, facts=facts, named="place_order", rule=rule) == expected
 
 
 @pytest.mark.promise("policy.binding")

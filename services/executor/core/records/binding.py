@@ -22,6 +22,7 @@ from services.executor.core.records.field_values import (
     fields_of_record,
     find_values,
     find_values_by_name,
+    nested_fields,
     words_without_minor_unit,
 )
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
@@ -227,8 +228,8 @@ class CallView:
         self.ids = self._named.ids
         self._strange: dict[int, bool] = {}
         self._fields: dict[
-            int, dict[Noun, dict[str, FieldValue]]
-        ] = {}  # by kind, of a list of records, by its identity
+            tuple[int, bool], dict[Noun, dict[str, FieldValue]]
+        ] = {}  # by kind, of a list of records, by its identity and whether with nested ones
         self.own = graph.with_parts(self._named.records)
         self._own = {id(node) for node in self.own}
         self.mentioned = graph.with_parts(self._named.mentioned)
@@ -276,10 +277,10 @@ class CallView:
         found = [one for one in said if not isinstance(one, UnknownValue)]
         return max(found, key=lambda one: abs(read_figure(one) or 0), default=None)
 
-    def _is_recorded(self, name: str, kind: Noun = ()) -> bool:
+    def _is_recorded(self, name: str) -> bool:
         """Whether a record around the call or one of the called kind has the field, with whatever value."""
         nodes = [*self.records_around, *self._siblings, *self._records_of_unread_kinds]
-        return bool(_values_in_nodes(_of_kind(nodes, kind), name))
+        return bool(_values_by_dotted_name(nodes, name))
 
     def aliases_of_recorded_field(self, name: str) -> list[FieldValue]:
         """The arguments that are aliases of a field which a record that the call names has under its own name."""
@@ -320,15 +321,15 @@ class CallView:
 
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """The call's references to records of kinds that have the field, which were only read without it."""
-        having = [node for node in _of_kind(self.own, kind) if _values_in_nodes([node], name)]
-        return [one for one, nodes in self._named_nodes if self._lacks_field(nodes, name, having)]
+        having = [node for node in self.own if _values_in_nodes([node], name, kind)]
+        return [one for one, nodes in self._named_nodes if self._lacks_field(nodes, name, kind, having)]
 
-    def _lacks_field(self, nodes: Sequence[GraphNode], name: str, having: Sequence[GraphNode]) -> bool:
+    def _lacks_field(self, nodes: Sequence[GraphNode], name: str, kind: Noun, having: Sequence[GraphNode]) -> bool:
         """Whether the records may have the field, read without it so far, since others of their kind have it."""
         kinds = self._kinds_with_owners(having)
         if not any(are_same_kind(node.kind, of) for node in nodes for of in kinds):
             return False
-        if _values_in_nodes(self._graph.with_parts(nodes), name):
+        if _values_in_nodes(self._graph.with_parts(nodes), name, kind):
             return False
         whole = {node.seen.fact.tool for node in having if not node.seen.is_row}
         return not any(node.seen.fact.tool in whole and not node.seen.is_row for node in nodes)
@@ -344,7 +345,7 @@ class CallView:
         """The references, in records one step nearer, to records of the kinds that have the field at this level, and
         that were not read or were read without it: they are as near, and may have another value.
         """
-        having = [node for node in _of_kind(self._levels[place], kind) if _values_in_nodes([node], name)]
+        having = [node for node in self._levels[place] if _values_in_nodes([node], name, kind)]
         kinds = self._kinds_with_owners(having)
         before = self.own if place == 2 else self._levels[place - 1]
         told = (one for node in before for one in node.references)
@@ -358,23 +359,25 @@ class CallView:
             if one.text in self.ids or self._graph.was_not_found(one) or self._refers_to_other_record(one):
                 continue
             nodes = self._graph.find_referenced(one)
-            if not nodes or self._lacks_field(nodes, name, having):
+            if not nodes or self._lacks_field(nodes, name, kind, having):
                 found.append(one)
         return found
 
     def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
-        """The value of a field such as ``order.total``, in the nearest record of that kind."""
-        kind, name = singular_words(dotted.partition(".")[0]), dotted.partition(".")[2]
+        """The value of a field such as ``order.total``, in the nearest record of that kind or in an object within it;
+        else of the field at that path in the nearest record that has one.
+        """
+        kind, name = _split_dotted(dotted)
         if given := [value for path, value in self._arguments if path == dotted]:
             return common_value(given)
         if any(are_same_kind(kind, one.noun) for one in self._named.unread):
             return UNKNOWN
         for place, level in enumerate(self._levels):
             if of_kind := [node for node in level if are_same_kind(kind, node.kind)]:
-                found = _values_in_nodes(of_kind, name)
-                found += self._values_of_subject_links(of_kind, name) if place == 1 and with_subject_links else []
+                found = _values_in_nodes(of_kind, name, kind)
+                found += self._values_of_subject_links(of_kind, name, kind) if place == 1 and with_subject_links else []
                 return common_value(found) if found and not self._may_differ_in_unread(name, place, kind) else UNKNOWN
-        return UNKNOWN
+        return self.value_in_records(dotted, with_subject_links=with_subject_links)
 
     @cached_property
     def _subject_links(self) -> list[tuple[RecordReference, list[GraphNode]]]:
@@ -395,18 +398,18 @@ class CallView:
                 near += [node for node in nodes if node not in linked and not self._is_of_called_kind(node)]
         return found
 
-    def _values_of_subject_links(self, named: Sequence[GraphNode], name: str) -> list[FieldValue]:
+    def _values_of_subject_links(self, named: Sequence[GraphNode], name: str, of_kind: Noun = ()) -> list[FieldValue]:
         """The field's values in ``_subject_links`` of the kinds of the named records that have it; ``UNKNOWN`` for each
         that nobody read, or of which only a row without the field was read.
 
         A record that the call names does not stand in for the called record's own: an id in a note would pass a rule.
         """
-        kinds = [node.kind for node in named if _values_in_nodes([node], name)]
+        kinds = [node.kind for node in named if _values_in_nodes([node], name, of_kind)]
         values: list[FieldValue] = []
         for one, nodes in self._subject_links:
             if any(are_same_kind(of, kind) for of in (one.noun, *(node.kind for node in nodes)) for kind in kinds):
                 is_known = bool(nodes) and not all(node.seen.is_row for node in nodes)
-                values += _values_in_nodes(nodes, name) or ([] if is_known else [UNKNOWN])
+                values += _values_in_nodes(nodes, name, of_kind) or ([] if is_known else [UNKNOWN])
         return values
 
     def fields_by_linked_record(self, names: Sequence[str]) -> list[dict[str, FieldValue]]:
@@ -424,17 +427,15 @@ class CallView:
     def _fields_of_nodes(self, names: Iterable[str], nodes: Sequence[GraphNode]) -> dict[str, FieldValue]:
         fields = dict[str, FieldValue]()
         for name in names:
-            head, _, field = name.rpartition(".")
-            if found := _values_in_nodes(_of_kind(nodes, singular_words(head)), field):
+            if found := _values_by_dotted_name(nodes, name):
                 fields[name] = common_value(found)
         return fields
 
     def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""
-        head, _, field = name.rpartition(".")
         if find_values(name, self._arguments, self._named.kinds) or find_values_by_name(name, self._edited):
             return True
-        return self._is_recorded(field, singular_words(head))
+        return self._is_recorded(name)
 
     @cached_property
     def _records_of_unread_kinds(self) -> list[GraphNode]:
@@ -513,11 +514,12 @@ class CallView:
             or self._subject_links
             else ()
         ):
-            head, _, field = name.rpartition(".")
-            kind = singular_words(head)
+            kind, field = _split_dotted(name)
+            if kind and not self._is_kind_of_record(kind):  # an object within a record
+                kind, field = (), name
             if find_values(name, self._arguments, self._named.kinds):
                 continue
-            listed = (one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun))
+            listed = [one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun)]
             if self._have_field(self.own, kind, field):
                 yield from self._references_without_field(field, kind)
                 if self._have_field(self._levels[1], kind, field):
@@ -525,29 +527,42 @@ class CallView:
                 if not self._have_field(self._levels[0], kind, field):
                     yield from listed
                 continue
-            yield from listed
             is_further = is_about_tool or self._have_field(self._levels[3], kind, field)
             shown_at = next((place for place in (2, 3) if self._have_field(self._levels[place], kind, field)), None)
+            yield from listed
             if shown_at is not None:
                 yield from self._unread_references_at_level(field, shown_at, kind)
             if shown_at != 2 and is_further:
                 unread = self._unread_references_of_named or (
                     self._unread_references_one_step_away if shown_at is None else []
                 )
-                listed = self._linked_references_only_listed
-                yield from (one for one in (*unread, *listed) if not kind or are_same_kind(kind, one.noun))
+                linked = [*unread, *self._linked_references_only_listed]
+                of_kind = [one for one in linked if not kind or are_same_kind(kind, one.noun)]
+                is_seen = any(are_same_kind(kind, node.kind) for node in self.records_around)
+                # else any may lead to one of that kind
+                yield from of_kind if of_kind or listed or is_seen else [*self._references_only_listed, *linked]
 
     def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
         """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list."""
-        if id(nodes) not in self._fields:
+        is_deep = bool(kind) or "." in field
+        if (id(nodes), is_deep) not in self._fields:
             found: dict[Noun, dict[str, FieldValue]] = {}
             for node in nodes:
-                found.setdefault(node.kind, {}).update(fields_of_record(node.record))
-            self._fields[id(nodes)] = found
+                within = nested_fields(node.record, node.keys) if is_deep else ()
+                found.setdefault(node.kind, {}).update([*within, *fields_of_record(node.record)])
+            self._fields[id(nodes), is_deep] = found
         of_kind = (
-            (of, fields) for of, fields in self._fields[id(nodes)].items() if not kind or are_same_kind(kind, of)
+            (of, fields)
+            for of, fields in self._fields[id(nodes), is_deep].items()
+            if not kind or are_same_kind(kind, of)
         )
         return any(find_values(field, [*fields.items()], (of,)) for of, fields in of_kind)
+
+    def _is_kind_of_record(self, kind: Noun) -> bool:
+        """Whether a word is known as a kind: a read shows it, or the call or a record around it names one."""
+        near = (one for node in (*self.own, *self._levels[2]) for one in node.references)
+        nouns = (*self._named.kinds, *(one.noun for one in (*self._references, *near)))
+        return self._graph.is_known_kind(kind) or any(are_same_kind(kind, noun) for noun in nouns)
 
     @cached_property
     def _named_nodes(self) -> list[tuple[RecordReference, list[GraphNode]]]:
@@ -663,13 +678,35 @@ class CallView:
         return reference.looks_like_id and id_pattern_of(reference.text) in self._shapes
 
 
-def _of_kind(nodes: Iterable[GraphNode], kind: Noun) -> list[GraphNode]:
-    """The records of the kind; all of them if none is given."""
-    return [node for node in nodes if not kind or are_same_kind(kind, node.kind)]
+def _split_dotted(name: str) -> tuple[Noun, str]:
+    """The kind and the field of ``order.total``; no kind and the name, where it has no dot."""
+    head, dot, field = name.partition(".")
+    return (singular_words(head), field) if dot else ((), name)
 
 
-def _values_in_nodes(nodes: Iterable[GraphNode], name: str) -> list[FieldValue]:
-    return [value for node in nodes for value in find_values(name, fields_of_record(node.record), (node.kind,))]
+def _values_by_dotted_name(nodes: Sequence[GraphNode], name: str) -> list[FieldValue]:
+    kind, field = _split_dotted(name)
+    return _values_in_nodes(nodes, field, kind) or (_values_in_nodes(nodes, name) if kind else [])
+
+
+def _values_in_nodes(nodes: Iterable[GraphNode], name: str, kind: Noun = ()) -> list[FieldValue]:
+    """The values of the field in the records, of this kind if one is given: then also of the objects within a record
+    that has no such field itself. A path leads into such objects.
+    """
+    of_kind = (one for one in nodes if not kind or are_same_kind(kind, one.kind))
+    return [value for node in of_kind for value in _values_in_node(node, name, is_deep=bool(kind))]
+
+
+def _values_in_node(node: GraphNode, name: str, *, is_deep: bool) -> list[FieldValue]:
+    if "." not in name:
+        found = find_values(name, fields_of_record(node.record), (node.kind,))
+        return found or (find_values_by_name(name, [*nested_fields(node.record, node.keys)]) if is_deep else [])
+    within = ((_words_of_path(path), value) for path, value in nested_fields(node.record, node.keys) if "." in path)
+    return [value for words, value in within if words == _words_of_path(name)]
+
+
+def _words_of_path(path: str) -> list[Noun]:
+    return [*map(singular_words, path.split("."))]
 
 
 def _one_per_kind_and_fields(nodes: Iterable[GraphNode]) -> list[GraphNode]:
@@ -695,5 +732,7 @@ def set_field(fields: dict[str, Json], dotted: str, value: Json) -> None:
     """Sets a field by its name; a ``kind.field`` is set within the object of the name ``kind``."""
     head, _, name = dotted.partition(".")
     inner = fields.get(head)
-    within = {**inner, name: value} if isinstance(inner, dict) else {name: value}
+    within = {**inner} if isinstance(inner, dict) else {}
+    if name:
+        set_field(within, name, value)
     fields[head] = within if name else value

@@ -126,13 +126,14 @@ class RecordGraph:
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
         # Under a word that no key and no kind of record is called by, such as ``document``.
-        is_odd = reference.looks_like_id and not (reference.is_id or self._is_known_kind(reference.noun))
+        is_odd = reference.looks_like_id and not (reference.is_id or self.is_known_kind(reference.noun))
         found = [node for node in self._called[0].get(reference.text, ()) if is_odd or reference.text in node.plain]
         if not has_read_tool(reference.noun, self.keys):
             return found
         return [node for node in found if are_same_kind(reference.noun, self._noun_of_read(node))]
 
-    def _is_known_kind(self, noun: Noun) -> bool:
+    def is_known_kind(self, noun: Noun) -> bool:
+        """Whether a tenant declares the kind, or a tool here reads such records."""
         return any(are_same_kind(noun, kind) for _, kind in self.keys.kinds) or has_read_tool(noun, self.keys)
 
     def _noun_of_read(self, node: GraphNode) -> Noun:
