@@ -49,6 +49,10 @@ def lines(first: int, second: int) -> Json:
         (wrote("approve_order", SHOP, order(), order(status="approved")), "done"),
         (wrote("submit_order", SHOP, order(), order(status="filed")), "left in a status"),
         (wrote("submit_order", SHOP, order(), order(status="failed")), ""),
+        (wrote("decide_order", SHOP, order(), order(status="decided", decision="granted")), "left in a status"),
+        (wrote("approve_order", SHOP, order(), order(status="decided", decision="denied")), ""),
+        (wrote("deny_order", SHOP, order(), order(status="decided", decision="approved")), ""),
+        (wrote("submit_order", SHOP, order(), order(status="filed", review="passed")), "left in a status"),
     ],
 )
 def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidence, rule: str) -> None:
@@ -74,6 +78,24 @@ SENT: JsonObject = {"order_id": "O-1", "iban": "DE02120300000000202051"}
             order(suspended_until="2026-12-02", status="suspended"),
         ),
         wrote("pay_order", SENT, order(), order(paid_to="DE89370400440532013000", status="paid")),
+        wrote(
+            "post_payment",
+            {**SHOP, "received_cents": 1500, "on": DAY},
+            [],
+            [{"payment_id": 9, **SHOP, "paid_cents": 150, "on": DAY}],
+        ),
+        wrote(
+            "record_leave",
+            {**SHOP, "from_date": DAY, "to_date": "2027-06-30"},
+            order(leave=None),
+            order(leave={"from": DAY, "to": "2027-09-30"}),
+        ),
+        wrote(
+            "post_fee",
+            {**SHOP, "kind": "lab", "on": "20270115"},
+            [],
+            [{"fee_id": 9, **SHOP, "kind": "lab", "due": "20270215"}],
+        ),
     ],
 )
 def test_a_field_that_stayed_or_got_another_value_is_not_made_good_by_what_else_changed(shown: WriteEvidence) -> None:

@@ -6,8 +6,9 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.dates import name_the_same_day, read_whole_days
+from services.executor.core.figures.dates import has_time, name_the_same_day, read_whole_days
 from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
@@ -36,6 +37,9 @@ _FEWEST_MARKS = 2  # letters or digits of a value that is looked for under any n
 _MOST_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
 _VANISHING = frozenset("cancel void withdraw archive terminate".split())  # besides the verbs that remove
 _ENDING = frozenset("close end stop finish expire reject decline deny refuse dismiss".split())  # besides all these
+_REFUSING = frozenset("reject decline deny refuse dismiss".split())
+_REFUSED = frozenset("rejected declined denied refused dismissed".split())
+_AGREED = frozenset("approved accepted granted confirmed allowed passed".split())
 _ENDED = frozenset(
     """cancelled canceled closed ended stopped void voided withdrawn terminated deleted removed dropped archived expired
     rejected declined denied refused dismissed""".split()
@@ -332,7 +336,7 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
         if (old is None and is_read) or is_another:
             continue
         compared = _compare_record(reads, node, old, with_answer=True)
-        if compared.new and not compared.denied and (is_read or is_meant):
+        if compared.new and not (compared.denied or compared.differs) and (is_read or is_meant):
             return ProofFinding(shown=_describe_fields(compared.new))
         denied = denied or (compared.denied and not compared.new)
         if compared.old and not (compared.denied or compared.missing or compared.new):
@@ -342,13 +346,15 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
 
 class _ComparedRecord(NamedTuple):
     """How one record shows the fields that the call set. ``new``: shown since the call; ``old``: shown before it, too;
-    ``missing``: whether a field is not shown; ``denied``: whether a field has another value.
+    ``missing``: whether a field is not shown; ``denied``: whether a field has another value; ``differs``: whether an
+    amount, a day or an account is not shown, while another one is new.
     """
 
     new: Mapping[str, Leaf]
     old: Mapping[str, Leaf]
     missing: bool
     denied: bool
+    differs: bool
 
 
 def _compare_record(
@@ -362,7 +368,7 @@ def _compare_record(
     old, changed = _find_changes(leaves, earlier)
     new: dict[str, Leaf] = {}
     kept: dict[str, Leaf] = {}
-    missing = denied = False
+    missing = denied = differs = False
     for claim in reads.claims:
         if _is_id_of(claim, node):
             continue
@@ -379,6 +385,7 @@ def _compare_record(
             leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
         if leaf is None:
             missing = True
+            differs = differs or (not is_id_name(claim.name) and _got_another_value(claim, changed, old, reads.done))
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
             stays = reads.words.may_make_record and named not in changed
@@ -393,7 +400,7 @@ def _compare_record(
         said = find_leaf_for_claim(claim, changed)
         if said is not None and has_claimed_value(claim, said):
             new[claim.name] = said
-    return _ComparedRecord(new, kept, missing, denied)
+    return _ComparedRecord(new, kept, missing, denied, differs)
 
 
 def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[dict[tuple[str, ...], Json], list[Leaf]]:
@@ -469,7 +476,7 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     named_leaves = [(one, find_leaf_for_claim(one, leaves)) for one in reads.claims if is_id_name(one.name)]
     ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and has_claimed_value(claim, leaf)]
     related = len(ids) > 1 and reads.words.may_make_record
-    if compared.denied or not (compared.new or related):
+    if compared.denied or compared.differs or not (compared.new or related):
         return ProofFinding()
     fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
     named = reads.is_named_by_call(node)
@@ -510,6 +517,8 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
     said = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
     for changed in _fields_changed_by_call(reads):
         told = [leaf for leaf in changed if has_claimed_value(said.get(leaf.name, leaf), leaf)]
+        if any(_says_opposite(leaf, reads.words.verb) for leaf in changed):
+            continue
         if fields := {leaf.name: leaf for leaf in told if _is_new_state(leaf, reads.words.verb)}:
             return ProofFinding(shown=_describe_fields(fields))
     return ProofFinding()
@@ -529,17 +538,26 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
 def _got_another_value(
     claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], done: frozenset[str]
 ) -> bool:
-    """Whether a changed field of the claim's name has another value; or such figures, days or accounts do, and none has
-    the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``.
+    """Whether a changed field of the claim's name has another value; or such amounts, days or accounts do, and none has
+    the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``, ``paid_cents`` for ``received_cents``.
     """
     if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
         return True
-    alike = [one for one in changed if has_similar_name(claim, _without_participle(one, done))]
+    alike = [
+        one for one in changed if has_similar_name(claim, _without_participle(one, done)) or _is_same_sort(claim, one)
+    ]
     compared = [shown for one in alike if (shown := _shows_figure_or_day(claim, one, old)) is not None]
     account = _account_key(claim.value)
     paid_to = [one for one in changed if account and _PAYERS.isdisjoint(words_of(one.name))]
     compared += [key == account for one in paid_to if (key := _account_key(one.value))]
     return bool(compared) and not any(compared)
+
+
+def _is_same_sort(claim: Leaf, leaf: Leaf) -> bool:
+    """Whether both are amounts, days or moments by their names and values."""
+    kinds = {kind_of_argument(one.name, {}, one.value) for one in (claim, leaf)}
+    is_comparable = kinds in ({ArgumentKind.AMOUNT}, {ArgumentKind.DATE})
+    return is_comparable and has_time(claim.value) is has_time(leaf.value)
 
 
 def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], Json]) -> bool | None:
@@ -574,6 +592,11 @@ def _is_new_state(leaf: Leaf, verb: str) -> bool:
         return False
     ends = verb in REMOVING | _VANISHING | _ENDING
     return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_ENDED))
+
+
+def _says_opposite(leaf: Leaf, verb: str) -> bool:
+    """Whether a field says "denied" after a verb that ends nothing, or "approved" after one that refuses."""
+    return str(leaf.value).lower() in (_AGREED if verb in _REFUSING else _REFUSED if verb not in _ENDING else ())
 
 
 class _EarlierRecords:
