@@ -348,6 +348,12 @@ _BARE_DAY = re.compile(
 _DAY_OF_WEEK = re.compile(
     r"\b([^\W\d_]{5,10}),?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))", re.I
 )
+_PAST_TENSE = re.compile(
+    r"\b(?:was|were|had|paid|sent|came|went|got|met|did|made|took|gave|left|bought|sold|spent|wrote|said|told|\w{3,}ed|"
+    r"hat|haben|hatten?|war|waren|wurden?|ont|avaient|avait|étaient|était)\b[^.;!?\n]*$",
+    re.IGNORECASE,
+)
+_CLAUSE = 200  # characters before a weekday in which the tense of its clause is looked for
 _MONTHS_AHEAD = 3  # in which a weekday is looked for that falls on a day: "Friday the 13th"
 
 
@@ -362,7 +368,7 @@ def find_dates(
     found = _shift_by_offsets(text, words, signs, found)
     of_week = [*_find_days_of_week(text, found, today)]
     found = [one for one in found if all(one.start != other.start for other in of_week)]
-    found = sorted([*found, *of_week])
+    found = sorted([*(_with_past_weekday(text, one) for one in found), *of_week])
     found = sorted([*found, *_find_days_without_month(text, found, today)])
     joined = [*found, *_join_ranges(words, signs, found), *_find_repetitions(words, signs)]
     return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
@@ -403,6 +409,15 @@ def _find_days_of_week(text: str, found: Sequence[DateMention], today: date) -> 
             right = [one for one in days if one.first >= today and one.first.weekday() == role.value]
             if right:
                 yield DateMention(match.start(1), match.end(), (right[0],), is_relative=True)
+
+
+def _with_past_weekday(text: str, mention: DateMention) -> DateMention:
+    """A weekday alone behind a past tense, "he paid on Friday", may also be the last one."""
+    roles = date_roles_by_word().get(fold_word(text[mention.start : mention.end]), ())
+    if roles[:1] and roles[0].sign == "W" and _PAST_TENSE.search(text, max(0, mention.start - _CLAUSE), mention.start):
+        last = mention.periods[0].first - timedelta(weeks=1)
+        return mention._replace(periods=(*mention.periods, Period(last, last)))
+    return mention
 
 
 def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
