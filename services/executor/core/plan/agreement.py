@@ -14,7 +14,7 @@ from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text, read_figure
 from services.executor.core.figures.vocabulary import has_condition, leaves_choice_open, without_legal_form
-from services.executor.core.plan.faults import CallFault, CheckedChange, PartContext, argument_name_of, field_name_of
+from services.executor.core.plan.faults import CallFault, CheckedChange, argument_name_of, field_name_of
 from services.executor.core.plan.mentioned_records import is_named_as_exception
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.records.references import argument_at
@@ -97,12 +97,6 @@ def asks_for_several(quote: str) -> bool:
     return _SEVERAL.search(quote) is not None
 
 
-def find_forbidden_notice(tool: Tool, part: PartContext) -> Iterator[CallFault]:
-    """Yields a fault for a tool that sends notices, if the part forbids it: "do not write to the tenant"."""
-    if _ASKS_NOT_TO.search(part.quote):
-        yield CallFault("", f"{tool.name}: this part says that nobody is to be told")
-
-
 def sets_no_field(tool: Tool, arguments: JsonObject) -> bool:
     """Whether a call of an editing tool only names the record, although the tool has arguments for new values."""
     if words_of_tool(tool.name).verb not in EDITING:
@@ -129,6 +123,16 @@ def find_disagreements(change: CheckedChange) -> Iterator[CallFault]:
     yield from _find_reversed_direction(change)
     yield from _find_conflicting_tool(change)
     yield from _find_repeated_payment(change)
+
+
+def find_disagreements_of_notice(notice: CheckedChange) -> Iterator[CallFault]:
+    """Yields a fault for each way in which a notice does not agree with the words of its part: it forbids to tell
+    anybody, or says another hall, team or record than the call.
+    """
+    if _ASKS_NOT_TO.search(notice.part.quote):
+        yield CallFault("", f"{notice.tool.name}: this part says that nobody is to be told")
+    yield from _find_excluded_records(notice)
+    yield from _find_conflicting_words(notice)
 
 
 def _find_unread_condition(change: CheckedChange) -> Iterator[CallFault]:

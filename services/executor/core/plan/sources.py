@@ -23,11 +23,12 @@ from services.executor.core.figures.identifiers import (
     kind_of_identifier,
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import read_figure
+from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import KnownFigures, OperandFinder
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
+from services.executor.core.figures.vocabulary import minor_unit_places
 from services.executor.core.model.talk import local_now
-from services.executor.core.plan.agreement import find_disagreements, find_forbidden_notice, sets_no_field
+from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
 from services.executor.core.plan.faults import (
     THE_WHOLE,
@@ -301,7 +302,7 @@ class SourceFinder:
     def _find_disagreements(self, traced: TracedCall) -> Iterator[CallFault]:
         """What in a change or a notice does not agree with the words of its part."""
         if traced.tool.tool_class is ToolClass.NOTIFY:
-            yield from find_forbidden_notice(traced.tool, traced.part)
+            yield from find_disagreements_of_notice(self._build_checked_change(traced))
         if traced.tool.tool_class is ToolClass.CHANGE:
             yield from find_disagreements(self._build_checked_change(traced))
 
@@ -375,10 +376,25 @@ class SourceFinder:
             writings = (mark.value, _GAPS.sub("", mark.value))
             if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_sent=is_sent):
                 return f"no source has the {_ACCOUNTS[mark.kind]} in its text"
+        if is_sent and (amount := next(self._find_unsourced_money(text), None)) is not None:
+            return f"its text names {amount.text}, which no source has"
         addresses = (one for one in find_special_identifiers(text) if one.form in ADDRESSES)
         if any(not self._has_source("url", one.text, is_sent=is_sent) for one in addresses):
             return "no source has the address in its text"
         return ""
+
+    def _find_unsourced_money(self, text: str) -> Iterator[NumberMention]:
+        """Yields the amounts of money in a text that are no amount of the task, a result or a calculation, in its unit
+        or in the minor one.
+        """
+        numbers = find_mentions(text, self._sources.now, relative=False).numbers
+        for one in numbers:
+            if any(one != other and other.start <= one.start and one.end <= other.end for other in numbers):
+                continue  # "5 euros" of "5 euros and 20 cents"
+            size = 10 ** minor_unit_places(one.money)
+            figures = [f"{figure}" for value in one.values for figure in (value, value * size)]
+            if one.money is not None and not self._has_source("amount", one.text, *figures):
+                yield one
 
     def _why_moment_differs(self, text: str, part_mentions: Mentions) -> str:
         """A sentence if the text has another day or hour than the part states; else empty."""
