@@ -366,6 +366,7 @@ def _compare_record(
     """
     leaves = reads.relevant_leaves(node)
     old, changed = _find_changes(leaves, earlier)
+    filled = [leaf for leaf in changed if old.get(leaf.path) is None]
     new: dict[str, Leaf] = {}
     kept: dict[str, Leaf] = {}
     missing = denied = differs = False
@@ -385,7 +386,7 @@ def _compare_record(
             leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
         if leaf is None:
             missing = True
-            differs = differs or (not is_id_name(claim.name) and _got_another_value(claim, changed, old, reads.done))
+            differs = differs or (not is_id_name(claim.name) and _got_another_value(claim, filled, old, reads.done))
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
             stays = reads.words.may_make_record and named not in changed
@@ -538,14 +539,14 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
 def _got_another_value(
     claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], done: frozenset[str]
 ) -> bool:
-    """Whether a changed field of the claim's name has another value; or such amounts, days or accounts do, and none has
-    the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``, ``paid_cents`` for ``received_cents``.
+    """Whether a changed field of the claim's name has another value; or such figures, days or accounts do, and none has
+    the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``. An amount or a day that was not there
+    before counts under any name: ``paid_cents`` for ``received_cents``.
     """
     if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
         return True
-    alike = [
-        one for one in changed if has_similar_name(claim, _without_participle(one, done)) or _is_same_sort(claim, one)
-    ]
+    alike = [one for one in changed if has_similar_name(claim, _without_participle(one, done))]
+    alike += [one for one in changed if old.get(one.path) is None and _is_same_sort(claim, one)]
     compared = [shown for one in alike if (shown := _shows_figure_or_day(claim, one, old)) is not None]
     account = _account_key(claim.value)
     paid_to = [one for one in changed if account and _PAYERS.isdisjoint(words_of(one.name))]
