@@ -17,17 +17,11 @@ _WELL_KNOWN: dict[str, Schema] = {
 }
 
 
-def message_schemas(prefix: str, *roots: Descriptor) -> dict[str, JsonValue]:
+def message_schemas(prefix: str, *roots: Descriptor) -> Schema:
     """JSON schemas of protobuf message types and of all types in them, by ``prefix`` and name."""
-    found: dict[str, JsonValue] = {}
-    waiting = list(roots)
-    while waiting:
-        kind = waiting.pop()
-        if prefix + kind.name in found:
-            continue
-        fields = [field for field in kind.fields if not _is_well_known(field)]
-        found[prefix + kind.name] = _message_schema(kind, prefix)
-        waiting += [_value_type(field) for field in fields if field.message_type]
+    found: Schema = {}
+    for kind in roots:
+        _add_message(found, kind, prefix)
     return found
 
 
@@ -35,21 +29,27 @@ def reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _message_schema(kind: Descriptor, prefix: str) -> Schema:
-    properties: Schema = {field.json_name: _field_schema(field, prefix) for field in kind.fields}
-    return {"type": "object", "properties": properties}
+def _add_message(found: Schema, kind: Descriptor, prefix: str) -> None:
+    """Add the schemas of a message type and of the types in it to ``found``, unless it is there already."""
+    if prefix + kind.name not in found:
+        properties: Schema = {}
+        found[prefix + kind.name] = {"type": "object", "properties": properties}
+        properties |= {field.json_name: _field_schema(found, field, prefix) for field in kind.fields}
 
 
-def _field_schema(field: FieldDescriptor, prefix: str) -> Schema:
-    if _is_map(field):
-        return {"type": "object", "additionalProperties": _element_schema(_map_value_field(field), prefix)}
-    single = _element_schema(field, prefix)
+def _field_schema(found: Schema, field: FieldDescriptor, prefix: str) -> Schema:
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        of_values = _element_schema(found, field.message_type.fields_by_name["value"], prefix)
+        return {"type": "object", "additionalProperties": of_values}
+    single = _element_schema(found, field, prefix)
     return {"type": "array", "items": single} if field.is_repeated else single
 
 
-def _element_schema(field: FieldDescriptor, prefix: str) -> Schema:
+def _element_schema(found: Schema, field: FieldDescriptor, prefix: str) -> Schema:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         known = _WELL_KNOWN.get(field.message_type.full_name)
+        if known is None:
+            _add_message(found, field.message_type, prefix)
         return reference(prefix + field.message_type.name) if known is None else known
     if field.type == FieldDescriptor.TYPE_ENUM:
         return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
@@ -58,25 +58,6 @@ def _element_schema(field: FieldDescriptor, prefix: str) -> Schema:
     if field.type in _FRACTIONS:
         return {"type": "number"}
     return {"type": "integer"} if field.type in _NUMBERS else {"type": "string"}
-
-
-def _is_map(field: FieldDescriptor) -> bool:
-    return bool(field.message_type and field.message_type.GetOptions().map_entry)
-
-
-def _map_value_field(field: FieldDescriptor) -> FieldDescriptor:
-    return field.message_type.fields_by_name["value"]
-
-
-def _is_well_known(field: FieldDescriptor) -> bool:
-    return bool(field.message_type and field.message_type.full_name in _WELL_KNOWN)
-
-
-def _value_type(field: FieldDescriptor) -> Descriptor:
-    """The type of a field's values; for a map, of the map's values."""
-    if _is_map(field) and _map_value_field(field).message_type:
-        return _map_value_field(field).message_type
-    return field.message_type
 
 
 _TEXT: Schema = {"type": "string"}
