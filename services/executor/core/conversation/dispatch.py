@@ -132,7 +132,7 @@ class ReplyDispatch:
         quote = next((part.quote for part in setting.parts if part.number == call.part), "")
         others = [one.quote for one in setting.parts if one.number != call.part]
         own = (one for one in self._ctx.toolbox.tools.values() if one.connection_id == call.connection_id)
-        return PartContext(quote, others, [one.name for one in own if one.tool_class in WRITES], called)
+        return PartContext(quote, others, [one for one in own if one.tool_class in WRITES], called)
 
     def journal_proposals(self) -> None:
         """Stores the reply's proposals in the journal."""

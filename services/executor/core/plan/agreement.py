@@ -57,6 +57,7 @@ _ORDER = re.compile(  # the word that begins a clause
 _A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
 _ASKED_OF = frozenset({"fact", "schema", "none"})
+_OF_SEVERAL = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _LONGEST_NAME = 60
 _SHOWN = 80
 
@@ -332,15 +333,45 @@ def _find_conflicting_tool(change: CheckedChange) -> Iterator[CallFault]:
     """
     quote, name_called, part = change.part_mentions.text, change.tool.name, change.part
     said, named = _stems_in(quote), words_of_tool(name_called)
-    meant = [name for name in part.write_tools if name != name_called and _is_tool_mentioned(words_of_tool(name), said)]
+    others = [tool for tool in part.write_tools if tool.name != name_called]
+    meant = [tool.name for tool in others if _is_tool_mentioned(words_of_tool(tool.name), said)]
     if not meant or len({frozenset(_stems_of_tool(words_of_tool(name))) for name in meant}) > 1:
         return
-    if stem(named.verb) in said:
+    singles = {tool.name for tool in others if _is_batch_of(change.tool, tool)}
+    if stem(named.verb) in said or (singles and singles.issubset(meant)):
         return
     is_called = not {name for name, _ in part.proposed_calls}.isdisjoint(meant)
     is_unsaid = said.isdisjoint(_stems_of_tool(named)) or _orders_other_verb(words_of_tool(meant[0]), named, quote)
     if (is_unsaid and not (is_called or has_condition(quote))) or _is_tool_in_free_text(named, change):
         yield CallFault("", f"{name_called}: this part speaks of what {meant[0]} does")
+
+
+def _is_batch_of(called: Tool, single: Tool) -> bool:
+    """Whether the called tool does for a list of things what the other does for one: it has the other's fields and no
+    more, and its name has only words of the other's, beside such as ``batch``.
+    """
+    own, other = (
+        {stem(normalize_noun(word)) for word in words_of(one.name) if word not in _OF_SEVERAL}
+        for one in (called, single)
+    )
+    fields = {*_list_schema_fields(called.input_schema)}
+    is_list = any(schema.get("type") == "array" for schema in called.parameters.values())
+    is_same = {*map(_singular_field, single.required)} <= fields <= {*_list_schema_fields(single.input_schema)}
+    return is_list and is_same and bool(own) and own <= other
+
+
+def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
+    """Yields the words of each field's name; of a list or an object of fields, of those within."""
+    properties = schema.get("properties")
+    for name, one in properties.items() if isinstance(properties, dict) else ():
+        inner = one.get("items", one) if isinstance(one, dict) else None
+        is_outer = isinstance(inner, dict) and "properties" in inner
+        yield from _list_schema_fields(inner) if isinstance(inner, dict) and is_outer else (_singular_field(name),)
+
+
+def _singular_field(name: str) -> tuple[str, ...]:
+    """The words of a field's name, the same for ``claim_id`` and ``claim_ids``."""
+    return singular_words(name.removesuffix("s"))
 
 
 def _orders_other_verb(meant: ToolWords, named: ToolWords, quote: str) -> bool:

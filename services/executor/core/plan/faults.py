@@ -39,13 +39,13 @@ class PartContext(NamedTuple):
     """The part of the task that a call carries out. ``quote``: its words; ``other_quotes``: the words of the other
     parts.
 
-    ``write_tools``: the names of the server's tools that write; ``proposed_calls``: tool and arguments of all calls
-    that the task has proposed so far.
+    ``write_tools``: the server's tools that write; ``proposed_calls``: tool and arguments of all calls that the task
+    has proposed so far.
     """
 
     quote: str = ""
     other_quotes: Sequence[str] = ()
-    write_tools: Sequence[str] = ()
+    write_tools: Sequence[Tool] = ()
     proposed_calls: Sequence[tuple[str, JsonObject]] = ()
 
 
