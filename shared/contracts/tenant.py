@@ -59,21 +59,28 @@ class Connection(Contract):
 class RecordKind(Contract):
     """How to recognise records of one kind if names do not show it.
 
-    ``keys``: fields and arguments that hold such a record's key. ``reads``: read tools that show one such record by its
-    key.
+    ``keys``: fields and arguments that hold such a record's key, or lists of those that hold the same one under several
+    names. ``reads``: read tools that show one such record by its key.
     """
 
-    keys: tuple[str, ...] = Field(min_length=1)
+    keys: tuple[str | tuple[str, ...], ...] = Field(min_length=1)
     reads: tuple[str, ...] = ()
+
+    @property
+    def keys_by_name(self) -> dict[str, str]:
+        """By the normal form of each name of a key, that of the key's first name."""
+        groups = ((one,) if isinstance(one, str) else one for one in self.keys)
+        return {normalized_key_name(name): normalized_key_name(group[0]) for group in groups for name in group}
 
     @field_validator("keys", "reads")
     @classmethod
-    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_names(cls, given: tuple[str | tuple[str, ...], ...]) -> tuple[str | tuple[str, ...], ...]:
+        names = [name for one in given for name in ([one] if isinstance(one, str) else one or [""])]
         if not all(map(normalized_key_name, names)):
             raise ValueError("a name is empty")
         if bare := _EVERY_RECORDS_KEY.intersection(map(normalized_key_name, names)):
             raise ValueError(f"every kind of record has an {min(bare)!r}: name a field that only this kind's key has")
-        return names
+        return given
 
 
 _EVERY_RECORDS_KEY = frozenset({"id", "uuid", "guid"})
@@ -162,7 +169,7 @@ class TenantRecord(Contract):
         told: dict[str, str] = {}
         for kind, one in records.items():
             for name, meaning in (
-                *((key, f"keys: {normalized_key_name(key)}") for key in one.keys),
+                *((key, f"keys: {key}") for key in one.keys_by_name),
                 *((tool, tool) for tool in one.reads),
             ):
                 if (before := told.setdefault(meaning, kind)) != kind:

@@ -94,6 +94,26 @@ def test_a_value_of_one_key_is_none_of_another_key_of_the_same_kind(given: JsonO
     assert _bound(read("list_assets", [{**right, "held": False}]), given=given).fields["held"] is False
 
 
+def test_one_key_under_several_names_is_declared_as_a_list() -> None:
+    """A ledger's ``berth_no`` leads to the berth that its own server calls by a ``berth_code``; a mark does not."""
+    berths = RecordKind(keys=(("berth_code", "berth_no", "place"), "mooring_mark"), reads=("show_place",))
+    keys, apart = (
+        build_record_keys({"berth": one}, {})
+        for one in (berths, RecordKind(keys=("berth_code", "berth_no", "place", "mooring_mark")))
+    )
+    berth = read("get_berth", {"berth": {"berth_code": 12, "held": False}}, "f2", berth_code=12)
+    for name in ("berth_no", "place"):
+        bill = read("get_bill", {"bill_id": 5, name: 12})
+        calls: list[tuple[str, JsonObject]] = [("pay_bill", {"bill_id": 5}), ("free_berth", {name: 12})]
+        for called, given in calls:
+            assert _bound(bill, berth, given=given, tool=called, keys=keys).fields.get("held") is False
+            assert "held" not in _bound(bill, berth, given=given, tool=called, keys=apart).fields
+    marked = read("get_bill", {"bill_id": 5, "mooring_mark": 12})
+    assert "held" not in _bound(marked, berth, given={"bill_id": 5}, tool="pay_bill", keys=keys).fields
+    other = read("get_bill", {"bill_id": 5, "berth_no": 13})
+    assert "held" not in _bound(other, berth, given={"bill_id": 5}, tool="pay_bill", keys=keys).fields
+
+
 def test_a_leading_zero_makes_another_key_and_two_named_records_that_disagree_leave_it_open() -> None:
     card = read("patient_card", {"patient": {"mrn": "0048213", "held": False}})
     assert _bound(card, tool="admit_patient", given={"mrn": "0048213"}).fields["held"] is False

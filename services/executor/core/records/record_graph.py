@@ -31,7 +31,6 @@ from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.failures import ReadFailure, classify_failure
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, is_id_name
 from services.executor.ports.tools import ToolAnswer
-from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 
@@ -248,7 +247,7 @@ def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
             "_".join((*kind, key)) if singular_words(key) == ("id",) else key
         )  # an asset's ``id`` is its ``asset_id``
         if is_of_kind(kind, keys.kind_of(own_key)):
-            keyed[normalized_key_name(own_key)] = text or keyed.get(normalized_key_name(own_key), "")
+            keyed[keys.key_named(own_key)] = text or keyed.get(keys.key_named(own_key), "")
         elif rank is not None and text is not None:
             names[rank].add(text)
     if record.key is not None and (own := comparable_id(record.key)):

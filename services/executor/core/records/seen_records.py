@@ -22,7 +22,6 @@ from services.executor.core.tools.record_tree import (
     write_condition,
 )
 from services.executor.core.tools.schema_drift import ALIASES
-from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _MAKES = frozenset("create add register insert make new draft generate".split())
@@ -391,7 +390,7 @@ def reference_of(
         return None
     if declared := keys.kind_of(key):
         return RecordReference(
-            declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=normalized_key_name(key)
+            declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=keys.key_named(key)
         )
     is_number = text.isdigit()
     noun, last = singular_words(key), singular_words(key)[-1:]

@@ -26,12 +26,19 @@ class RecordKeys(NamedTuple):
     """The key fields of records that a tenant declares.
 
     ``kinds``: by a key's name in comparable form, the words of its record's kind; ``reads``: by the name of a read tool
-    that shows one record by its key, the same; ``readers``: the names of all read tools.
+    that shows one record by its key, the same; ``readers``: the names of all read tools; ``first_names``: by a name of
+    a key, the first of its names.
     """
 
     kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
     reads: tuple[tuple[str, tuple[str, ...]], ...] = ()
     readers: frozenset[str] = frozenset()
+    first_names: tuple[tuple[str, str], ...] = ()
+
+    def key_named(self, name: str) -> str:
+        """The declared key that a field of this name holds, in one form for all its names."""
+        own = normalized_key_name(name)
+        return dict(self.first_names).get(own, own)
 
     def kind_of(self, name: str) -> tuple[str, ...]:
         """The kind whose declared key a field or argument of this name holds; empty if none is declared."""

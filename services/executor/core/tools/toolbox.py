@@ -19,7 +19,7 @@ from services.executor.core.tools.name_similarity import singular, stems_of, wor
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.tenant import Connection, RecordKind, normalized_key_name
+from shared.contracts.tenant import Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_builtins, to_exact, walk_json
 from shared.domain.identity_cache import IdentityCache, InternedTuples, cached_by_identity
 from shared.domain.words import ToolClass
@@ -78,9 +78,10 @@ def build_record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Too
     """The key fields that a tenant declares, with the words for each kind, and the tools that read."""
     kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
     return RecordKeys(
-        tuple((normalized_key_name(key), kind) for kind, one in kinds for key in one.keys),
+        tuple((key, kind) for kind, one in kinds for key in one.keys_by_name),
         tuple((tool, kind) for kind, one in kinds for tool in one.reads),
         _names_of_readers(tools),
+        tuple(names for _, one in kinds for names in one.keys_by_name.items()),
     )
 
 
