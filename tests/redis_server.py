@@ -2,6 +2,7 @@
 
 import os
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,15 +17,26 @@ from shared.infra.embedded_redis import EmbeddedRedis
 _ENGINE = "/var/run/docker.sock"
 _START_SECONDS = 90  # the image may have to be fetched
 _STOP_SECONDS = 30
+_MEMORY = Path("/dev/shm")
+_ROOM = 2**30
+
+
+@contextmanager
+def short_folder() -> Iterator[str]:
+    """A folder with a short path, for a socket's name is limited to about 100 bytes; in memory where there is room.
+
+    A durable server waits for the disk at each write. In memory that takes no time, and a killed server's log is as
+    whole as on a disk.
+    """
+    has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM
+    with tempfile.TemporaryDirectory(prefix="pa-", dir=_MEMORY if has_room else None) as folder:
+        yield folder
 
 
 @contextmanager
 def private_server(*, durable: bool = True, more: Sequence[str] = ()) -> Iterator[EmbeddedRedis]:
-    """An embedded server in a folder of its own, with a short path: a socket's name is limited to about 100 bytes."""
-    with (
-        tempfile.TemporaryDirectory(prefix="pa-") as folder,
-        EmbeddedRedis(Path(folder), durable=durable, more=more) as server,
-    ):
+    """An embedded server in a folder of its own."""
+    with short_folder() as folder, EmbeddedRedis(Path(folder), durable=durable, more=more) as server:
         yield server
 
 

@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import signal
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
+from tests.redis_server import short_folder
 from tests.scripted_worker import SLOW_SECONDS, ConformanceWorker
 from tests.serving import listening, serving_on
 
@@ -40,7 +40,7 @@ class Agent(NamedTuple):
 async def scripted_agent(port: int = 0, *, card: str = "1.0", keys: bool = False) -> AsyncIterator[Agent]:
     """Everything that the protocols know is on, ids of messages may repeat, webhooks may call this machine."""
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pa-")))
+        folder = Path(stack.enter_context(short_folder()))
         server = stack.enter_context(EmbeddedRedis(folder))
         redis = connect(server.url)
         stack.push_async_callback(redis.aclose)

@@ -1,6 +1,5 @@
 """What conformance tests run against: two gateway replicas behind a round-robin proxy, and the scripted worker."""
 
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, round_robin
 from tests.http_client import open_http
+from tests.redis_server import short_folder
 from tests.scripted_agent import WEBHOOK_SECRET, make_keys, start_worker
 from tests.scripted_worker import ConformanceWorker
 from tests.serving import listening, serving_on
@@ -56,7 +56,7 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
     """Two gateways, the proxy before them, a Redis of their own and the worker. Skipped where there is no haproxy."""
     haproxy_or_skip()
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pa-")))
+        folder = Path(stack.enter_context(short_folder()))
         server = stack.enter_context(EmbeddedRedis(folder))
         redis = connect(server.url)
         stack.push_async_callback(redis.aclose)

@@ -6,6 +6,7 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.e2e.commands import purple, run_purple
+from tests.redis_server import short_folder
 from tools.chaos.evidence import harms_of
 from tools.chaos.judgement import ExitCode
 
@@ -32,7 +33,8 @@ def test_nothing_is_lost_or_done_twice_while_processes_are_killed() -> None:
     Whether a run of that length on a machine with other work is worth anything is not asked here: harm alone is.
     """
     words = ("--minutes", "0.15", "--rate", "1.5", "--faults", "kill-executor,kill-redis,lost-reply")
-    done = run_purple("chaos", *words, "--json")
+    with short_folder() as folder:
+        done = run_purple("chaos", *words, "--json", "--dir", folder)
     assert done.out, done.err[-4000:]
     report = loads_object(done.out)
     assert {harm: report[harm.name.lower()] for harm in _HARMS} == dict.fromkeys(_HARMS, 0), done.err[-4000:]

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_port_free, 
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http
-from tests.redis_server import private_server
+from tests.redis_server import private_server, short_folder
 
 READY = 20.0
 
@@ -130,7 +129,7 @@ async def test_children_die_with_their_launcher_even_when_it_is_killed(tmp_path:
 @pytest.mark.promise("launcher.no_orphans")
 async def test_the_end_of_redis_ends_a_stack_and_the_end_of_the_queues_server_does_not() -> None:
     with (
-        tempfile.TemporaryDirectory(prefix="pa-") as name,
+        short_folder() as name,
         EmbeddedRedis(Path(name) / "state") as state,
         EmbeddedRedis(Path(name) / "queue") as queue,
     ):

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from cli.stack.plan import free_ports
 from tests.deployment.dockerfile import ROOT
 from tests.e2e.commands import Done, bare_environment, call_purple
+from tests.redis_server import short_folder
 
 _BLOCKS = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 COMMANDS = [line.split("   #")[0].rstrip() for block in _BLOCKS for line in block.splitlines() if line.strip()]
@@ -43,7 +43,7 @@ async def test_a_stack_is_given_work_and_a_person_decides() -> None:
     """
     assert COMMANDS[1] == _UP
     said: dict[str, Done] = {}
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder:
+    with short_folder() as folder:
         environ = _environ(Path(folder))
         async with _up(environ):
             await _follow(COMMANDS[2:], environ, said)

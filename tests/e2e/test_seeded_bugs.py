@@ -1,6 +1,6 @@
 """`purple chaos` finds each bug that a worker must not have: a judge that cannot fail is worth nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -9,6 +9,7 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.e2e.commands import NOTHING, Done, purple
+from tests.redis_server import short_folder
 from tests.seeded_bugs.bugs import BUGS
 from tools.chaos.evidence import Harm, harms_of
 
@@ -54,9 +55,9 @@ IN_EVERY_RUN = ("argument-changed",)
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Short: a socket's path is bounded."""
-    return tmp_path_factory.mktemp("bug")
+def folder() -> Iterator[Path]:
+    with short_folder() as name:
+        yield Path(name)
 
 
 async def _hunt(hunt: Hunt, environ: Mapping[str, str], patience: float, folder: Path) -> tuple[Done, JsonObject]:

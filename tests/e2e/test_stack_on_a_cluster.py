@@ -1,7 +1,6 @@
 """A whole stack whose durable state lies on a Redis Cluster of three primaries."""
 
 import asyncio
-import tempfile
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +11,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.archived import archived_tasks
 from tests.e2e.whole_stack import WholeStack, whole_stack
 from tests.integration.redis_nodes import cluster_url, join_nodes, three_primaries
+from tests.redis_server import short_folder
 
 _CHANGE = "Update the phone of employee EMP-{0} to +1 555 40{0}."
 _EMPLOYEES = (219, 352, 447, 451)
@@ -26,7 +26,7 @@ async def _count_learned(whole: WholeStack) -> int:
 async def test_tasks_of_many_partitions_are_done_learned_and_archived_on_three_primaries() -> None:
     with (
         three_primaries() as nodes,
-        tempfile.TemporaryDirectory(prefix="pa-") as folder,
+        short_folder() as folder,
         EmbeddedRedis(Path(folder)) as queue,
     ):
         await join_nodes(nodes)

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from shared.infra.task_store import TaskStore
 from tests.e2e.commands import bare_environment
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http
+from tests.redis_server import short_folder
 
 TENANT = "default"
 
@@ -143,7 +143,7 @@ class WholeStack:
 @asynccontextmanager
 async def whole_stack(executors: int = 1, folder: Path | None = None, **environ: str) -> AsyncIterator[WholeStack]:
     """A stack in a folder of its own (a short one: sockets need that), or again in one that was used before."""
-    with tempfile.TemporaryDirectory(prefix="pa-") as fresh:
+    with short_folder() as fresh:
         (port,) = free_ports(1)
         chosen = {**bare_environment(), "ALLOW_FAULTS": "true", **environ}
         options = StackOptions(folder=folder or Path(fresh), environ=chosen, port=port, executors=executors)

@@ -2,7 +2,6 @@
 
 import asyncio
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
@@ -45,6 +44,7 @@ from tests.integration.redis_nodes import cluster_url, join_nodes, three_primari
 from tests.integration.redis_pair import PATIENCE, Node, Pair, free_ports, pair_of_servers
 from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of
 from tests.integration.test_webhook_lines import SEAL, claim_of
+from tests.redis_server import short_folder
 
 
 @pytest.fixture(scope="module")
@@ -315,7 +315,7 @@ def _sentinel(primary: int) -> Iterator[int]:
         "sentinel down-after-milliseconds orders 500",
         "sentinel failover-timeout orders 3000",
     ]
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder:
+    with short_folder() as folder:
         config = Path(folder) / "sentinel.conf"
         config.write_text("\n".join([*lines, f"dir {folder}", ""]))
         process = subprocess.Popen(

@@ -1,7 +1,6 @@
 """Servers that may lack what they had acknowledged (a replica that takes over, a crash, a backup): connections follow,
 and what may be missing is not taken for never done."""
 
-import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -44,6 +43,7 @@ from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome, hash_of, leave, unsettled
 from tests.integration.redis_pair import Pair, free_ports, pair_of_servers
 from tests.integration.state_stage import Begun, accepted, an_entry, begin, break_lease, sessions_of, turn_on
+from tests.redis_server import short_folder
 from tools.tcp_proxy import TcpProxy
 
 
@@ -488,7 +488,7 @@ def address() -> Iterator[str]:
     """A server of these tests' own: they change its users and its memory."""
     port = free_ports(1)[0]
     more = ["--port", str(port), "--bind", "127.0.0.1"]
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), more=more):
+    with short_folder() as folder, EmbeddedRedis(Path(folder), more=more):
         yield f"127.0.0.1:{port}/0"
 
 
