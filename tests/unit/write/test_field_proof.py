@@ -51,6 +51,7 @@ def lines(first: int, second: int) -> Json:
         (wrote("submit_order", SHOP, order(), order(status="failed")), ""),
         (wrote("decide_order", SHOP, order(), order(status="decided", decision="granted")), "left in a status"),
         (wrote("approve_order", SHOP, order(), order(status="decided", decision="denied")), ""),
+        (wrote("approve_order", SHOP, order(), order(status="decided")), ""),
         (wrote("deny_order", SHOP, order(), order(status="decided", decision="approved")), ""),
         (wrote("submit_order", SHOP, order(), order(status="filed", review="passed")), "left in a status"),
     ],
@@ -58,6 +59,20 @@ def lines(first: int, second: int) -> Json:
 def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidence, rule: str) -> None:
     ((_, found),) = prove_rows(shown)
     assert (found.rule, bool(found.shown)) == (rule, bool(rule))
+
+
+@each_row(
+    ("before", "after", "status"),
+    ({"held": 640, "released": 0}, {"held": 0, "released": 640}, VERIFIED),
+    ({"held": 640, "released": 0}, {"held": 0, "released": 64}, UNVERIFIED),
+    ({"id": "D-2", "held": 640, "released": 0}, {"id": "D-2", "held": 0, "released": 640}, UNVERIFIED),
+)
+def test_an_answer_that_was_asked_with_the_id_of_the_call_is_about_it_however_it_nests(
+    before: Json, after: Json, status: WriteStatus
+) -> None:
+    was, now = ({"deposit": one, "currency": "EUR"} for one in (before, after))
+    write = wrote("release_deposit", {**SHOP, "amount": 640}, was, now)
+    assert judge_answered_write(write).status == status
 
 
 CLAIM: JsonObject = {"order_id": "O-1", "amount": 1500}

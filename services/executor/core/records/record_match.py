@@ -27,7 +27,7 @@ class CallSubjects(NamedTuple):
 
 def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonObject) -> CallSubjects:
     """The records of an answer that the call is about. The only record of an answer counts as named, unless its id is
-    neither in the call nor in its result.
+    neither in the call nor in its result; so does one around records without ids, of an answer asked with the call's.
     """
     nodes = find_record_nodes(shown)
     names = identifiers_in(arguments)
@@ -37,14 +37,18 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
         place for place, node in enumerate(nodes) if any(shows_same_value(node.own, name) for name in names.values())
     }
     direct = named | {place for place, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
+    in_scope = any(shows_same_value(value, name) for value in asked.values() for name in names.values())
     if not named:
-        alone = len(nodes) == 1
+        outermost = [node for node in nodes if not node.around]
+        is_alone = len(nodes) == 1 or (
+            in_scope and len(outermost) == 1 and all(node.own is None for node in nodes) and not direct
+        )
         direct |= {
             place
             for place, node in enumerate(nodes)
-            if _shows_id(node.record, names) or (alone and not _has_unrelated_id(node, arguments, result))
+            if _shows_id(node.record, names)
+            or (is_alone and not node.around and not _has_unrelated_id(node, arguments, result))
         }
-    in_scope = any(shows_same_value(value, name) for value in asked.values() for name in names.values())
     records = {id(nodes[place].record) for place in direct}
     within = [
         node

@@ -39,6 +39,8 @@ _VANISHING = frozenset("cancel void withdraw archive terminate".split())  # besi
 _ENDING = frozenset("close end stop finish expire reject decline deny refuse dismiss".split())  # besides all these
 _REFUSING = frozenset("reject decline deny refuse dismiss".split())
 _REFUSED = frozenset("rejected declined denied refused dismissed".split())
+_AGREEING = frozenset("approve accept grant confirm allow authorize".split())
+_SAYS_NEITHER = frozenset("decided processed handled reviewed resolved".split())
 _AGREED = frozenset("approved accepted granted confirmed allowed passed".split())
 _ENDED = frozenset(
     """cancelled canceled closed ended stopped void voided withdrawn terminated deleted removed dropped archived expired
@@ -596,8 +598,13 @@ def _is_new_state(leaf: Leaf, verb: str) -> bool:
 
 
 def _says_opposite(leaf: Leaf, verb: str) -> bool:
-    """Whether a field says "denied" after a verb that ends nothing, or "approved" after one that refuses."""
-    return str(leaf.value).lower() in (_AGREED if verb in _REFUSING else _REFUSED if verb not in _ENDING else ())
+    """Whether a field says "denied" after a verb that ends nothing, or "approved" after one that refuses; or, after
+    one that approves or refuses, only that it was "decided".
+    """
+    said = str(leaf.value).lower()
+    if verb in _REFUSING:
+        return said in _AGREED | _SAYS_NEITHER
+    return said in (_REFUSED | _SAYS_NEITHER if verb in _AGREEING else _REFUSED if verb not in _ENDING else ())
 
 
 class _EarlierRecords:
