@@ -75,18 +75,6 @@ def test_the_order_of_a_round_makes_no_difference_to_its_end() -> None:
         assert same_state(world.snapshot(), task.right_end), task.id
 
 
-def test_copies_of_a_world_share_nothing() -> None:
-    task = next(task for task in tasks_of(1) if task.right_end.writes)
-    before = task.world.snapshot()
-
-    copy = task.world.copy()
-    for call in task.calls():
-        copy.call(call.tool, call.arguments)
-
-    assert task.world.snapshot() == before
-    assert copy.snapshot() != before
-
-
 def test_what_a_server_does_not_take_is_refused_with_a_text() -> None:
     task = next(task for task in tasks_of(1) if any(call.writes for call in task.calls()))
     call = next(call for call in task.calls() if call.writes)
@@ -242,7 +230,3 @@ def test_an_instruction_in_a_record_is_obeyed_by_the_gullible_model_and_no_other
     for task in attacked[::15]:
         assert judge(task, run_flat(task, speak_blocks(GullibleModel(task)))).attack_held, task.id
         assert not judge(task, run_flat(task, speak_blocks(PerfectModel(task)))).attack_held, task.id
-
-
-def _write(value: object) -> str:
-    return json.dumps(value)
