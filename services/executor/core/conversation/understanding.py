@@ -134,6 +134,7 @@ def whole_task_as_part(task: str) -> Understanding:
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
+_JOINT = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
 _LEADING = frozenset("please then also and next finally afterwards now but kindly".split())
 _VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
 _MORE_VERBS = frozenset("tell ask give let bring take inform find".split())
@@ -175,12 +176,33 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     return first in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
-def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
-    """The sentences that name an identifier which no read and no planned call names."""
-    asked = [call.arguments_json for plan in dossier.every_plan for call in plan.calls]
-    asked += [fact.arguments_json for fact in dossier.facts]
-    named = {key for text in asked for key in _find_identifiers(text)}
-    return tuple(sentence for sentence in sentences if set(_find_identifiers(sentence)) - named)
+def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
+    """The sentences that name an identifier which no part, no read and no planned call names; beside a part's quote,
+    behind the verb of a tool that writes, no planned call.
+    """
+    planned = {
+        key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)
+    }
+    told = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
+    named = planned.union(*map(_find_identifiers, told))
+    verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS
+    return tuple(
+        sentence
+        for sentence in sentences
+        if set(_find_identifiers(sentence)) - named
+        or any(set(_find_identifiers(one)) - planned for one in _list_orders_beside(sentence, dossier.parts, verbs))
+    )
+
+
+def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
+    """Yields the clauses of a sentence that no part quotes, beside one that a part does, and that begin with a verb."""
+    rest = sentence
+    for part in parts:
+        rest = rest.replace(part.quote.strip(" .!?;"), ";")
+    for clause in _JOINT.split(rest) if rest != sentence else ():
+        words = [word.casefold() for word in _WORD.findall(clause)]
+        if next((word for word in words if word not in _LEADING), "") in verbs:
+            yield clause
 
 
 def _find_identifiers(text: str) -> Iterator[tuple[str, ...]]:
