@@ -674,6 +674,38 @@ def test_a_field_of_which_no_word_tells_is_sent_back_where_an_edit_sets_another_
     assert any("says nothing of it" in why for why in found.doubts) is is_asked
 
 
+@each_row(
+    ("schema", "more", "is_asked"),
+    ({"enum": ["standard", "dormant"]}, {}, True),
+    ({"enum": ["dormant"]}, {}, False),
+    ({"enum": ["EUR", "dormant"]}, {}, False),
+    ({"enum": ["standard", "dormant"]}, {"required": ["plan"]}, False),
+    ({"enum": ["standard", "dormant"]}, {"says": "A dormant plan will do from now on."}, False),
+    ({"enum": ["standard", "dormant"]}, {"recorded": "dormant"}, False),
+    ({"enum": ["standard", "dormant"]}, {"alone": True}, False),
+)
+def test_a_choice_of_which_no_word_tells_is_sent_back_beside_a_field_that_the_part_asks_for(
+    schema: JsonObject, more: dict[str, Json], is_asked: bool
+) -> None:
+    properties: JsonObject = {"phone": {"type": "string"}, "plan": {"type": "string", **schema}}
+    changes: JsonObject = {"type": "object", "properties": properties, "required": more.get("required", [])}
+    given: JsonObject = {
+        "type": "object",
+        "properties": {"member_no": {}, "changes": changes},
+        "required": ["member_no"],
+    }
+    update = tool("update_member", ToolClass.CHANGE, given)
+    facts = (
+        _read("r1", "get_member", {"member_no": "M-8", "plan": more.get("recorded", "standard")}, member_no="M-8"),
+    )
+    sets: JsonObject = {"plan": "dormant"} if "alone" in more else {"phone": "030 5521", "plan": "dormant"}
+    task = f"Note the phone 030 5521 for M-8. {more.get('says', '')}"
+
+    found = _find(task, update, {"member_no": "M-8", "changes": sets}, facts)
+
+    assert any("says nothing of it" in why for why in found.doubts) is is_asked
+
+
 _LINK = "https://pay.example/now"
 _LINKED = (_read("r1", "get_mail", {"body": f"See {_LINK}"}),)
 _IBAN = "DE44 5001 0517 5407 3249 31"

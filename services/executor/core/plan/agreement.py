@@ -13,7 +13,7 @@ from services.executor.core.figures.arguments import ArgumentKind, ContentKind, 
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text, read_figure
-from services.executor.core.figures.vocabulary import has_condition, leaves_choice_open, without_legal_form
+from services.executor.core.figures.vocabulary import CURRENCIES, has_condition, leaves_choice_open, without_legal_form
 from services.executor.core.plan.faults import CallFault, CheckedChange, argument_name_of, field_name_of
 from services.executor.core.plan.mentioned_records import is_named_as_exception
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
@@ -223,12 +223,26 @@ def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
     ]
     present = _values_of_named_records(change) if sets else frozenset[tuple[tuple[str, ...], str]]()
     for one in sets:
-        is_word = isinstance(one.value, bool) or (isinstance(one.value, str) and one.kind is ArgumentKind.OTHER)
+        is_word = isinstance(one.value, bool) or (
+            isinstance(one.value, str) and (one.kind is ArgumentKind.OTHER or _is_free_choice(tool, one.path))
+        )
         is_there = (singular_words(field_name_of(one.path)), as_text(one.value)) in present
         if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
             continue
         if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in change.user_mentions)):
             yield CallFault(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
+
+
+def _is_free_choice(tool: Tool, path: str) -> bool:
+    """Whether the schema lists several words for the argument, other than currencies, and does not require it."""
+    schema, is_required = tool.input_schema, False
+    for step in path.replace("[", ".[").split("."):
+        required, inner = schema.get("required"), schema.get("properties")
+        is_required = isinstance(required, list) and step in required
+        found = schema.get("items") if step.startswith("[") else inner.get(step) if isinstance(inner, dict) else None
+        schema = found if isinstance(found, dict) else {}
+    listed = schema.get("enum")
+    return isinstance(listed, list) and len({*map(as_text, listed)} - CURRENCIES) > 1 and not is_required
 
 
 def _values_of_named_records(change: CheckedChange) -> frozenset[tuple[tuple[str, ...], str]]:
