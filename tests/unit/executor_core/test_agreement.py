@@ -757,6 +757,19 @@ def test_an_amount_of_money_that_a_notice_names_has_a_source_or_a_person_is_aske
 
 
 @each_row(
+    ("task", "start", "is_told"),
+    ("Rent room R-1 out from 1 January 2027 to 30 June 2027.", "2027-01-01", False),
+    ("Rent room R-1 out from 1 January 2027 to 30 June 2027.", "1 Feb 2027", True),
+    ("Rent room R-1 out from 1 January 2027 to 30 June 2027, and move in on 4 January 2027.", "2027-01-04", False),
+    ("Rent room R-1 out until 30 June 2027.", "2027-02-01", False),
+)
+def test_a_day_beside_an_end_of_a_stated_range_is_its_other_end(task: str, start: str, is_told: bool) -> None:
+    given: JsonObject = {"room_id": "R-1", "start": start, "end": "2027-06-30"}
+    found = _find(task, _tool("rent_room", "room_id", "start", "end"), given, (_read("r1", "get_room", given),))
+    assert any("2027-01-01 to 2027-06-30" in doubt for doubt in found.doubts) is is_told
+
+
+@each_row(
     ("task", "hall", "is_told"),
     ("Tell the residents of North that the water is off.", "North", False),
     ("Tell the residents of North that the water is off.", "Elm", True),

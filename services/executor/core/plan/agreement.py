@@ -120,6 +120,7 @@ def find_disagreements(change: CheckedChange) -> Iterator[CallFault]:
         yield from _find_conflicting_words(change)
         if not leaves_choice_open(change.part_mentions.text):
             yield from _find_unasked_fields(change)
+    yield from _find_days_within_range(change)
     yield from _find_swapped_values(change)
     yield from _find_reversed_direction(change)
     yield from _find_conflicting_tool(change)
@@ -196,6 +197,23 @@ def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
         if meant:
             told = ", ".join(dict.fromkeys(meant))
             yield CallFault(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")
+
+
+def _find_days_within_range(change: CheckedChange) -> Iterator[CallFault]:
+    """A day within a range of days that the part states, beside another one that is an end of it: "from 1 January to
+    30 June", and the call begins on 1 February.
+    """
+    periods = [period for one in change.part_mentions.dates for period in one.periods]
+    single = {period.first for period in periods if period.first == period.last}
+    given = [(one, days[0]) for one in change.given if len(days := read_possible_dates(one.value)) == 1]
+    for period in periods:
+        ends = {period.first, period.last}
+        if len(ends) == 1 or not ends <= single or ends.isdisjoint(day for _, day in given):
+            continue
+        for one, day in given:
+            if period.first < day < period.last and day not in single:
+                why = f"this part says {period.first} to {period.last}"
+                yield CallFault(one.path, f"{one.path} {as_text(one.value)}: {why}")
 
 
 def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
