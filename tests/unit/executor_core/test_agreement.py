@@ -427,6 +427,10 @@ def test_a_tool_that_does_the_same_for_a_list_of_the_same_things_is_no_other_too
     found = SourceFinder(KnownSources((quote,), (), (), NOW, (quote,))).find_sources(_call(batch, given), batch, part)
 
     assert any("this part speaks of what decant_" in doubt for doubt in found.doubts) == is_told
+    made = (_read("w1", one.name, {"ok": True}, barrel_id=71),)  # and now again, for all of them
+    known = KnownSources((quote,), made, (), NOW, (quote,))
+    again = SourceFinder(known).find_sources(_call(batch, given), batch, part)
+    assert any("this part speaks of what decant_" in doubt for doubt in again.doubts)
 
 
 def test_a_text_brings_up_another_deed_on_the_things_of_a_part_with_a_condition() -> None:

@@ -370,7 +370,8 @@ def _find_conflicting_tool(change: CheckedChange) -> Iterator[CallFault]:
     if not meant or len({frozenset(_stems_of_tool(words_of_tool(name))) for name in meant}) > 1:
         return
     singles = {tool.name for tool in others if _is_batch_of(change.tool, tool)}
-    if stem(named.verb) in said or (singles and singles.issubset(meant)):
+    called = {*(name for name, _ in part.proposed_calls), *(fact.tool for fact in change.facts)}
+    if stem(named.verb) in said or (singles and singles.issubset(meant) and singles.isdisjoint(called)):
         return
     is_called = not {name for name, _ in part.proposed_calls}.isdisjoint(meant)
     is_unsaid = said.isdisjoint(_stems_of_tool(named)) or _orders_other_verb(words_of_tool(meant[0]), named, quote)
