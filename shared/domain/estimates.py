@@ -26,7 +26,10 @@ class Interval(NamedTuple):
 
 
 def chance_interval(passed: int, runs: int) -> Interval:
-    """The 95 % interval of the chance that a run passes, by Wilson's score (J. Am. Stat. Assoc. 22, 1927)."""
+    """The 95 % interval of the chance that a run passes, by Wilson's score (J. Am. Stat. Assoc. 22, 1927).
+
+    ``runs``: at least one.
+    """
     share, weight = passed / runs, _Z**2 / runs
     middle = (share + weight / 2) / (1 + weight)
     half = sqrt(share * (1 - share) * weight + weight**2 / 4) / (1 + weight)

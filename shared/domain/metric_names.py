@@ -36,7 +36,7 @@ class MetricScope(StrEnum):
     MODELS = "executor, learner"
     HTTP = "gateway, policy, planner, simulator, assessor"
 
-    def includes(self, service: str) -> bool:
+    def includes_service(self, service: str) -> bool:
         return self is MetricScope.EVERYBODY or service in self.value.split(", ")
 
     def gauge(self, name: str, text: str, *labels: str) -> "Metric":

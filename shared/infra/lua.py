@@ -33,7 +33,7 @@ from shared.ports.store import StoreUnavailable
 
 Reply: TypeAlias = "str | int | None | list[Reply]"
 Argument: TypeAlias = "str | bytes | int | float"
-Words: TypeAlias = "Sequence[Argument]"
+Command: TypeAlias = "Sequence[Argument]"
 Call: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ def digest_of(text: str) -> str:
 class ExchangingPool(Protocol):
     """A connection pool that sends commands without redis-py's client around each."""
 
-    async def exchange(self, rows: Sequence[Words], seconds: float) -> list[object]:
+    async def exchange(self, rows: Sequence[Command], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, within ``seconds``."""
 
 
@@ -101,12 +101,12 @@ class _SharedRoundTrip:
     """
 
     def __init__(self, redis: Redis) -> None:
-        self._joining: list[tuple[Sequence[Words], asyncio.Future[list[object]]]] | None = None
+        self._joining: list[tuple[Sequence[Command], asyncio.Future[list[object]]]] | None = None
         pool = getattr(redis, "connection_pool", None)  # a cluster has one for each node
         self._pool = pool if isinstance(pool, ExchangingPool) else None
         self._readers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
 
-    async def execute(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
+    async def execute(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
         """The reply to each command, or the server's error."""
         if self._joining is not None:
             waiting: asyncio.Future[list[object]] = asyncio.get_running_loop().create_future()
@@ -129,7 +129,7 @@ class _SharedRoundTrip:
         _set_results((waiting for _, waiting in joined), [list(islice(left, len(more))) for more, _ in joined])
         return own
 
-    async def _send(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
+    async def _send(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
         if self._pool is None:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await _send_pipeline(redis, rows) if len(rows) > 1 else [await _send_command(redis, rows[0])]
@@ -153,14 +153,14 @@ def _set_results(
             one.set_result(reply)
 
 
-async def _send_command(redis: Redis, words: Words) -> object:
+async def _send_command(redis: Redis, words: Command) -> object:
     try:
         return cast(object, await redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
     except ResponseError as refusal:
         return refusal
 
 
-async def _send_pipeline(redis: Redis, rows: Iterable[Words]) -> list[object]:
+async def _send_pipeline(redis: Redis, rows: Iterable[Command]) -> list[object]:
     async with redis.pipeline(transaction=False) as pipe:
         for row in rows:
             pipe.execute_command(*row)
@@ -231,10 +231,10 @@ class Scripts:
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
             texts = {name: script_source(name, again=again) for name, _ in rows}
-            replies = await self._send_rows([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
+            replies = await self._send_commands([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
             missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
             words: list[list[Argument]] = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in missed]
-            mended = await self._send_rows(words) if missed else []
+            mended = await self._send_commands(words) if missed else []
             for place, reply in zip(missed, mended, strict=True):
                 replies[place] = reply
             return replies
@@ -249,11 +249,11 @@ class Scripts:
 
         return await self._retry(execute)
 
-    async def execute_many(self, *rows: Words) -> list[object]:
+    async def execute_many(self, *rows: Command) -> list[object]:
         """The replies to plain commands sent in one round trip, which must be safe to repeat."""
 
         async def execute(_: bool) -> list[object]:
-            replies = await self._send_rows(rows)
+            replies = await self._send_commands(rows)
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
@@ -267,11 +267,11 @@ class Scripts:
             raise reply
         return reply
 
-    async def _send_rows(self, rows: Sequence[Words]) -> "list[Reply | ResponseError]":
+    async def _send_commands(self, rows: Sequence[Command]) -> "list[Reply | ResponseError]":
         return cast("list[Reply | ResponseError]", await self._trip.execute(self._redis, rows))
 
     async def _send_and_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
-        rows: list[Words] = [words, ["WAIT", replicas, CONFIRM_MS]]
+        rows: list[Command] = [words, ["WAIT", replicas, CONFIRM_MS]]
         async with asyncio.timeout(ANSWER_SECONDS):
             return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
 

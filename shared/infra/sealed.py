@@ -10,7 +10,10 @@ class CannotDecrypt(Exception):
 
 
 class SecretCipher:
-    """Encrypts and decrypts texts. ``keys``: Fernet keys, the newest first; the first encrypts, any decrypts."""
+    """Encrypts and decrypts texts. ``keys``: Fernet keys, the newest first; the first encrypts, any decrypts.
+
+    ``decrypt`` raises ``CannotDecrypt`` for a text of another key, or a damaged one.
+    """
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._box = MultiFernet([Fernet(key) for key in keys])

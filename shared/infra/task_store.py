@@ -84,7 +84,7 @@ class TaskStore(Tasks):
         return await self._scripts.run("signal", names, arguments) == 1
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
-        """The record of the task with that id, or of the newest task that has it as an alias; None if there is none."""
+        """The record of the task with that id, or without ``session_id`` of the newest with that alias; else None."""
         found = await self._resolve_alias(tenant, task_id, session_id)
         return await self._read_record(tenant, *found) if found else None
 

@@ -76,9 +76,9 @@ class Tasks(Protocol):
         """Puts a decision or a cancel ahead of the session's messages; False if the task has ended."""
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
-        """The record of the task with that id; None if there is none.
+        """The record of the task with that id, or of the newest task with that alias; None if there is none.
 
-        With ``session_id`` the id need not be looked up.
+        ``session_id``: the task's session, which saves a round trip; ``task_id`` is then the task's own id, no alias.
         """
 
     async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:

@@ -14,7 +14,7 @@ from services.assessor.core.inbox import NewMessages
 from services.assessor.core.prompts.texts import CHARACTER, INVITED
 from services.assessor.core.responders import Responder, Responders, email_reply, rsvp_answer, sms_reply
 from services.assessor.core.scenario import ScenarioConfig, ScriptedReply
-from services.assessor.core.threads import Threads
+from services.assessor.core.threads import ThreadDescriber
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.ues.modalities import CalendarEvent, Email, SmsMessage
@@ -73,7 +73,7 @@ class ResponseGenerator:
         self._responders = Responders(scenario_config)
         self._scenario = scenario_config
         self._model = response_llm
-        self._threads = Threads(client, summarization_llm)
+        self._threads = ThreadDescriber(client, summarization_llm)
         self._seed = seed
         self._heard: Counter[str] = Counter()
         self._answered: Counter[tuple[str, str]] = Counter()

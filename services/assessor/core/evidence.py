@@ -73,10 +73,13 @@ def fit_within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
 
 def count_before_and_after(context: EvalContext) -> JsonObject:
     """How the world stood at the beginning and at the end, counted."""
-    return {"before": count_modalities(context.initial_state), "after": count_modalities(context.final_state)}
+    return {
+        "before": count_within_modalities(context.initial_state),
+        "after": count_within_modalities(context.final_state),
+    }
 
 
-def count_modalities(state: Mapping[str, JsonValue]) -> JsonObject:
+def count_within_modalities(state: Mapping[str, JsonValue]) -> JsonObject:
     """What can be counted of each modality: its numbers, and how many of each list or table."""
     return {name: _count_in(part) for name, part in sorted(state.items()) if isinstance(part, dict) and name != "time"}
 

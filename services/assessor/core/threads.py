@@ -13,8 +13,10 @@ _WHOLE = 10
 _SUMMARY_TOKENS = 400
 
 
-class Threads:
-    """Without a model the older messages are only counted."""
+class ThreadDescriber:
+    """Describes a message with the earlier ones of its thread, as JSON for a prompt. Older messages are summarized by
+    a model; without one they are counted.
+    """
 
     def __init__(self, client: SimulatedWorld, model: Model | None) -> None:
         self._client = client

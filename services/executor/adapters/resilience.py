@@ -66,7 +66,7 @@ class Breaker:
         """Whether the one trial call that may close the breaker is in flight."""
         return self._probing
 
-    def seconds_left(self, now: float) -> float:
+    def seconds_until_retry(self, now: float) -> float:
         """For how many seconds the breaker will let no call pass."""
         return max(0.0, self._until - now)
 
@@ -198,7 +198,7 @@ class Resilience:
         if breaker.is_probing:
             await self._wait_for_trial_call(breaker, question.timeout)
         if not breaker.allows_call(self._clock()):
-            raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_left(self._clock())))
+            raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_until_retry(self._clock())))
         try:
             answer = await send(max(0.001, (question.timeout or 0.0) - (self._clock() - began)))
         except ToolForbidden:
@@ -229,6 +229,6 @@ class Resilience:
             return
 
 
-def _describe_open_breaker(question: ServerQuestion, seconds_left: float) -> str:
+def _describe_open_breaker(question: ServerQuestion, seconds_until_retry: float) -> str:
     what = f"{question.tool} was not sent" if question.tool else "its tools were not asked for"
-    return f"{question.connection.id} failed several times in a row; {what}, and may be in {seconds_left:.1f} s"
+    return f"{question.connection.id} failed several times in a row; {what}, and may be in {seconds_until_retry:.1f} s"

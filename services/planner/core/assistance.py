@@ -168,12 +168,17 @@ def _reply_call(question: ReadMessage | None, body: str, writers: Sequence[ToolS
         return None
     for tool in writers:
         words = [name for name in tool.required if name != question.row.key and _is_words(name)]
-        if len(tool.required) == 2 and question.row.key in tool.required and words and _is_for(tool, question.row):
+        if (
+            len(tool.required) == 2
+            and question.row.key in tool.required
+            and words
+            and _replies_to_kind_of(tool, question.row)
+        ):
             return tool.name, {question.row.key: question.row.name, words[0]: body}
     return None
 
 
-def _is_for(tool: ToolSpec, row: ReadRow) -> bool:
+def _replies_to_kind_of(tool: ToolSpec, row: ReadRow) -> bool:
     return bool(nouns(tool.name) & row.noun) and parts(tool.name)[0] in ("reply", "answer", "respond")
 
 

@@ -169,7 +169,10 @@ def _find_holder(text: str, situation: Situation) -> FactRecord | None:
 
 
 def _change_figure(text: str, situation: Situation) -> PlannedFigure | None:
-    """``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``."""
+    """The new value of a field that the text raises or lowers by a figure; None if it does not.
+
+    ``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``.
+    """
     match = _BY.search(text) or _ONTO.search(text)
     mention = (
         next((m for m in find(match["step"]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)

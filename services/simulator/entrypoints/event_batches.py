@@ -54,11 +54,11 @@ async def schedule(
     judged = batches.check_items(body.events, lambda item: _draft_item(place, item))
     if body.validate_only:
         response.status_code = status.HTTP_200_OK
-        return _answer(body, [_validated_item(body, number, item) for number, item in enumerate(judged)])
+        return _answer(body, [_validation_row(body, number, item) for number, item in enumerate(judged)])
     if body.stop_on_first_error:
         _check_all(body, judged)
     items = batches.schedule_items(place.world, judged)
-    answer = _answer(body, [_created_item(body, number, item) for number, item in enumerate(items)])
+    answer = _answer(body, [_creation_row(body, number, item) for number, item in enumerate(items)])
     if answer.failed:
         response.status_code = status.HTTP_207_MULTI_STATUS
     return answer
@@ -88,11 +88,11 @@ def _refusal(said: str, failed: int | None, validated: int, total: int) -> JsonO
     return {"detail": said, "failed_index": failed, "events_validated": validated, "total_events": total}
 
 
-def _validated_item(body: Batch, number: int, item: CheckedItem) -> BatchItem:
+def _validation_row(body: Batch, number: int, item: CheckedItem) -> BatchItem:
     return BatchItem(index=number, modality=_modality(body, number), valid=item.error is None, error=item.error)
 
 
-def _created_item(body: Batch, number: int, item: ScheduledItem) -> BatchItem:
+def _creation_row(body: Batch, number: int, item: ScheduledItem) -> BatchItem:
     return BatchItem(
         index=number,
         modality=_modality(body, number),

@@ -171,10 +171,10 @@ def test_while_reads_still_wait_the_pauses_stay_short() -> None:
     for _ in range(LIMITS.failures):
         breaker.record_failure(now)
     for expected in (1.0, 1.0, 2.0, 4.0):
-        now += breaker.seconds_left(now)
+        now += breaker.seconds_until_retry(now)
         assert breaker.allows_call(now)
         breaker.record_failure(now)
-        assert breaker.seconds_left(now) == expected
+        assert breaker.seconds_until_retry(now) == expected
 
 
 async def _probed_in_vain() -> "tuple[World, asyncio.Future[ToolAnswer]]":

@@ -27,7 +27,7 @@ from services.executor.core.model.talk import MessageHistory, PendingResults, op
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
-from services.executor.core.plan.named_reads import NamedReads, listed_ids_without_call
+from services.executor.core.plan.named_reads import ReadsOfNamedRecords, listed_ids_without_call
 from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
@@ -226,7 +226,7 @@ class Conversation:
         if is_first and self._local_thinks and dispatch.proposed.use_ids:
             self._ask_larger_model(dispatch.proposed)
             return None
-        return await self._add_to_draft(dispatch.proposed, is_cut=reply.is_cut)
+        return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
 
     def _uncut_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
         """The complete calls of a reply: of one that was cut off, without the last. It has none if it was cut off
@@ -282,7 +282,7 @@ class Conversation:
         self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
         self._send_results()
 
-    async def _add_to_draft(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
+    async def _add_and_close_if_complete(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
         """Adds the reply's proposals to the draft; closes and returns the plan if every part has its calls, or nothing
         new was proposed.
 
@@ -312,7 +312,7 @@ class Conversation:
 
     async def _read_named_records(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that these calls name and nobody has read; returns whether there were any."""
-        named = NamedReads(self.ctx, self._reader, key, calls)
+        named = ReadsOfNamedRecords(self.ctx, self._reader, key, calls)
         if named.has_unmade_reads:
             await self._tracker.enter_state(self.ctx, FsmState.ASSESS)
         return await named.make_reads()

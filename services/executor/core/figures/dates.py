@@ -454,7 +454,9 @@ def _build_grammar_words(
         elif _lies_in_mention(token.start, starts, numeric) or _ends_identifier(text, tokens, place):
             words.append(_GrammarWord("#", 0, token.start, end))
         else:
-            words += [_GrammarWord(role.sign, role.value, token.start, end) for role in _find_date_roles(token, number)]
+            words += [
+                _GrammarWord(role.sign, role.value, token.start, end) for role in _find_roles_in_date(token, number)
+            ]
         place = after
     return words
 
@@ -474,7 +476,8 @@ def _lies_in_mention(place: int, starts: Sequence[int], mentions: Sequence[DateM
     return before >= 0 and place < mentions[before].end
 
 
-def _find_date_roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
+def _find_roles_in_date(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
+    """Which parts of a date the word may be, as the signs of the patterns: a year, a number, a month, a weekday."""
     known = date_roles_by_word().get(token.folded)
     if number is not None and (known is None or number.after > number.first + 1):
         return (WordRole("N", int(number.value)),)

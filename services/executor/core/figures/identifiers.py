@@ -53,7 +53,9 @@ _LINK_END = ".,;:!?)]}"
 
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields links, mail addresses, bank accounts and phone numbers, which are never read as numbers or dates."""
+    """Yields links, mail addresses, UUIDs and the numbers of accounts, cards and phones, none of which is read as a
+    number or date.
+    """
     for match in _SPECIAL.finditer(text):
         form = IdentifierKind(match.lastgroup or IdentifierKind.CODE)
         written = match[0].rstrip(_LINK_END) if form in (IdentifierKind.LINK, IdentifierKind.EMAIL) else match[0]
@@ -147,16 +149,16 @@ def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str
         return match["label"] if is_strange(match["target"]) else match[0]
 
     def leave_out(match: re.Match[str]) -> str:
-        return LEFT_OUT if any(map(is_strange, _find_links(match[0]))) else match[0]
+        return LEFT_OUT if any(map(is_strange, _find_urls(match[0]))) else match[0]
 
     text = _LINK.sub(plain, text)
     for form in (_REFERENCE, _HTML, _AUTOLINK):
         text = form.sub(leave_out, text)
-    for address in sorted({*_find_links(text)}, key=len, reverse=True):
+    for address in sorted({*_find_urls(text)}, key=len, reverse=True):
         if is_strange(address):
             text = text.replace(address, LEFT_OUT)
     return text
 
 
-def _find_links(text: str) -> list[str]:
+def _find_urls(text: str) -> list[str]:
     return [found.text for found in find_special_identifiers(text) if found.form is IdentifierKind.LINK]

@@ -319,8 +319,8 @@ class OperandFinder:
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
     def _find_figure_source(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
-        """The operand for a plain figure, date or currency: from the user's texts, an earlier value, a result, or as a
-        constant that needs no source.
+        """The operand for a plain figure, date or currency, from the user's texts or a result; a figure also from an
+        earlier value, or as one of the constants ``free``, which need no source. None if there is none.
         """
         literal = self._find_in_texts(asked)
         if literal is not None:

@@ -436,7 +436,7 @@ class FactsIndex:
 
     @cached_property
     def _texts_by_account(self) -> Mapping[tuple[str, ...], list[ReadField]]:
-        """The texts keyed by the bank accounts and phone numbers in them, regardless of spacing."""
+        """The texts keyed by the accounts, phone numbers and addresses in them, regardless of spacing."""
         table: dict[tuple[str, ...], list[ReadField]] = {}
         for field in self._several_words:
             for found in find_special_identifiers(str(field.value)):

@@ -14,7 +14,7 @@ from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text, read_figure
 from services.executor.core.figures.vocabulary import CURRENCIES, has_condition, leaves_choice_open, without_legal_form
-from services.executor.core.plan.faults import CallFault, CheckedChange, argument_name_of, field_name_of
+from services.executor.core.plan.faults import CallFault, ChangeToCheck, argument_name_of, field_name_of
 from services.executor.core.plan.mentioned_records import is_named_as_exception
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.records.references import argument_at
@@ -110,7 +110,7 @@ def sets_no_field(tool: Tool, arguments: JsonObject) -> bool:
     )
 
 
-def find_disagreements(change: CheckedChange) -> Iterator[CallFault]:
+def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a change does not agree with the words of its part."""
     yield from _find_unread_condition(change)
     yield from _find_excluded_records(change)
@@ -124,10 +124,10 @@ def find_disagreements(change: CheckedChange) -> Iterator[CallFault]:
     yield from _find_swapped_values(change)
     yield from _find_reversed_direction(change)
     yield from _find_conflicting_tool(change)
-    yield from _find_repeated_payment(change)
+    yield from _find_repeated_change(change)
 
 
-def find_disagreements_of_notice(notice: CheckedChange) -> Iterator[CallFault]:
+def find_disagreements_of_notice(notice: ChangeToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a notice does not agree with the words of its part: it forbids to tell
     anybody, or says another hall, team or record than the call.
     """
@@ -137,7 +137,7 @@ def find_disagreements_of_notice(notice: CheckedChange) -> Iterator[CallFault]:
     yield from _find_conflicting_words(notice)
 
 
-def _find_unread_condition(change: CheckedChange) -> Iterator[CallFault]:
+def _find_unread_condition(change: ChangeToCheck) -> Iterator[CallFault]:
     """A change whose part has a condition, while nothing was read or calculated yet."""
     knows_anything = change.values or any(not fact.by_machine for fact in change.facts)
     if has_condition(change.part_mentions.text) and not knows_anything:
@@ -145,7 +145,7 @@ def _find_unread_condition(change: CheckedChange) -> Iterator[CallFault]:
         yield CallFault("", f"{change.tool.name}: {why}")
 
 
-def _find_excluded_records(change: CheckedChange) -> Iterator[CallFault]:
+def _find_excluded_records(change: ChangeToCheck) -> Iterator[CallFault]:
     """Arguments with the identifier of a record that the user names as an exception: "all but not EXP-7"."""
     for path, value in ((one.path, one.value) for one in change.given):
         text = as_text(value)
@@ -156,7 +156,7 @@ def _find_excluded_records(change: CheckedChange) -> Iterator[CallFault]:
             yield CallFault(path, f"{path} {text[:_SHOWN]}: the task names it as an exception")
 
 
-def _find_records_excepted_by_value(change: CheckedChange) -> Iterator[CallFault]:
+def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault]:
     """Records with a value that the part excepts: "all but the one to Ann Lee", and this one is to her."""
     quote, own = change.part_mentions.text, {as_text(one.value) for one in change.given}
     for name, value in sorted(_values_of_named_records(change)):
@@ -169,7 +169,7 @@ def _find_records_excepted_by_value(change: CheckedChange) -> Iterator[CallFault
                 break
 
 
-def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
+def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
     """Words that the part does not say, while it says another word that the argument could have; and names that stand
     nowhere, while the part has a name that the call does not use.
     """
@@ -199,7 +199,7 @@ def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
             yield CallFault(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")
 
 
-def _find_days_within_range(change: CheckedChange) -> Iterator[CallFault]:
+def _find_days_within_range(change: ChangeToCheck) -> Iterator[CallFault]:
     """A day within a range of days that the part states, beside another one that is an end of it: "from 1 January to
     30 June", and the call begins on 1 February.
     """
@@ -216,7 +216,7 @@ def _find_days_within_range(change: CheckedChange) -> Iterator[CallFault]:
                 yield CallFault(one.path, f"{one.path} {as_text(one.value)}: {why}")
 
 
-def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
+def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
     """Fields that an edit sets although the user mentions neither their names nor their values.
 
     They count only beside a field that the user does mention, or with a text of several words. A field that keeps its
@@ -263,7 +263,7 @@ def _is_free_choice(tool: Tool, path: str) -> bool:
     return isinstance(listed, list) and len({*map(as_text, listed)} - CURRENCIES) > 1 and not is_required
 
 
-def _values_of_named_records(change: CheckedChange) -> frozenset[tuple[tuple[str, ...], str]]:
+def _values_of_named_records(change: ChangeToCheck) -> frozenset[tuple[tuple[str, ...], str]]:
     """The values of the records that the call names, as read: the words of each field's name, and its value as text."""
     named = {as_text(one.value) for one in change.given if is_identifying_name(field_name_of(one.path))}
     own = (
@@ -283,7 +283,7 @@ def _find_word_positions(phrase: str, text: str) -> tuple[int, ...]:
     return tuple(match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
 
 
-def _find_value_position(value: Json, change: CheckedChange) -> int | None:
+def _find_value_position(value: Json, change: ChangeToCheck) -> int | None:
     """The position of the value, or of the name of the record whose id it is, in the part; None if not just one."""
     text, number, quoted = as_text(value), read_figure(value), change.part_mentions
     names = (said for said in (text, *change.titles.get(text.casefold(), ())) if said.strip())
@@ -293,7 +293,7 @@ def _find_value_position(value: Json, change: CheckedChange) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _find_swapped_values(change: CheckedChange) -> Iterator[CallFault]:
+def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
     """Yields each argument whose value the part gives for another record: for "10 of A-1 and 15 of A-2" a call with 15
     for A-1.
 
@@ -325,7 +325,7 @@ def _find_swapped_values(change: CheckedChange) -> Iterator[CallFault]:
                 yield CallFault(one.path, told)
 
 
-def _find_reversed_direction(change: CheckedChange) -> Iterator[CallFault]:
+def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
     """Arguments for a source whose value the part gives as the target ("to A-1"), and the reverse."""
     for one in change.given:
         name = {*singular_words(field_name_of(one.path))}
@@ -339,7 +339,7 @@ def _find_reversed_direction(change: CheckedChange) -> Iterator[CallFault]:
             )
 
 
-def _possible_argument_values(path: str, change: CheckedChange) -> Iterator[str]:
+def _possible_argument_values(path: str, change: ChangeToCheck) -> Iterator[str]:
     """The words that the argument can have: those in its schema, and those of read fields of the same name."""
     listed = change.tool.parameters.get(path, {}).get("enum")
     yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
@@ -355,7 +355,7 @@ def _has_words(text: Mentions, value: str) -> bool:
     return text.has_words(value.replace("_", " "))
 
 
-def _find_conflicting_tool(change: CheckedChange) -> Iterator[CallFault]:
+def _find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
     """A call of a tool whose verb the part does not mention, while it mentions all words of exactly one other tool,
     which is not called.
 
@@ -416,7 +416,7 @@ def _orders_other_verb(meant: ToolWords, named: ToolWords, quote: str) -> bool:
     return any(stem(match[1].lower()) == stem(meant.verb) for match in _ORDER.finditer(quote))
 
 
-def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
+def _is_tool_in_free_text(named: ToolWords, change: ChangeToCheck) -> bool:
     """Whether somebody's text mentions the tool, or its verb and a value that the call sets: "set it to granted"."""
     given = (one for one in change.given if not is_id_name(field_name_of(one.path)))
     sets = [str(one.value) for one in given if isinstance(one.value, str)]
@@ -444,8 +444,10 @@ def _is_tool_mentioned(named: ToolWords, stems: frozenset[str]) -> bool:
     return bool(named.nouns) and _stems_of_tool(named) <= stems
 
 
-def _find_repeated_payment(change: CheckedChange) -> Iterator[CallFault]:
-    """A change with an amount that equals another one but for free texts, unless the part asks for several."""
+def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
+    """A change with an amount that differs from another one only in its free texts or its notation, unless the part asks
+    for several.
+    """
     if asks_for_several(change.part.quote) or not any(one.kind is ArgumentKind.AMOUNT for one in change.given):
         return
     texts = {argument_name_of(one.path) for one in change.given if one.kind is ArgumentKind.FREE_TEXT}

@@ -52,7 +52,7 @@ class PartContext(NamedTuple):
 THE_WHOLE = PartContext()  # where a call is looked at without a part
 
 
-class CheckedArgument(NamedTuple):
+class ArgumentToCheck(NamedTuple):
     """A scalar argument of a proposed call.
 
     ``origin``: the kind of its source; ``figure``: the calculated value that it is, if any; ``is_minor``: whether it is
@@ -69,7 +69,7 @@ class CheckedArgument(NamedTuple):
     recorded_numbers: tuple[Decimal, ...] = ()
 
 
-class CheckedChange(NamedTuple):
+class ChangeToCheck(NamedTuple):
     """A proposed change with its scalar arguments, and what they are compared with.
 
     ``part_mentions``: the words of its part, or of the task; ``user_mentions``: all that the user wrote; ``facts``:
@@ -79,7 +79,7 @@ class CheckedChange(NamedTuple):
 
     tool: Tool
     arguments: JsonObject
-    given: Sequence[CheckedArgument]
+    given: Sequence[ArgumentToCheck]
     part: PartContext
     part_mentions: Mentions
     user_mentions: Sequence[Mentions]

@@ -131,7 +131,7 @@ class _NamedRead(NamedTuple):
     tool: Tool | None
 
 
-class NamedReads:
+class ReadsOfNamedRecords:
     """The reads of records that calls name, decided in one journal step, so that every attempt makes the same."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:

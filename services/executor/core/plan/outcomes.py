@@ -72,7 +72,7 @@ def parts_not_done(
             left.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
         elif part.is_to_do and not part.unmet:
             own = ((plan, call) for plan in plans for call in plan.calls if call.part == part.number)
-            calls = [_MadeCall(plan, call, made.get((plan.hash, call.call_id))) for plan, call in own]
+            calls = [_CallWithEntry(plan, call, made.get((plan.hash, call.call_id))) for plan, call in own]
             why = _why_not_done(calls, reasons) or _why_without_effect(part, calls)
             if why == _NO_CALL and part.number in corrected:
                 why = f"{why} that could be made: {corrected[part.number]}"
@@ -81,7 +81,7 @@ def parts_not_done(
     return left
 
 
-class _MadeCall(NamedTuple):
+class _CallWithEntry(NamedTuple):
     """A call of a part, with its ledger entry if it was begun."""
 
     plan: WritePlan
@@ -93,7 +93,7 @@ class _MadeCall(NamedTuple):
         return self.entry is not None and self.entry.status in DONE
 
 
-def _why_not_done(calls: Sequence[_MadeCall], reasons: Mapping[str, str]) -> str | None:
+def _why_not_done(calls: Sequence[_CallWithEntry], reasons: Mapping[str, str]) -> str | None:
     """Why the part is not done; None if every call, or a later call of the same class, took effect."""
     if not calls:
         return _NO_CALL
@@ -109,7 +109,7 @@ def _why_not_done(calls: Sequence[_MadeCall], reasons: Mapping[str, str]) -> str
     return "; ".join(f"{one.call.tool}: {_describe_undone_call(one, reasons)}" for one in still[:3]) or None
 
 
-def _describe_undone_call(made: _MadeCall, reasons: Mapping[str, str]) -> str:
+def _describe_undone_call(made: _CallWithEntry, reasons: Mapping[str, str]) -> str:
     why = reasons.get(made.call.call_id)
     return (made.entry.note if made.entry else None) or (f"{NOT_MADE}: {why}" if why else NOT_MADE)
 
@@ -120,7 +120,7 @@ def is_only_a_question(call: PlannedCall, quote: str) -> bool:
     return verb in ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
 
 
-def _why_without_effect(part: PartOfTask, calls: Sequence[_MadeCall]) -> str | None:
+def _why_without_effect(part: PartOfTask, calls: Sequence[_CallWithEntry]) -> str | None:
     """Why a part is not done although its calls were made: they only ask, and no read shows a change; else None."""
     acts = (not is_only_a_question(one.call, part.quote) for one in calls)
     if any(acts) or any(one.entry is not None and one.entry.status is WriteStatus.VERIFIED for one in calls):

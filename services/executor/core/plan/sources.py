@@ -32,9 +32,9 @@ from services.executor.core.plan.agreement import find_disagreements, find_disag
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
 from services.executor.core.plan.faults import (
     THE_WHOLE,
+    ArgumentToCheck,
     CallFault,
-    CheckedArgument,
-    CheckedChange,
+    ChangeToCheck,
     PartContext,
     Severity,
     argument_name_of,
@@ -302,13 +302,13 @@ class SourceFinder:
     def _find_disagreements(self, traced: TracedCall) -> Iterator[CallFault]:
         """What in a change or a notice does not agree with the words of its part."""
         if traced.tool.tool_class is ToolClass.NOTIFY:
-            yield from find_disagreements_of_notice(self._build_checked_change(traced))
+            yield from find_disagreements_of_notice(self._build_change_to_check(traced))
         if traced.tool.tool_class is ToolClass.CHANGE:
-            yield from find_disagreements(self._build_checked_change(traced))
+            yield from find_disagreements(self._build_change_to_check(traced))
 
-    def _build_checked_change(self, traced: TracedCall) -> CheckedChange:
+    def _build_change_to_check(self, traced: TracedCall) -> ChangeToCheck:
         given = [
-            CheckedArgument(
+            ArgumentToCheck(
                 path=leaf.path,
                 kind=leaf.kind,
                 origin=leaf.origin,
@@ -319,7 +319,7 @@ class SourceFinder:
             )
             for leaf in traced.leaves
         ]
-        return CheckedChange(
+        return ChangeToCheck(
             tool=traced.tool,
             arguments=traced.call.arguments,
             given=given,

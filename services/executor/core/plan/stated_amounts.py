@@ -10,7 +10,7 @@ from services.executor.core.figures.arguments import ArgumentKind, fields_of_fac
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import PERCENT
-from services.executor.core.plan.faults import CallFault, CheckedArgument, CheckedChange, field_name_of
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
@@ -64,7 +64,7 @@ _SHARES = re.compile(
 )
 
 
-def find_wrong_amounts(change: CheckedChange) -> Iterator[CallFault]:
+def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
     """Yields the amounts of a call that differ from what its part states: another figure, more than its limit, a
     difference of another size, or a share that it does not mention.
     """
@@ -80,7 +80,7 @@ def find_wrong_amounts(change: CheckedChange) -> Iterator[CallFault]:
             yield from _find_other_amount(one, change)
 
 
-def _find_other_amount(argument: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
+def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
     """An amount that belongs to a record or another part, or that was calculated neither from the part's figure nor as
     the part says.
     """
@@ -96,7 +96,7 @@ def _find_other_amount(argument: CheckedArgument, change: CheckedChange) -> Iter
         yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
 
 
-def _find_beyond_limit(argument: CheckedArgument, part_mentions: Mentions) -> Iterator[CallFault]:
+def _find_beyond_limit(argument: ArgumentToCheck, part_mentions: Mentions) -> Iterator[CallFault]:
     """An amount above the limit that the part states."""
     for mention in part_mentions.numbers:
         before = part_mentions.text[max(0, mention.start - 30) : mention.start]
@@ -109,7 +109,7 @@ def _find_beyond_limit(argument: CheckedArgument, part_mentions: Mentions) -> It
             )
 
 
-def _find_wrong_difference(argument: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
+def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
     """A new value that differs from the recorded one by another amount or in another direction than stated."""
     number, quoted = read_figure(argument.value), change.part_mentions
     is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
@@ -143,7 +143,7 @@ def _read_share(mention: NumberMention, value: Number) -> Fraction:
     return value if isinstance(value, Fraction) else Fraction()
 
 
-def _convert_to_unit(argument: CheckedArgument, mention: NumberMention) -> tuple[Fraction, ...]:
+def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple[Fraction, ...]:
     """The argument's value in the unit of a stated number; all that it may be, if the argument has no unit."""
     number = read_figure(argument.value)
     if number is None:
@@ -156,11 +156,11 @@ def _convert_to_unit(argument: CheckedArgument, mention: NumberMention) -> tuple
     return (exact, exact / 100)
 
 
-def _may_equal(mention: NumberMention, argument: CheckedArgument) -> bool:
+def _may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
     return any(Fraction(number) in _convert_to_unit(argument, mention) for number in mention.values)
 
 
-def _sums_to_stated(argument: CheckedArgument, change: CheckedChange) -> bool:
+def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
     """Whether the different calls of this tool on this call's record sum to a figure that the part states."""
     named = {other.path: other.value for other in change.given if is_id_name(field_name_of(other.path))}
     own = change.list_same_tool_arguments()
@@ -172,7 +172,7 @@ def _sums_to_stated(argument: CheckedArgument, change: CheckedChange) -> bool:
     return any(_may_equal(mention, argument._replace(value=total)) for mention in change.stated)
 
 
-def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: CheckedChange) -> bool:
+def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: ChangeToCheck) -> bool:
     """Whether a value is a share of a stated number although the part mentions no share: calculated from that number
     with constants alone, or by dividing by a whole number, and from no other number of the part.
     """

@@ -351,7 +351,7 @@ def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | N
     words = progress.template.two_persons_about
     if not words or find_two_person_concern(progress, keys):
         return None
-    silent = (call for call, view in _changes_with_views(progress, keys) if not _has_concern_field(view, words))
+    silent = (call for call, view in _changes_with_views(progress, keys) if not _says_whether_concerned(view, words))
     return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
 
 
@@ -371,7 +371,8 @@ def _find_two_person_word(call: PlannedCall, view: CallView, words: Sequence[str
     return None
 
 
-def _has_concern_field(view: CallView, words: Sequence[str]) -> bool:
+def _says_whether_concerned(view: CallView, words: Sequence[str]) -> bool:
+    """Whether a record around the call has a field, not empty, whose name has one of the words."""
     fields = (field for node in view.records_around for field in node.record.items())
     return any(value not in (None, "") and _first_word_in((name,), words) for name, value in fields)
 

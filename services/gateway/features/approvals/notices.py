@@ -195,11 +195,11 @@ class Notifier:
     async def run_in_background(self, listen: Listen) -> AsyncIterator[None]:
         """Queue due notices while the context lasts. ``listen``: opens an event that is set when one becomes due."""
         async with asyncio.TaskGroup() as group:
-            loop = group.create_task(look_when_due(listen, self._send_due, "notices"))
+            loop = group.create_task(look_when_due(listen, self._enqueue_due, "notices"))
             yield
             loop.cancel()
 
-    async def _send_due(self, _: asyncio.Event) -> float:
+    async def _enqueue_due(self, _: asyncio.Event) -> float:
         """Queue the notices that are due; returns the seconds until the next look. A failed one stops no others."""
         due = await self._notices.claim_due()
         for one in due:

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
 from services.gateway.edge.fields import decode_page_token, encode_page_token, parse_time
-from services.gateway.features.audit.rows import audit_rows, rows_from_record, time_of_write
+from services.gateway.features.audit.rows import audit_rows, rows_from_record, time_of_row
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.listing import TaskListPlace, TaskLists, WantedTasks
@@ -59,7 +59,7 @@ def check_auditor(caller: Caller) -> None:
 
 
 def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
-    moment = time_of_write(row)
+    moment = time_of_row(row)
     if moment is None:
         return query.since is None and query.until is None
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)

@@ -32,7 +32,7 @@ def rows_from_record(record: TaskRecord) -> list[JsonObject]:
     return [_mask_row(row, hidden) for row in rows]
 
 
-def time_of_write(row: JsonObject) -> datetime | None:
+def time_of_row(row: JsonObject) -> datetime | None:
     """When the write was sent, else when its task last changed; None if the row has neither time."""
     for name in ("sent_at", "task_updated_at"):
         if isinstance(moment := row.get(name), str):

@@ -135,10 +135,10 @@ class ConsoleContext:
     def form_handler(self, act: Act, *, operators: bool = False) -> Handler:
         """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
 
-        async def show(request: Request, visitor: Visitor) -> Response:
+        async def read_and_act(request: Request, visitor: Visitor) -> Response:
             return await act(request, visitor, await read_form(request, visitor.secret))
 
-        return self.page_handler(show, operators=operators)
+        return self.page_handler(read_and_act, operators=operators)
 
     async def count_ended(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """Count the tasks that the caller may see and that have ended since then, by end state."""

@@ -11,7 +11,7 @@ import structlog
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
 from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, check_headers
-from services.gateway.features.webhooks.secrets import WebhookSecrets, derive_delivery_id, sign_body
+from services.gateway.features.webhooks.secrets import WebhookMasterSecrets, derive_delivery_id, sign_body
 
 _LONGEST = 64
 
@@ -95,7 +95,7 @@ class DeliveryService:
         queue: deliveries.DeliveryQueue,
         post: deliveries.HttpPoster,
         write_body: WriteBody,
-        secrets: WebhookSecrets,
+        secrets: WebhookMasterSecrets,
         clock_and_random: ClockAndRandom,
         rules: DeliveryRules,
     ) -> None:

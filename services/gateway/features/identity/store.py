@@ -30,7 +30,7 @@ class RateMeter(ScriptedStore):
         """
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
         reply = await self._count_request(names, cost, default_allowance, digest)
-        return parse_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
+        return read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 
     async def count_for_bearer(
         self, caller: identity.Caller, cost: identity.RequestCost, default_allowance: identity.Allowance
@@ -46,7 +46,7 @@ class RateMeter(ScriptedStore):
         return cast("list[str]", reply)
 
 
-def parse_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
+def read_stored_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
     """Parse the fields of a key's hash; None if the key does not exist."""
     if not json:
         return None
@@ -80,7 +80,7 @@ class Keyring(ScriptedStore):
 
     async def find(self, key_id: str) -> ApiKey | None:
         row = await self._scripts.execute("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
-        return parse_key(*cast("tuple[str | None, str | None, str | None]", row))
+        return read_stored_key(*cast("tuple[str | None, str | None, str | None]", row))
 
     async def keys_of(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.api_keys_of(tenant)))

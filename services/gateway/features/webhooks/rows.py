@@ -34,6 +34,8 @@ _MOST = 1000  # of one tenant
 
 
 class FailingDeliveries:
+    """The webhooks and notices of a tenant whose deliveries fail. ``member``: names one of them."""
+
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
@@ -52,4 +54,5 @@ class FailingDeliveries:
         await self._scripts.execute("EXPIRE", key, keys.FAILING_SECONDS)
 
     async def remove(self, tenant: str, member: str) -> None:
+        """Remove a webhook or notice from the list, as one that was delivered."""
         await self._scripts.execute("HDEL", keys.failing_key(tenant), member)

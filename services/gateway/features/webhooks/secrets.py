@@ -13,7 +13,7 @@ LEAST_BYTES = 24
 _PREFIX = "whsec_"
 
 
-class WebhookSecrets(NamedTuple):
+class WebhookMasterSecrets(NamedTuple):
     """An installation's master secrets, the newest first. Older ones sign too, so that receivers can change over."""
 
     masters: Sequence[bytes]
@@ -29,9 +29,9 @@ class WebhookSecrets(NamedTuple):
         return tuple(base64.urlsafe_b64encode(secret).decode() for secret in derived)
 
 
-def read_secrets(text: str) -> WebhookSecrets:
+def read_secrets(text: str) -> WebhookMasterSecrets:
     """Parse secrets separated by commas, each base64 with or without ``whsec_``; raises ``ValueError``."""
-    return WebhookSecrets(tuple(_decode_secret(part.strip()) for part in text.split(",") if part.strip()))
+    return WebhookMasterSecrets(tuple(_decode_secret(part.strip()) for part in text.split(",") if part.strip()))
 
 
 def sign_body(delivery_id: str, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller, may_set_webhooks, sees_all
 from services.gateway.features.webhooks import model as hooks
-from services.gateway.features.webhooks.secrets import WebhookSecrets
+from services.gateway.features.webhooks.secrets import WebhookMasterSecrets
 from shared.contracts.task import TaskRecord
 from shared.domain.outgoing import Reach, why_refused
 
@@ -18,7 +18,7 @@ class WebhookRegistrar(NamedTuple):
 
     webhooks: hooks.WebhookStore
     reach: Reach
-    secrets: WebhookSecrets
+    secrets: WebhookMasterSecrets
     most: int = 10
 
     def check(self, webhook: hooks.TaskWebhook) -> None:

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from services.gateway.features.webhooks.secrets import WebhookSecrets, read_secrets
+from services.gateway.features.webhooks.secrets import WebhookMasterSecrets, read_secrets
 from shared.infra.service_settings import HostList, Settings
 
 
@@ -48,7 +48,7 @@ class PushSettings(Settings):
         return self
 
     @property
-    def secrets(self) -> WebhookSecrets:
+    def secrets(self) -> WebhookMasterSecrets:
         return read_secrets(self.webhook_secret)
 
     @property
