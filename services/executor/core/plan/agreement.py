@@ -445,8 +445,8 @@ def _is_tool_mentioned(named: ToolWords, stems: frozenset[str]) -> bool:
 
 
 def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A change with an amount that differs from another one only in its free texts or its notation, unless the part asks
-    for several.
+    """A change with an amount that differs from another one only in free texts or notation, unless the part asks for
+    several.
     """
     if asks_for_several(change.part.quote) or not any(one.kind is ArgumentKind.AMOUNT for one in change.given):
         return

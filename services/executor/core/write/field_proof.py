@@ -372,19 +372,11 @@ def _compare_record(
     new: dict[str, Leaf] = {}
     kept: dict[str, Leaf] = {}
     missing = denied = differs = False
-    for claim in reads.claims:
-        if _is_id_of(claim, node):
-            continue
-        named = find_leaf_for_claim(claim, leaves) or next(
-            (one for one in leaves if is_list_of_claim(claim, one)), None
-        )
-        leaf = named if named is not None and has_claimed_value(claim, named) else None
-        leaf = leaf or next(
-            (one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None
-        )
-        has_kept_field = named is not None and named.name == claim.name and named.path in old and named not in changed
-        is_kept_figure = reads.words.verb in EDITING and has_kept_field and read_figure(claim.value) is not None
-        if leaf is None and earlier is not None and claim.name not in reads.exact and not is_kept_figure:
+    for claim in (one for one in reads.claims if not _is_id_of(one, node)):
+        lists = (one for one in leaves if is_list_of_claim(claim, one))
+        named = find_leaf_for_claim(claim, leaves) or next(lists, None)
+        leaf = _find_shown_claim(claim, named, changed)
+        if leaf is None and earlier is not None and not _is_kept(reads, claim, named, changed, old):
             leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
         if leaf is None:
             missing = True
@@ -404,6 +396,27 @@ def _compare_record(
         if said is not None and has_claimed_value(claim, said):
             new[claim.name] = said
     return _ComparedRecord(new, kept, missing, denied, differs)
+
+
+def _find_shown_claim(claim: Leaf, named: Leaf | None, changed: Sequence[Leaf]) -> Leaf | None:
+    """The field of the claim's name, or a changed one with a similar name, if it has the claimed value."""
+    if named is not None and has_claimed_value(claim, named):
+        return named
+    return next((one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None)
+
+
+def _is_kept(
+    reads: _ComparedReads,
+    claim: Leaf,
+    named: Leaf | None,
+    changed: Sequence[Leaf],
+    old: Mapping[tuple[str, ...], Json],
+) -> bool:
+    """Whether no other field can show the claim: the call names its field, or an edit left a figure as it was."""
+    if claim.name in reads.exact:
+        return True
+    has_kept_field = named is not None and named.name == claim.name and named.path in old and named not in changed
+    return reads.words.verb in EDITING and has_kept_field and read_figure(claim.value) is not None
 
 
 def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[dict[tuple[str, ...], Json], list[Leaf]]:
