@@ -20,7 +20,7 @@ from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.local_wakes import LocalFirstWakes
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner
-from services.executor.core.turn.session_run import RunnerLimits, RunParts, TurnAttempt
+from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttempt
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
@@ -65,11 +65,13 @@ async def run_sessions(
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = heartbeat_in_thread(lambda: _open_leases(settings, owner))
-        news = upkeep_loop.ArchiveNews()
+        news = upkeep_loop.PartitionsToArchive()
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = _build_limits(settings)
         attempt = TurnAttempt(worker, limits.attempts, mended, metrics)
-        parts = RunParts(sessions, wakes, attempt, limits, mended, (news.add_partition_of, plan.watch_partition_of))
+        parts = SessionRunDependencies(
+            sessions, wakes, attempt, limits, mended, (news.add_partition_of, plan.watch_partition_of)
+        )
         runner = Runner(parts, slots, heartbeat)
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))

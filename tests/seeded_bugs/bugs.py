@@ -199,7 +199,7 @@ def _reserve_no_budget() -> None:
         vars(self)["_reserved"] += 1
         return reservation(f"reserve:{vars(self)['_reserved']}:{key}", amount(), output)
 
-    setattr(spending, "reserve", reserve)  # noqa: B010  # a class that is found by its name
+    setattr(spending, "reserve_cost", reserve)  # noqa: B010  # a class that is found by its name
 
 
 def _tell_outcomes_twice() -> None:

@@ -102,7 +102,7 @@ class Secrets:
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
                 kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _request_from_aws(reference))
                 self._of_aws.put(name, kept)
-        return _select_secret_member(reference, kept.text)
+        return _select_secret_field(reference, kept.text)
 
 
 async def _request_from_aws(reference: Reference) -> str:
@@ -129,7 +129,7 @@ def _fetch_aws_secret(reference: Reference) -> str:
     return str(answer.get("SecretString", ""))
 
 
-def _select_secret_member(reference: Reference, text: str) -> str:
+def _select_secret_field(reference: Reference, text: str) -> str:
     if not reference.key:
         return text
     try:

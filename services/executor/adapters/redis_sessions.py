@@ -75,7 +75,7 @@ class RedisSessions(Sessions):
 
     async def begin_next_turn(self, lease: Lease) -> TurnWork | None:
         reply = self._claimed.pop(lease, None) or await self._claim(lease.tenant, lease.session_id, str(lease.fence))
-        return None if reply is None else await self._read_work(lease, reply)
+        return None if reply is None else await self._parse_claimed_work(lease, reply)
 
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
         """Begins the session's next turn and returns all that is stored of its task. Returns None, and gives the lease
@@ -98,7 +98,7 @@ class RedisSessions(Sessions):
             raise LeaseLost(session_id)
         return reply if isinstance(reply, list) else None
 
-    async def _read_work(self, lease: Lease, reply: list[Reply]) -> TurnWork:
+    async def _parse_claimed_work(self, lease: Lease, reply: list[Reply]) -> TurnWork:
         """Parses the claim script's reply; raises ``UnreadableTurn``."""
         _, _, stored, attempts, waited, problem, turn_id, task, session, pulse = reply
         claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))

@@ -135,7 +135,7 @@ class RedisTurnStore(ports.TurnStore):
             return await self._store_settlement(entry, stored.status, batch)
         sent = entry.model_copy(update={"status": WriteStatus.SENDING})
         await self._scripts.append(
-            ports.NOTHING, self._pack_arguments("open", sent, _SENDABLE, 0), self._intents.replicas_to_confirm
+            ports.NOTHING, self._pack_ledger_arguments("open", sent, _SENDABLE, 0), self._intents.replicas_to_confirm
         )
         return await self._store_settlement(entry, WriteStatus.SENDING, batch)
 
@@ -144,7 +144,7 @@ class RedisTurnStore(ports.TurnStore):
     ) -> tuple[ports.Pulse, bool]:
         """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
         write, replicas = (
-            self._pack_arguments("open", entry, _SENDABLE, int(hold_seconds * 1000)),
+            self._pack_ledger_arguments("open", entry, _SENDABLE, int(hold_seconds * 1000)),
             self._intents.replicas_to_confirm,
         )
         pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
@@ -158,7 +158,7 @@ class RedisTurnStore(ports.TurnStore):
         self, entry: LedgerEntry, before: WriteStatus, batch: ports.JournalBatch
     ) -> ports.Pulse:
         pulse, _ = await self._scripts.append(
-            batch, self._pack_arguments("settle", entry, before.value, self._lease_ms)
+            batch, self._pack_ledger_arguments("settle", entry, before.value, self._lease_ms)
         )
         self._cache_entry(entry)
         return pulse
@@ -172,7 +172,7 @@ class RedisTurnStore(ports.TurnStore):
         if self._entries is not None:
             self._entries = _in_sending_order({**self._entries, entry.key: entry})
 
-    def _pack_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
+    def _pack_ledger_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
         """The ledger arguments of ``append.lua``, which the parameters are named after."""
         status, row = entry.status.value, pack_entry(entry)
         of_entry: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}

@@ -100,13 +100,15 @@ class RedisUpkeep(Upkeep):
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
         rows = [_parse_row(reply) for reply in replies]
         waiting = [
-            (_read_session(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)
+            (_parse_session_name(member), score % 1 > 0)
+            for row in rows
+            for member, score in _member_scores(row.waiting)
         ]
         return OverdueWork(
             unwoken=tuple(session for session, meant in waiting if not meant),
             due=tuple(session for session, meant in waiting if meant),
-            orphaned=tuple(_read_session(member) for row in rows for member in row.expired),
-            timers=tuple(timer for row in rows for timer in _read_timers(row.now_ms, row.due)),
+            orphaned=tuple(_parse_session_name(member) for row in rows for member in row.expired),
+            timers=tuple(timer for row in rows for timer in _parse_due_timers(row.now_ms, row.due)),
             soonest={
                 number: row.soonest_ms / 1000
                 for number, row in zip(partitions, rows, strict=True)
@@ -196,7 +198,7 @@ def _parse_row(reply: Reply) -> _PartitionRow:
     return _PartitionRow(int(soonest), int(now_ms), *members)
 
 
-def _read_session(member: str) -> SessionName:
+def _parse_session_name(member: str) -> SessionName:
     return SessionName(*keys.unpack(keys.SessionMember, member))
 
 
@@ -205,7 +207,7 @@ def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
     return zip(row[::2], map(float, row[1::2]), strict=True)
 
 
-def _read_timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
+def _parse_due_timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
     now = _to_datetime(now_ms)
     return (
         DueTimer(*keys.unpack(keys.TimerMember, member), now, _to_datetime(score))

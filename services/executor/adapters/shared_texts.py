@@ -22,7 +22,7 @@ _NEW_MOST = (
 )
 _STORED_MOST = 8_000_000  # characters of all tenants that this process holds
 
-_Server: TypeAlias = "tuple[datetime | None, ...]"
+_ReplacementTimes: TypeAlias = "tuple[datetime | None, ...]"
 
 
 class _StoredText(NamedTuple):
@@ -40,7 +40,7 @@ class SharedTexts:
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
         self._stored = WeightedCache[tuple[str, str], _StoredText](_STORED_MOST)
-        self._server = self._server_lineage()
+        self._server = self._replacement_times()
         self._new: Counter[str] = Counter()
         self._since = 0.0
 
@@ -79,14 +79,14 @@ class SharedTexts:
 
     def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
-        if (server := self._server_lineage()) != self._server:
+        if (server := self._replacement_times()) != self._server:
             self._stored.clear()
             self._server = server
         if now >= self._since + _STORED_AGAIN_SECONDS:
             self._new.clear()
             self._since = now
 
-    def _server_lineage(self) -> _Server:
+    def _replacement_times(self) -> _ReplacementTimes:
         lineage = self._scripts.lineage
         return lineage.failed_over, lineage.restored, lineage.crashed
 

@@ -74,7 +74,7 @@ class WakeWorker(Worker):
     async def main(self) -> None:
         """Takes wakes until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._await_doorbell())
+            group.create_task(self._await_wake_signal())
             while True:
                 await self._runner.has_free_slot.wait()
                 try:
@@ -105,8 +105,10 @@ class WakeWorker(Worker):
             for error in filter(None, [claim.exception() for claim in claims]):
                 raise error
 
-    async def _await_doorbell(self) -> None:
-        """Waits for the doorbell, a Redis list, while there is capacity; otherwise it is left to other executors."""
+    async def _await_wake_signal(self) -> None:
+        """Waits, while there is capacity, for an entry in the doorbell, a Redis list that each wake adds to; it starts
+        another look for jobs. Without capacity the entries are left to other executors.
+        """
         while True:
             await self._runner.has_free_slot.wait()
             try:

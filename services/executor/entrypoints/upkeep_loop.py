@@ -45,8 +45,8 @@ class UpkeepPlan:
         self._warm_until = {number: until for number, until in self._warm_until.items() if until > now}
         return sorted({*self._warm_until, *(number for number, due in self._due_at.items() if due <= now)})
 
-    def record_look(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
-        """Notes what a look at partitions found."""
+    def record_survey(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
+        """Notes that these partitions were looked at, and in how many seconds something of each is due next."""
         if len(looked) == PARTITIONS:
             self._swept = now
         for number in looked:
@@ -60,11 +60,11 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
     """
     clock, numbers = asyncio.get_running_loop().time, count()
 
-    async def look() -> None:
+    async def repair_due_partitions() -> None:
         number = next(numbers)
         if looked := plan.due_partitions(clock()):
             woken = await reaper.repair_once(looked)
-            plan.record_look(looked, reaper.soonest, clock())
+            plan.record_survey(looked, reaper.soonest, clock())
             if woken:
                 log.info("sessions_woken", sessions=woken)
         if number % _TICKS_BETWEEN_COUNTS == 0:
@@ -73,7 +73,7 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
     while True:
-        await _run_look(look, "upkeep_failed")
+        await _run_pass(repair_due_partitions, "upkeep_failed")
         looked_once.set()
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
@@ -81,31 +81,31 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
 async def keep_spreading_stops(stops: TenantStops) -> None:
     """Copies the stops and releases of tenants to all partitions where that is missing, until cancelled."""
 
-    async def look() -> None:
+    async def spread_stops() -> None:
         if told := await stops.spread_missing_stops():
             log.info("tenant_stops_spread", tenants=told)
 
     while True:
-        await _run_look(look, "tenant_stops_unknown")
+        await _run_pass(spread_stops, "tenant_stops_unknown")
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
 async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
     """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
-    async def look() -> None:
+    async def evict_idle() -> None:
         if gone := await evictor.evict_once(range(PARTITIONS)):
             log.info("sessions_evicted", sessions=gone)
 
     while True:
         await _sleep_with_jitter(min(_MOST_IDLE_SECONDS, idle_seconds / 2))
-        await _run_look(look, "eviction_failed")
+        await _run_pass(evict_idle, "eviction_failed")
 
 
-async def _run_look(look: Callable[[], Awaitable[None]], failed: str) -> None:
+async def _run_pass(one_pass: Callable[[], Awaitable[None]], failed: str) -> None:
     """Runs one pass of a loop. ``failed``: the log event if it fails."""
     try:
-        await look()
+        await one_pass()
     except StoreUnavailable as error:
         log.warning(failed, error=str(error))
     except Exception as error:  # the outer edge of a loop: one bad row must not end it, or hold up what else it mends
@@ -122,7 +122,7 @@ _SWEEP_SECONDS = 30.0
 _ALL: Collection[int] = range(PARTITIONS)
 
 
-class ArchiveNews:
+class PartitionsToArchive:
     """The partitions where a task may have ended in this process."""
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class ArchiveNews:
         return told
 
 
-async def keep_archiving(archiver: Archiver, news: ArchiveNews) -> None:
+async def keep_archiving(archiver: Archiver, news: PartitionsToArchive) -> None:
     """Archives ended tasks, in the partitions of ``news`` and in sweeps over all, until cancelled."""
     loop = asyncio.get_running_loop()
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from services.executor.core.session.ledger import brief_operator, describe_doubt
+from services.executor.core.session.ledger import describe_doubt, write_operator_brief
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.gateway.features.console.views.tasks import writes_in_doubt
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
@@ -277,7 +277,7 @@ _SILENT = entry(WriteStatus.IN_DOUBT, of=call({"id": "I-1"}, tool="pay_invoice")
 
 @pytest.mark.promise("doubt.late_application")
 def test_an_operator_is_told_that_a_silent_server_may_apply_the_call_later() -> None:
-    told = brief_operator([_SILENT])
+    told = write_operator_brief([_SILENT])
     assert "sent 12:00:05, waited for until 12:00:41 UTC" in told
     assert "may apply it later: look there before you say retry" in told
 

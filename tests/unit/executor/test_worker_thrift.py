@@ -79,7 +79,7 @@ def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(
 def test_money_counts_like_tokens() -> None:
     """Whichever of the two ceilings is nearer."""
     spent = budget.TaskSpending()
-    spent.settle(budget.Settlement("a", budget.CallCost(10, 810), "d"))
+    spent.settle_reservation(budget.Settlement("a", budget.CallCost(10, 810), "d"))
     assert spent.used_share(budget.Ceilings(tokens=1_000, nanos=1_000), budget.BudgetShare.WHOLE) == Fraction(81, 100)
     assert spent.used_share(budget.Ceilings(), budget.BudgetShare.WHOLE) == 0
 

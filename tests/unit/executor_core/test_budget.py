@@ -55,31 +55,31 @@ def test_a_call_that_does_not_fit_is_not_made_and_nothing_is_set_aside_for_it(
 ) -> None:
     """What reads may use three quarters; the plan of writes and the answer may use all."""
     spending = TaskSpending()
-    spending.settle(Settlement("other", CallCost(spent, 0), "d"))
+    spending.settle_reservation(Settlement("other", CallCost(spent, 0), "d"))
     with pytest.raises(BudgetSpent, match=why):
-        spending.reserve("k", SMALL, 1000, ceilings, PRICE, share)
+        spending.reserve_cost("k", SMALL, 1000, ceilings, PRICE, share)
     assert spending.counted_cost == CallCost(spent, 0)
 
 
 def test_an_answer_is_shortened_to_what_is_left() -> None:
     """The request is paid for first; the rest of the budget is the longest answer."""
-    reservation = TaskSpending().reserve("k", SMALL, 1000, Ceilings(tokens=600), PRICE, BudgetShare.WHOLE)
+    reservation = TaskSpending().reserve_cost("k", SMALL, 1000, Ceilings(tokens=600), PRICE, BudgetShare.WHOLE)
     assert (reservation.max_tokens, reservation.amount.tokens) == (500, 600)
     spending = TaskSpending()
-    spending.settle(Settlement("other", CallCost(7_000, 0), "d"))
-    assert spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000), PRICE, BudgetShare.WHOLE).max_tokens == 1000
+    spending.settle_reservation(Settlement("other", CallCost(7_000, 0), "d"))
+    assert spending.reserve_cost("k", SMALL, 1000, Ceilings(tokens=10_000), PRICE, BudgetShare.WHOLE).max_tokens == 1000
 
 
 @pytest.mark.promise("budget.doubtful_usage")
 def test_a_reservation_stays_counted_until_a_stored_reply_settles_it_also_one_of_an_earlier_version() -> None:
     """Whoever died in the call may have been billed; the next attempt pays again, on top."""
-    first = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
+    first = TaskSpending().reserve_cost("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
     later = TaskSpending([first.entry])
-    second = later.reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
-    later.settle(Settlement(second.name, CallCost(7, 7), "d"))
+    second = later.reserve_cost("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
+    later.settle_reservation(Settlement(second.name, CallCost(7, 7), "d"))
     assert second.name != first.name
     assert later.counted_cost == first.amount + CallCost(7, 7)
-    reserved = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
+    reserved = TaskSpending().reserve_cost("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
     reply = {"spent": Settlement(reserved.name, CallCost(40, 50), "2026-01-02").as_json()}
     spending = TaskSpending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])
     assert spending.counted_cost == CallCost(40, 50)
@@ -225,7 +225,7 @@ def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Ca
     for number, (messages, output, used, dies) in enumerate(made):
         size = RequestSize(50, messages)
         try:
-            reservation = spending.reserve(f"k{number}", size, output, ceilings, PRICE, BudgetShare.WHOLE)
+            reservation = spending.reserve_cost(f"k{number}", size, output, ceilings, PRICE, BudgetShare.WHOLE)
         except BudgetSpent:
             continue
         entries.append(reservation.entry)
@@ -235,7 +235,7 @@ def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Ca
         cost = estimate_cost(size, used, PRICE)
         settlement = Settlement(reservation.name, cost, "d")
         entries.append(JournalEntry(f"k{number}", "model", json.dumps({"spent": settlement.as_json()})))
-        spending.settle(settlement)
+        spending.settle_reservation(settlement)
         over += CallCost(max(0, cost.tokens - reservation.amount.tokens), max(0, cost.nanos - reservation.amount.nanos))
     assert TaskSpending(entries).counted_cost == spending.counted_cost
     assert spending.counted_cost.tokens <= tokens + over.tokens

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.local_wakes import FEW_SESSIONS, LocalFirstWakes
-from services.executor.entrypoints.upkeep_loop import ArchiveNews, UpkeepPlan, keep_archiving
+from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, UpkeepPlan, keep_archiving
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
@@ -22,11 +22,11 @@ EVERYWHERE = list(range(PARTITIONS))
 def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls_due_then() -> None:
     plan, due = UpkeepPlan(sweep_seconds=5.0), UpkeepPlan(sweep_seconds=60.0)
     assert list(plan.due_partitions(100.0)) == EVERYWHERE
-    plan.record_look(EVERYWHERE, {}, 100.0)
+    plan.record_survey(EVERYWHERE, {}, 100.0)
     assert (list(plan.due_partitions(104.9)), list(plan.due_partitions(105.0))) == ([], EVERYWHERE)
-    due.record_look(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
+    due.record_survey(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
     assert (list(due.due_partitions(101.0)), list(due.due_partitions(101.5))) == ([], [3])
-    due.record_look([3], {}, 101.5)
+    due.record_survey([3], {}, 101.5)
     assert (list(due.due_partitions(102.0)), list(due.due_partitions(130.0))) == ([], [9])
 
 
@@ -34,11 +34,11 @@ async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     """Its session's release, or its next try, comes after it."""
     plan = UpkeepPlan(sweep_seconds=60.0)
     clock = asyncio.get_running_loop().time()
-    plan.record_look(EVERYWHERE, {}, clock)
+    plan.record_survey(EVERYWHERE, {}, clock)
     plan.watch_partition_of("acme", "s1")
     own = partition_of("acme", "s1")
     assert list(plan.due_partitions(clock + 1)) == [own]
-    plan.record_look([own], {}, clock + 1)
+    plan.record_survey([own], {}, clock + 1)
     assert list(plan.due_partitions(clock + 5)) == [own]
     assert list(plan.due_partitions(clock + 30)) == []
 
@@ -65,7 +65,7 @@ class Archiving(Archiver):
 
 
 @asynccontextmanager
-async def _running(archiving: Archiving, news: ArchiveNews) -> AsyncIterator[None]:
+async def _running(archiving: Archiving, news: PartitionsToArchive) -> AsyncIterator[None]:
     loop = asyncio.create_task(keep_archiving(archiving, news))
     try:
         yield
@@ -76,7 +76,7 @@ async def _running(archiving: Archiving, news: ArchiveNews) -> AsyncIterator[Non
 
 @pytest.mark.promise("archive.off_the_path")
 async def test_the_partition_of_a_task_that_ended_here_is_looked_at_soon() -> None:
-    archiving, news = Archiving(), ArchiveNews()
+    archiving, news = Archiving(), PartitionsToArchive()
     async with _running(archiving, news):
         news.add_partition_of("acme", "s1")
         await archiving.saw(partition_of("acme", "s1"))
@@ -84,7 +84,7 @@ async def test_the_partition_of_a_task_that_ended_here_is_looked_at_soon() -> No
 
 @pytest.mark.promise("archive.off_the_path")
 async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
-    archiving, news = Archiving(StoreUnavailable("away")), ArchiveNews()
+    archiving, news = Archiving(StoreUnavailable("away")), PartitionsToArchive()
     async with _running(archiving, news):
         for session in ("s1", "s2"):
             news.add_partition_of("acme", session)
@@ -93,7 +93,7 @@ async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
 
 @pytest.mark.promise("archive.off_the_path")
 async def test_news_of_several_ends_come_together_and_once() -> None:
-    news = ArchiveNews()
+    news = PartitionsToArchive()
     for session in ("s1", "s2", "s1"):
         news.add_partition_of("acme", session)
     first = await news.await_partitions(5.0)

@@ -156,12 +156,11 @@ class CallSums:
         in_rows: Mapping[str, Sequence[Decimal]] = MappingProxyType({}),
     ) -> JsonObject:
         """For each figure of the call that rules may use, its sum over all calls and rows that may concern the same
-        record; where the call concerns several records, the greatest of these sums. Figures that nothing is added to
-        are left out.
+        record; where the call concerns several records, the greatest of these sums. A figure that nothing is added to
+        is left out, if rules judge it anyway: as the call's field, or row by row.
 
         ``bound``: the call's fields; ``asked``: names that rules use, also with a kind as in ``credit.amount``;
-        ``in_rows``: for fields that are judged row by row, each beside what its row's own record says, their figures.
-        Where the figures that may concern one record are just these, nothing is summed.
+        ``in_rows``: for fields that are judged row by row, the figures of these rows.
         """
         if call not in self._made:  # a compensation is made in place of another call
             return {}
@@ -272,7 +271,7 @@ class CallSums:
         if (
             reference is not None
             and reference.must_exist
-            and (reference.is_id or self._graph.find_referenced(reference))
+            and (reference.is_id or self._graph.find_referenced_records(reference))
         ):
             return True
         unit = (
@@ -325,7 +324,7 @@ class CallSums:
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
             for one in seen_records.references_in({argument: value}, about, self._graph.keys):
                 told = _NamingArgument(
-                    "" if isinstance(value, dict) else argument, one, self._graph.find_referenced(one)
+                    "" if isinstance(value, dict) else argument, one, self._graph.find_referenced_records(one)
                 )
                 is_prose = not one.is_id and is_free_text_name("_".join(one.noun))
                 if is_prose or (is_choice and not told.nodes):

@@ -73,12 +73,14 @@ class AnswerChecks:
             ("cut", self._find_format_problem(reply, progress)),
             (
                 "unread",
-                self._ask_to_read(reply, progress) if lacking is not None else _UNCALLED * bool(reply.text.strip()),
+                self._write_request_to_read(reply, progress)
+                if lacking is not None
+                else _UNCALLED * bool(reply.text.strip()),
             ),
             ("lacking", self._describe_uncalled_parts(progress, lacking or ())),
-            ("unnamed", _ask_for_unnamed_ids(unnamed)),
-            ("untraced", _ask_to_trace(self._untraced)),
-            ("unanswered", self._ask_to_leave_parts(reply.text, progress, lacking, writes)),
+            ("unnamed", _write_request_for_unnamed_ids(unnamed)),
+            ("untraced", _write_request_to_trace(self._untraced)),
+            ("unanswered", self._write_request_to_leave_parts(reply.text, progress, lacking, writes)),
         )
         stand = _progress_fingerprint(progress, self._untraced)
         for name, problem in checks:
@@ -139,7 +141,7 @@ class AnswerChecks:
             return "The answer must be one JSON list and nothing else."
         return ""
 
-    def _ask_to_read(self, reply: ModelReply, progress: Progress) -> str:
+    def _write_request_to_read(self, reply: ModelReply, progress: Progress) -> str:
         """The text that tells the model to read first; empty if something was read or calculated, or there is no read
         tool.
         """
@@ -163,7 +165,7 @@ class AnswerChecks:
             "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
         )
 
-    def _ask_to_leave_parts(
+    def _write_request_to_leave_parts(
         self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
         """Asks the model to leave each part that it did not answer, if the answer has nothing of what was read, or says
@@ -265,7 +267,7 @@ def _contains_reason(text: str, because: str) -> bool:
     return spaced_words(reason) in said or (len(found.split()) >= _CLAUSE_WORDS and spaced_words(found) in said)
 
 
-def _ask_to_trace(untraced: Sequence[str]) -> str:
+def _write_request_to_trace(untraced: Sequence[str]) -> str:
     if not untraced:
         return ""
     return (
@@ -274,7 +276,7 @@ def _ask_to_trace(untraced: Sequence[str]) -> str:
     )
 
 
-def _ask_for_unnamed_ids(unnamed: Mapping[int, Sequence[str]]) -> str:
+def _write_request_for_unnamed_ids(unnamed: Mapping[int, Sequence[str]]) -> str:
     if not unnamed:
         return ""
     said = "; ".join(f"part {number}: no call names {', '.join(ids[:_NAMED])}" for number, ids in unnamed.items())

@@ -141,7 +141,7 @@ class Conversation:
 
     async def advance(self) -> AnswerFound | PlanClosed:
         """Asks the model for replies and carries out their calls, until a plan closes or the answer is found."""
-        if self._has_outcomes and await self._answer_by_artifact():
+        if self._has_outcomes and await self._answer_by_strategy():
             return AnswerFound(self.progress)
         while True:
             self._talk.waits = bool(self._draft.held)
@@ -174,7 +174,7 @@ class Conversation:
         if reply.tool_uses:
             return await self._dispatch_calls(reply)
         if not self._draft.held:
-            return AnswerFound(self.progress) if await self._try_to_answer(reply) else None
+            return AnswerFound(self.progress) if await self._accept_or_correct_answer(reply) else None
         if not reply.is_cut:
             return await self._close_plan()
         self._talk.add_message(_CUT)
@@ -412,7 +412,7 @@ class Conversation:
         local, is_remote = self._local.list_definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
-    async def _try_to_answer(self, reply: ModelReply) -> bool:
+    async def _accept_or_correct_answer(self, reply: ModelReply) -> bool:
         """Accepts the reply as the answer, or tells the model what is wrong with it and returns False."""
         self._update_progress()
         lacking = self._draft.parts_without_effect(self._parts) if self._is_understood else None
@@ -427,7 +427,7 @@ class Conversation:
         await self._store_answer(reply.text)
         return True
 
-    async def _answer_by_artifact(self) -> bool:
+    async def _answer_by_strategy(self) -> bool:
         """Lets the strategy write the answer of a finished task in place of a last reply; False if it does not, or a
         figure has no source.
         """
@@ -457,19 +457,19 @@ class Conversation:
             self._tracker.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
 
 
-def passed_over_reads_key(name: str) -> str:
+def lost_orchestrator_reads_key(name: str) -> str:
     """The journal key of the reads that an orchestrator made before it became unavailable."""
     return f"passed-over:{name}:reads"
 
 
-def _list_passed_over_reads(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
+def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
     """The reads of orchestrators that became unavailable. Each note includes the earlier ones."""
-    stored = ctx.journal.get(passed_over_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
+    stored = ctx.journal.get(lost_orchestrator_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
     return _CALLS.validate_json(stored) if stored is not None else ()
 
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
     general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
-    rules, called = await fetch_read_rules(ctx), _list_passed_over_reads(ctx, progress)
+    rules, called = await fetch_read_rules(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
     reader = TaskReader(general, known_corrections(ctx, progress), rules, progress.dossier.facts, called)
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

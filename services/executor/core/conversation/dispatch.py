@@ -70,11 +70,11 @@ class ReplyDispatch:
         ]
         firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
         made = await run_in_parallel(
-            self._make_read(place, refs[place], refused_reads) for place in sorted(firsts.values())
+            self._read_or_explain(place, refs[place], refused_reads) for place in sorted(firsts.values())
         )
         by_ref = dict(zip((refs[place] for place in sorted(firsts.values())), made, strict=True))
         for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
-            found = by_ref[ref] if firsts[ref] == place else await self._make_read(place, ref, refused_reads)
+            found = by_ref[ref] if firsts[ref] == place else await self._read_or_explain(place, ref, refused_reads)
             self.results[use.id], data = _format_read_result(use, found)
             self.shown.append(data)
 
@@ -90,8 +90,8 @@ class ReplyDispatch:
     def check_writes(
         self, before: Sequence[Proposal], setting: ProposalContext, known: KnownSources
     ) -> Sequence[PlannedCall]:
-        """Checks all writes of the reply; if one is wrong, none is accepted. Returns the checked calls if an argument
-        has no source, else nothing.
+        """Checks all writes of the reply; if one is wrong, none is accepted. If an argument has
+        no source, returns the checked calls, so that the caller reads what they name and checks again; else nothing.
 
         ``before``: the proposals that wait already. ``known``: the sources after the reply's reads and calculations.
         """
@@ -170,7 +170,7 @@ class ReplyDispatch:
     def _read_step_key(self, use: ToolUse) -> str:
         return f"{self._key}:tool:{self._places[use.id]}"
 
-    async def _make_read(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
+    async def _read_or_explain(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
         """The fact that was read, or the reason why it was not. ``refused_reads``: by call id, the reasons for reads
         that are not in the journal yet.
         """
@@ -183,7 +183,7 @@ class ReplyDispatch:
                 raise CallRefused(f"Not called: one reply makes {most} reads at most.")
             if use.id in refused_reads and self._ctx.journal.get(key) is None:
                 raise CallRefused(refused_reads[use.id])
-            return await self._reader.make_read(key, ref, use, tool)
+            return await self._reader.read_or_reuse(key, ref, use, tool)
         except CallRefused as why:
             self._reader.drop_reference(ref)
             return str(why)

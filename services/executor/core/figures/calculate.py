@@ -16,8 +16,8 @@ from services.executor.core.figures.columns import (
     OVERDUE,
     SIGNS,
     Cell,
-    as_words,
     find_field_around,
+    name_as_words,
     parse_condition,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
@@ -197,11 +197,11 @@ def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand],
     of the row; for other signs also a plain word.
     """
     if sign in ORDERINGS:
-        named = sources.find_referenced(value)
+        named = sources.find_referenced_operand(value)
         if named is None and _is_row_field(value, operands, sources):
             return Operand(source="row", path=value)
         return named or sources.find_operand(value, free=FREE_LIMITS)
-    named = sources.find_referenced(value) if sign in ("=", "!=") else None
+    named = sources.find_referenced_operand(value) if sign in ("=", "!=") else None
     return named or Operand(source="constant", literal=value)
 
 
@@ -215,11 +215,13 @@ def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandFinder
 def _choose_unused_name(wanted: str, operation: str, known: KnownFigures) -> str:
     """A name for the new value that no value or result has yet, and that cannot be taken for a reference or a day."""
     name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
-    taken = {as_words(value.name) for value in known.values} | {as_words(fact.ref) for fact in known.facts}
+    taken = {name_as_words(value.name) for value in known.values} | {name_as_words(fact.ref) for fact in known.facts}
     if re.fullmatch(r"r?\d+(?:_.*)?|today|tomorrow|yesterday|now", name, re.I):
         name = f"value_{name}"
     numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
-    return name if as_words(name) not in taken else next(one for one in numbered if as_words(one) not in taken)
+    return (
+        name if name_as_words(name) not in taken else next(one for one in numbered if name_as_words(one) not in taken)
+    )
 
 
 def text_of_argument(given: Json) -> str:

@@ -49,8 +49,8 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
     """The name and value of a record's field, ``due date`` or ``dueDate`` alike; None if it has none."""
     if name in record:
         return name, record[name]
-    wanted = as_words(name)
-    return next(((key, value) for key, value in record.items() if as_words(key) == wanted), None)
+    wanted = name_as_words(name)
+    return next(((key, value) for key, value in record.items() if name_as_words(key) == wanted), None)
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
@@ -66,7 +66,7 @@ def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
 def find_currency_name(cell: Cell) -> str:
     """The currency that the cell's own record names, else the nearest record around it; empty if none does."""
     for record in reversed(cell.records):
-        value = record.get("currency") or next((record[key] for key in record if as_words(key) in _CURRENCY), None)
+        value = record.get("currency") or next((record[key] for key in record if name_as_words(key) in _CURRENCY), None)
         if isinstance(value, str) and value:
             return value.strip().upper()
     return ""
@@ -74,7 +74,7 @@ def find_currency_name(cell: Cell) -> str:
 
 def unwrap_money(cell: Cell) -> Cell:
     """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
-    if not isinstance(cell.value, dict) or not any(as_words(key) in _CURRENCY for key in cell.value):
+    if not isinstance(cell.value, dict) or not any(name_as_words(key) in _CURRENCY for key in cell.value):
         return cell
     for name in _AMOUNT:
         found = find_field(cell.value, name)
@@ -85,12 +85,12 @@ def unwrap_money(cell: Cell) -> Cell:
 
 def rank_naming_field(field: str) -> int | None:
     """How well a field identifies its record; lower is better: ``id``, ``order_id``, ``name``. None if it does not."""
-    words = as_words(field).split(" ")
+    words = name_as_words(field).split(" ")
     return 2 * _NAMING.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING else None
 
 
 @lru_cache(maxsize=4096)
-def as_words(name: str) -> str:
+def name_as_words(name: str) -> str:
     return " ".join(words_of(name)) or name.casefold()
 
 
@@ -235,12 +235,12 @@ def require_one_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
 
 
 def is_rate_cell(cell: Cell) -> bool:
-    return any(word in _RATES for word in as_words(cell.field).split())
+    return any(word in _RATES for word in name_as_words(cell.field).split())
 
 
 def unit_in_field_name(field: str) -> str:
     """The unit in a field's name: ``amount_cents``, ``duration_minutes``; empty if there is none."""
-    words = reversed(as_words(field).split())
+    words = reversed(name_as_words(field).split())
     return next(("cents" if word in _CENTS else _TIMES[word] for word in words if word in _CENTS | _TIMES.keys()), "")
 
 
@@ -251,7 +251,7 @@ def _currency_hints(cell: Cell) -> list[str]:
 
 
 def _names_a_count(field: str) -> bool:
-    words = set(as_words(field).split())
+    words = set(name_as_words(field).split())
     return bool(words & _NO_MONEY) and not words & {"amount", "price", "cost", "total", "fee"}
 
 
@@ -282,7 +282,7 @@ _OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amoun
 
 def is_paid(record: Mapping[str, Json]) -> bool:
     """Whether a record says that nothing is owed: by a flag, a payment date, a status, or a balance of 0."""
-    return any(_is_sign_of_payment(as_words(name), value) for name, value in record.items())
+    return any(_is_sign_of_payment(name_as_words(name), value) for name, value in record.items())
 
 
 def _is_sign_of_payment(name: str, value: Json) -> bool:

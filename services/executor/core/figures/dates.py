@@ -142,7 +142,7 @@ def move_day(
         return None
 
 
-def _read_periods_away(group: _DateWords) -> Sequence[Period]:
+def _read_distance_from_today(group: _DateWords) -> Sequence[Period]:
     """The day of ``in 30 days``, ``two weeks ago``, ``vor drei Tagen``, ``within ten working days``."""
     sign = next(mark for mark in group.signs if mark in "DKHJQ")
     is_past = any(mark in group.signs for mark in "avy")
@@ -245,7 +245,7 @@ def _move_to_workday(day: date, step: int) -> date:
     return day
 
 
-def _read_day_of_unit(group: _DateWords) -> Sequence[Period]:
+def _read_day_of_month(group: _DateWords) -> Sequence[Period]:
     """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
     first = _read_calendar_unit(group)[0].first
     return _list_single_days([(first.year, first.month, group.values["N"])])
@@ -286,13 +286,13 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
         (r"[ebd]o*(?P<Y>Y)", _read_period_edges, False),
         (r"lDo*(?P<M>M)(?:o*(?P<Y>Y))?", _read_last_day, False),
         (r"lDo*+(?:(?:[nlt]o*+)?H|Hn)", _read_last_day, True),
-        (r"(?P<N>N)D?[oi]+(?:[nlt]o*H|H[nlt]?)", _read_day_of_unit, True),
+        (r"(?P<N>N)D?[oi]+(?:[nlt]o*H|H[nlt]?)", _read_day_of_month, True),
         (r"(?P<M>M)o*(?P<Y>Y)", _read_month, False),
         (r"(?P<q>q)o*(?P<Y>Y)?", _read_year_quarter, False),
         (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<V>W)|Kn[oi]*(?P<U>W)", _read_weekday, True),
         (r"(?P<W>W)K(?![N#Y])", _read_weekday_after_next, True),
-        (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _read_periods_away, True),
-        (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _read_periods_away, True),
+        (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _read_distance_from_today, True),
+        (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _read_distance_from_today, True),
         (r"(?P<T>T)", lambda group: _build_day_periods(group.today + timedelta(days=group.values["T"])), True),
         (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _read_weekday, True),
         (r"(?P<W>W)", _read_weekday, True),
@@ -605,7 +605,7 @@ def _find_repetitions(words: Sequence[_GrammarWord], signs: str) -> Iterator[Dat
 DateOrder = Literal["", "day_first", "month_first"]
 
 
-class ReadMoment(NamedTuple):
+class ParsedMoment(NamedTuple):
     """A date, a time of day, or both, as read from a value, in the zone that the caller gave."""
 
     day: date | None
@@ -706,33 +706,33 @@ def has_time(value: Json) -> bool:
     return isinstance(value, str) and _MOMENT.match(value) is not None
 
 
-def read_machine_moment(text: str, zone: tzinfo | None) -> ReadMoment | None:
+def read_machine_moment(text: str, zone: tzinfo | None) -> ParsedMoment | None:
     """The date or time of day of a text in a machine format such as ISO 8601 or ``04.12.2026 07:00``, in that zone.
 
     None for any other text.
     """
     if (match := _HOUR.fullmatch(text)) is not None:
-        return ReadMoment(None, _read_hour(match))
+        return ParsedMoment(None, _read_hour(match))
     if (compact := read_compact_day(text)) is not None:
-        return ReadMoment(compact, None)
+        return ParsedMoment(compact, None)
     if not _ISO_DAY.match(text):
         return _read_day_and_hour(text)
     try:
         if len(text) == len("2026-03-04"):
-            return ReadMoment(date.fromisoformat(text), None)
+            return ParsedMoment(date.fromisoformat(text), None)
         moment = datetime.fromisoformat(text)
         local = moment.astimezone(zone) if moment.tzinfo and zone else moment
     except (ValueError, OverflowError):  # no day of any month, or beyond the calendar
         return None
-    return ReadMoment(local.date(), local.time().replace(microsecond=0))
+    return ParsedMoment(local.date(), local.time().replace(microsecond=0))
 
 
-def _read_day_and_hour(text: str) -> ReadMoment | None:
+def _read_day_and_hour(text: str) -> ParsedMoment | None:
     """The day and hour of a text such as ``04.12.2026, 07:00``; None where day and month may be swapped."""
     match = _DAY_AND_HOUR.fullmatch(text)
     hour = _HOUR.fullmatch(match["hour"]) if match else None
     day = read_date(match["day"]) if match else None
-    return ReadMoment(day, _read_hour(hour)) if day and hour else None
+    return ParsedMoment(day, _read_hour(hour)) if day and hour else None
 
 
 def _read_hour(match: re.Match[str]) -> time:

@@ -249,8 +249,8 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
     if call.operation in AGGREGATES:
         if len(figures) > _MOST_GROUPS:
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
-        currency = _shared_by_groups("currency", {name: one.currency for name, one in answers.items()})
-        unit = _shared_by_groups("unit", {name: one.unit for name, one in answers.items()})
+        currency = _common_currency_or_unit("currency", {name: one.currency for name, one in answers.items()})
+        unit = _common_currency_or_unit("unit", {name: one.unit for name, one in answers.items()})
         return OperationResult(dumps(figures), currency, unit, is_groups=True)
     cells = [
         Cell(figures[name], ({"group": name},), inner.operation, one.currency, one.unit)
@@ -259,7 +259,7 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
     return perform_operation(call._replace(columns=[column._replace(cells=cells)], give=""), made)
 
 
-def _shared_by_groups(kind: str, by_group: Mapping[str, str]) -> str:
+def _common_currency_or_unit(kind: str, by_group: Mapping[str, str]) -> str:
     """The currency or unit of all groups; empty if not all have it, or each currency is a group of that name.
 
     Raises ``CannotCalculate`` for groups that differ in it: what comes next would add or compare them.

@@ -108,11 +108,13 @@ def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, pla
 
 
 def _instalment_formula(field: int) -> Callable[..., Decimal]:
-    def read(principal: Decimal, rate: Decimal, months: Decimal, month: Decimal, *, places: int) -> Decimal:
+    """The formula for one field of a loan's instalment, by its position in ``Instalment``."""
+
+    def compute_field(principal: Decimal, rate: Decimal, months: Decimal, month: Decimal, *, places: int) -> Decimal:
         rows = amortize_loan(principal, rate, months, places)
         return rows[require_whole(month, "month", high=len(rows)) - 1][field]
 
-    return read
+    return compute_field
 
 
 def _subtract_salvage(cost: Decimal, salvage: Decimal) -> Decimal:

@@ -63,7 +63,7 @@ def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
 
 
 def blank_special_identifiers(text: str) -> str:
-    """The text with spaces in place of links, mail addresses, bank accounts and phone numbers."""
+    """The text with spaces in place of what ``find_special_identifiers`` finds."""
     return _SPECIAL.sub(lambda match: " " * len(match[0]), text)
 
 
@@ -143,17 +143,17 @@ def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
 
 
 def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
-    """The text without its strange addresses: a link keeps its label, a plain address is replaced by a note."""
+    """The text without its strange addresses: a link keeps its label, any other is replaced by a note."""
 
-    def plain(match: re.Match[str]) -> str:
+    def keep_label_if_strange(match: re.Match[str]) -> str:
         return match["label"] if is_strange(match["target"]) else match[0]
 
-    def leave_out(match: re.Match[str]) -> str:
+    def leave_out_if_strange(match: re.Match[str]) -> str:
         return LEFT_OUT if any(map(is_strange, _find_urls(match[0]))) else match[0]
 
-    text = _LINK.sub(plain, text)
+    text = _LINK.sub(keep_label_if_strange, text)
     for form in (_REFERENCE, _HTML, _AUTOLINK):
-        text = form.sub(leave_out, text)
+        text = form.sub(leave_out_if_strange, text)
     for address in sorted({*_find_urls(text)}, key=len, reverse=True):
         if is_strange(address):
             text = text.replace(address, LEFT_OUT)

@@ -12,11 +12,11 @@ from services.executor.core.figures.columns import (
     OVERDUE,
     Cell,
     ListColumn,
-    as_words,
     evaluate_condition,
     find_field,
     find_field_around,
     is_paid,
+    name_as_words,
     parse_condition,
 )
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
@@ -48,7 +48,7 @@ def select_cells(result: Json, path: str) -> ListColumn:
     selection = ListColumn([Cell(result)])
     for step in _parse_steps(path):
         selection = _apply_step(selection, step, path)
-    return _open_lists(selection)
+    return _expand_lists(selection)
 
 
 def unwrap_list(selection: ListColumn) -> ListColumn:
@@ -81,11 +81,11 @@ def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
         return _select_index(selection, step, path)
     if isinstance(step, str) and step:
         return _select_key(selection, step, path)
-    opened = _open_lists(selection, inside=True)
+    opened = _expand_lists(selection, inside=True)
     if isinstance(step, str):
         if opened.cells == selection.cells and all(map(_is_map_of_records, selection.cells)):
             return selection._replace(
-                cells=[row for cell in selection.cells for row in _open_map_of_records(cell)], is_list=True
+                cells=[row for cell in selection.cells for row in _expand_map_of_records(cell)], is_list=True
             )
         return opened if opened.is_list else _refuse_path(selection, path, "no list")
     field, sign, literal = step
@@ -154,10 +154,10 @@ def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
         return None
     [(name, table)] = tables.items()
     around = (*cell.records, cell.value) if name else cell.records
-    return _open_map_of_records(Cell(table, around, name or cell.field))
+    return _expand_map_of_records(Cell(table, around, name or cell.field))
 
 
-def _open_map_of_records(cell: Cell) -> list[Cell]:
+def _expand_map_of_records(cell: Cell) -> list[Cell]:
     """The records that an object holds under names; each gets its name as ``id``."""
     rows = (
         [(key, row) for key, row in cell.value.items() if isinstance(row, dict)] if isinstance(cell.value, dict) else []
@@ -172,7 +172,7 @@ def _is_map_of_records(cell: Cell) -> bool:
     )
 
 
-def _open_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
+def _expand_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
     """The selection with each list replaced by its items; ``inside``: also the only list within an object."""
     if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
         return selection
@@ -245,7 +245,7 @@ class KnownFigures(NamedTuple):
         found = next((value for value in self.values if value.name == name), None)
         if found is not None or not re.fullmatch(r"[A-Za-z][\w -]*", name):
             return found
-        return next((value for value in self.values if as_words(value.name) == as_words(name)), None)
+        return next((value for value in self.values if name_as_words(value.name) == name_as_words(name)), None)
 
 
 class OperandFinder:
@@ -289,7 +289,7 @@ class OperandFinder:
             raise CannotCalculate(self._explain_missing_source(asked))
         return found
 
-    def find_referenced(self, text: str) -> Operand | None:
+    def find_referenced_operand(self, text: str) -> Operand | None:
         """The operand for a day such as ``today``, an earlier value, or a path into a result; else None."""
         return self._find_day_word_or_named_value(text.strip()) or self._find_at_path(text.strip())
 
@@ -325,7 +325,7 @@ class OperandFinder:
         literal = self._find_in_texts(asked)
         if literal is not None:
             return Operand(
-                source="task", literal=literal if as_percent or _state_same_number(literal, asked) else asked
+                source="task", literal=literal if as_percent or _may_be_same_number(literal, asked) else asked
             )
         amount = read_amount(asked)
         if amount is not None:
@@ -346,7 +346,7 @@ class OperandFinder:
                 continue
             if not find_stated_days(text, self.known.today).isdisjoint(read_possible_dates(asked)):
                 return asked
-            if (writing := _find_as_written(asked, text, self.known.today)) is not None:
+            if (writing := _find_notation_in_text(asked, text, self.known.today)) is not None:
                 return writing
         return None
 
@@ -417,7 +417,7 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
     return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 
 
-def _find_as_written(asked: str, text: str, today: date) -> str | None:
+def _find_notation_in_text(asked: str, text: str, today: date) -> str | None:
     amount = read_amount(asked)
     if amount is None:
         implied = read_number_word(asked)
@@ -434,7 +434,7 @@ def _find_as_written(asked: str, text: str, today: date) -> str | None:
     return max(fitting, key=len, default=None)
 
 
-def _state_same_number(writing: str, asked: str) -> bool:
+def _may_be_same_number(writing: str, asked: str) -> bool:
     one, other = read_amount(writing) or read_number_word(writing), read_amount(asked)
     return one is None or other is None or Fraction(one.number) == Fraction(other.number)
 

@@ -23,7 +23,6 @@ from services.executor.core.figures.columns import (
     ListColumn,
     are_dates,
     are_equal_values,
-    as_words,
     compare_values,
     equality_key,
     find_field_around,
@@ -31,6 +30,7 @@ from services.executor.core.figures.columns import (
     flatten_figure_cells,
     is_paid,
     is_rate_cell,
+    name_as_words,
     rank_naming_field,
     read_cell_amount,
     read_cell_date,
@@ -114,12 +114,12 @@ def _register_operation(
 ) -> Callable[[_Act], _Act]:
     """A decorator that registers a function as the implementation of these operations."""
 
-    def add(act: _Act) -> _Act:
+    def register(act: _Act) -> _Act:
         made = CalculationOperation(arguments, act, takes_lists, takes_currency)
         OPERATIONS.update(dict.fromkeys(names.split(), made))
         return act
 
-    return add
+    return register
 
 
 AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
@@ -337,7 +337,7 @@ def _result_currency(call: CalculationCall) -> str:
     if call.operation not in ("product", "quotient"):
         return currency
     own = [require_one_currency([column], call.operation) for column in call.columns]
-    words = {word for column in call.columns for cell in column.cells[:1] for word in as_words(cell.field).split()}
+    words = {word for column in call.columns for cell in column.cells[:1] for word in name_as_words(cell.field).split()}
     if words & {"exchange", "fx"} or (call.operation == "quotient" and any(own[1:])):
         return ""
     codes = {code for code in own if code}

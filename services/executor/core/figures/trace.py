@@ -26,7 +26,7 @@ from services.executor.core.figures.arguments import (
 )
 from services.executor.core.figures.dates import (
     DateMention,
-    ReadMoment,
+    ParsedMoment,
     read_compact_day,
     read_machine_moment,
     read_possible_dates,
@@ -63,9 +63,9 @@ _OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
 def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
     """Whether the text contains the scalar in some notation.
 
-    A number within a longer code, date or phone number does not count. A minus may be missing in the value, but not in
-    the text. An amount in minor units (123450 for 1,234.50) counts where the hints say so, or the value is an integer
-    that cannot mean anything else.
+    A number within a longer code, date or phone number does not count. A negative number of the
+    text counts for the positive value, not the reverse. An amount in minor units (123450 for 1,234.50) counts where the
+    hints say so, or the value is an integer that cannot mean anything else.
     """
     if value is None or isinstance(value, dict | list):
         return False
@@ -249,7 +249,7 @@ def _has_part_of_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> 
     return hints.kind is ArgumentKind.DATE and any(value in (day.year, day.month, day.day) for day in days)
 
 
-def _has_start_and_length(moment: ReadMoment, mentions: Mentions) -> bool:
+def _has_start_and_length(moment: ParsedMoment, mentions: Mentions) -> bool:
     """Whether the text has the start that belongs to this end, and the length between them: "at 9 for 90 minutes"."""
     if moment.hour is None:
         return False

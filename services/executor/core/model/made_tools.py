@@ -70,7 +70,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
     figures: list[Json] = list(call.figures)
     asked = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
 
-    async def step() -> str:
+    async def run() -> str:
         try:
             outcome = await run_in_sandbox(ctx.ports.sandbox, call)
         except SandboxUnavailable as error:
@@ -79,7 +79,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
             {"tool": call.tool.ref.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
-    made = loads_object(await ctx.journal.run_local_step(f"{key}:made:{asked}", step, asked))
+    made = loads_object(await ctx.journal.run_local_step(f"{key}:made:{asked}", run, asked))
     return MadeToolOutcome(str(made["value"]), str(made["error"]))
 
 
@@ -87,7 +87,7 @@ _SHORTEST = 100  # characters of a task that a model is asked about
 _LOCAL = frozenset({*OPERATIONS, *CALCULATORS, "calculate", "look"})
 
 
-class _UnfilledGap(Contract):
+class _CalculatorNotMade(Contract):
     """A missing calculator that was not made, and why."""
 
     name: str
@@ -99,7 +99,7 @@ class _FoundTools(Contract):
 
     tools: tuple[MadeTool, ...] = ()
     fresh: tuple[str, ...] = ()  # the names of those that were made now
-    gaps: tuple[_UnfilledGap, ...] = ()
+    gaps: tuple[_CalculatorNotMade, ...] = ()
     model_calls: int = 0
 
 
@@ -126,7 +126,7 @@ class _ToolMaker:
     def __init__(self, ctx: TurnContext, key: str) -> None:
         self._ctx, self._key = ctx, key
         self._calls = 0
-        self._gaps: list[_UnfilledGap] = []
+        self._gaps: list[_CalculatorNotMade] = []
 
     async def find_or_make_tools(self) -> _FoundTools:
         every = await self._read_stored_tools()
@@ -143,7 +143,7 @@ class _ToolMaker:
                 tools.append(await self._make_tool(f"{self._key}:{number}", spec, every))
                 fresh.append(spec.name)
             except NoToolMade as error:
-                self._gaps.append(_UnfilledGap(name=spec.name, why=str(error)))
+                self._gaps.append(_CalculatorNotMade(name=spec.name, why=str(error)))
         return _FoundTools(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
 
     async def _read_stored_tools(self) -> tuple[MadeTool, ...]:
@@ -168,7 +168,9 @@ class _ToolMaker:
         try:
             return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, listed)
         except NoToolMade as error:
-            self._gaps.append(_UnfilledGap(name="?", why=f"whether a calculator is missing is not known: {error}"))
+            self._gaps.append(
+                _CalculatorNotMade(name="?", why=f"whether a calculator is missing is not known: {error}")
+            )
             return ()
 
     async def _make_tool(self, key: str, spec: CalculatorSpec, every: tuple[MadeTool, ...]) -> MadeTool:

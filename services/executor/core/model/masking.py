@@ -268,18 +268,18 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
         return text
     is_json = text.lstrip()[:1] in ("{", "[")
 
-    def value(match: re.Match[str]) -> str:
+    def restore_value(match: re.Match[str]) -> str:
         found = masked.values.get(match.group())
         if found is None:
             return match.group()
         return _escape_for_context(found, text[: match.start()]) if is_json else found
 
-    def number(match: re.Match[str]) -> str:
+    def restore_number(match: re.Match[str]) -> str:
         return masked.values[match[1]] if match[1] in masked.bare else match.group()
 
     if is_json and masked.bare:
-        text = _QUOTED.sub(number, text)
-    return _PLACEHOLDER.sub(value, text)
+        text = _QUOTED.sub(restore_number, text)
+    return _PLACEHOLDER.sub(restore_value, text)
 
 
 def _escape_for_context(value: str, before: str) -> str:

@@ -68,7 +68,7 @@ class UnusableAnswer(ValueError):
 
 
 class Payment:
-    """The payment of one model call: ``reserve`` before it, ``settle_cost`` after its reply."""
+    """The payment of one model call: ``reserve_cost`` before it, ``settle_cost`` after its reply."""
 
     def __init__(
         self,
@@ -90,25 +90,25 @@ class Payment:
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
         self._day = (ctx.record.tenant, today)  # by which the port knows the tenant's day
         self._caps = daily_caps_of(ctx.tenant)
-        self._reserved: Reservation  # for the call, once ``reserve`` was awaited
+        self._reserved: Reservation  # for the call, once ``reserve_cost`` was awaited
 
     @property
     def affordable_request(self) -> ModelRequest:
         """The request, with its answer limited to the tokens that were reserved for it."""
         return self._request._replace(max_tokens=self._reserved.max_tokens)
 
-    async def reserve(self) -> None:
+    async def reserve_cost(self) -> None:
         """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever ends or pauses this run."""
         price = self._ceilings.tariff.tier_price(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
-        self._reserved = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
+        self._reserved = spending.reserve_cost(self._key, self._size, output, self._ceilings, price, self._share)
         if self._caps and not await self._reserve_in_daily_budget(self._caps):
-            spending.release(self._reserved.name)
+            spending.release_reservation(self._reserved.name)
             raise BudgetSpent(_describe_spent_day(self._caps, self._day[1]))
         try:
-            await self._journal.reserve(self._reserved)
+            await self._journal.store_reservation(self._reserved)
         except (EarlyEnd, TenantStopped, HandedOver):  # the call is not made
-            self._journal.release(self._reserved)
+            self._journal.release_reservation(self._reserved)
             if self._caps:
                 nothing = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
                 await self._daily.settle_charges(*self._day, [nothing])
@@ -120,7 +120,7 @@ class Payment:
         amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
         name, reserved = self._reserved.name, self._caps is not None
         settlement = Settlement(name, amount, self._day[1], self._cheaper, doubt, reserved)
-        self._journal.spending.settle(settlement)
+        self._journal.spending.settle_reservation(settlement)
         return settlement
 
     async def _reserve_in_daily_budget(self, caps: DayCaps) -> bool:
@@ -200,7 +200,7 @@ async def ask_model(
         return _pack_reply(reply, asked, spent, way.tier)
 
     asked = request_digest(request)
-    stored = await ctx.journal.run_step(key, "model", call, asked, payment.reserve)
+    stored = await ctx.journal.run_step(key, "model", call, asked, payment.reserve_cost)
     return _unpack_reply(stored)
 
 

@@ -97,7 +97,7 @@ class PlanClosing:
         """
 
         async def decide() -> str:
-            return (await self._compute_closing(progress, proposals, number)).model_dump_json()
+            return (await self._freeze_or_send_back(progress, proposals, number)).model_dump_json()
 
         closed = ClosedPlan.model_validate_json(await self._ctx.journal.run_local_step(self._key, decide))
         self._restore_verdict_freshness(closed)
@@ -108,7 +108,7 @@ class PlanClosing:
             raise Rejected(closed.refused)
         return closed
 
-    async def _compute_closing(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
+    async def _freeze_or_send_back(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
         uses = {one.call.call_id: one.use_id for one in proposals}
         try:
             return await self._check_and_freeze(progress, [one.call for one in proposals], number, uses)
@@ -133,7 +133,7 @@ class PlanClosing:
         ctx = self._ctx
         plan = build_ordered_plan(calls, ctx.record.task_id, number)
         progress = with_process_figures(ctx, progress.update_dossier(facts=self._reader.facts))
-        self._check_records(progress, plan)
+        self._refuse_wrong_records(progress, plan)
         plan = with_read_backs(with_compensations(plan, ctx.toolbox), ctx.toolbox, self._choose_read_back)
         refuse_unprovable_sequence(progress.template, plan)
         self._require_wanted_notice(progress, plan)
@@ -155,8 +155,10 @@ class PlanClosing:
             judged_at=None if asked else ctx.journal.judged_at,  # a model may have taken its time since
         )
 
-    def _check_records(self, progress: Progress, plan: WritePlan) -> None:
-        """Raises ``UnfitPlan`` for calls that name a record which does not exist, or take a wrong route."""
+    def _refuse_wrong_records(self, progress: Progress, plan: WritePlan) -> None:
+        """Raises ``UnfitPlan`` for calls that name a record which a read did not find; if there are none, for those
+        that treat a row otherwise than the process's routes say for a row of its age.
+        """
         wrong = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
         if wrong := wrong or calls_on_wrong_route(progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys):
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
@@ -193,8 +195,8 @@ class PlanClosing:
 
     async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
         """The names of calculated values that are no longer what their operands give and that nothing rests on. They
-        are excused only after a plan was outdated: the model has calculated others since. Raises ``Failed`` for any
-        other such value.
+        are let pass only if an earlier plan of the task was outdated, since the model has then calculated others in
+        their place. Raises ``Failed`` for any other value that does not hold.
         """
         if not dossier.values:
             return ()

@@ -21,7 +21,7 @@ class _Child(NamedTuple):
     tool: str
 
 
-def find_settled_parents(
+def find_covered_parents(
     listed: Set[_Key], called: Sequence[Set[_Key]], facts: Sequence[Fact], keys: RecordKeys
 ) -> set[_Key]:
     """The listed records that the calls reach by their children, with those that have no child; empty if they reach

@@ -127,18 +127,18 @@ class MentionedRecords:
     def _drop_equally_meant(
         self, others: Sequence[GraphNode], own: Sequence[GraphNode], part: PartContext
     ) -> Sequence[GraphNode]:
-        """The others without those which the part tells from its own in nothing, if it speaks of several: "the fees of
-        S-1".
+        """The others, of which one may be meant instead of the call's ``own`` records. If the part speaks of several,
+        only those that it names by something that the own ones lack: of "the fees of S-1" all are meant alike.
         """
-        if not others or not _names_several(part.quote, own[0].kind):
+        if not others or not _has_plural_of_kind(part.quote, own[0].kind):
             return others
         said = find_mentions(self._text_without_other_parts(part), self._sources.now)
         ours = {one for node in own for one in _names_in_text(node, said)}
         return [one for one in others if not ours.issuperset(_names_in_text(one, said))]
 
-    def find_ids_in_place_of(self, name: str, call: PlannedCall, part: PartContext) -> Set[str]:
-        """The part's identifiers of this pattern, where only another part has this one and the call uses none of them:
-        "A-1 to B-5" and "A-2 to B-6" are not A-2 to B-5.
+    def find_ids_meant_instead(self, name: str, call: PlannedCall, part: PartContext) -> Set[str]:
+        """The part's identifiers in the form of ``name``, if only another part has that one and the call uses none of
+        this part's: B-6 for the call "A-2 to B-5", where the parts are "A-1 to B-5" and "A-2 to B-6". Else empty.
         """
         shape, text = id_pattern_of(name), self._text_without_other_parts(part)
         if not shape or occurs_in(name, text) or not any(occurs_in(name, other) for other in part.other_quotes):
@@ -234,8 +234,8 @@ class MentionedRecords:
         known = [(kind, name) for node in named for kind, name in _ids_and_references(node)]
         kind, held = holders[0].kind, {node.identity for node in holders}
         others = (node for node in nodes if node.kind == kind and node.identity not in held)
-        return not any(_has_any_of(node, known) for node in holders) and any(
-            called.isdisjoint(node.names[0]) and _has_any_of(node, known) for node in others
+        return not any(_is_or_refers_to_any(node, known) for node in holders) and any(
+            called.isdisjoint(node.names[0]) and _is_or_refers_to_any(node, known) for node in others
         )
 
     def _is_address_of_unmentioned(self, address: Json, part: PartContext) -> bool:
@@ -425,7 +425,7 @@ def _may_be_range(first: str, last: str) -> bool:
     return not first.isdecimal() or (int(first) < int(last) and len(last) - len(first) <= 1)
 
 
-def _names_several(text: str, kind: Noun) -> bool:
+def _has_plural_of_kind(text: str, kind: Noun) -> bool:
     """Whether the text has the word for a kind of records in the plural."""
     words = (word.casefold() for word in text.split())
     return any(singular_words(word)[-1:] == kind[-1:] and word.strip(".,;:!?") != kind[-1] for word in words if kind)
@@ -440,8 +440,8 @@ def _ids_and_references(node: GraphNode) -> Iterator[tuple[Noun, str]]:
     yield from ((one.noun, one.text) for one in node.references)
 
 
-def _has_any_of(node: GraphNode, known: Sequence[tuple[Noun, str]]) -> bool:
-    """Whether the record is one of these, or refers to one of them."""
+def _is_or_refers_to_any(node: GraphNode, known: Sequence[tuple[Noun, str]]) -> bool:
+    """Whether the record has one of these ids (``known``: kind and id), or refers to one."""
     own = [*_ids_and_references(node)]
     return any(text == name and are_same_kind(noun, kind) for noun, text in own for kind, name in known)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.vocabulary import CHOOSES
-from services.executor.core.plan.listed_parents import find_settled_parents
+from services.executor.core.plan.listed_parents import find_covered_parents
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.binding import refs_of_reads_around
 from services.executor.core.records.wanted_reads import missing_reads
@@ -51,7 +51,7 @@ def listed_ids_without_call(
     found: dict[str, None] = {}
     for listed in lists:
         settled = (
-            find_settled_parents({*map(identifier_key, listed)}, called, facts, keys) if len(listed) > 1 else set()
+            find_covered_parents({*map(identifier_key, listed)}, called, facts, keys) if len(listed) > 1 else set()
         )
         found |= dict.fromkeys(_find_ids_without_call(listed, named | settled, kinds))
     return tuple(found)
@@ -123,7 +123,7 @@ def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
             yield from (identifier_key(code.text) for code in find_codes(str(value)))
 
 
-class _NamedRead(NamedTuple):
+class _ReadToMake(NamedTuple):
     """One read to make. ``key``: its journal step; ``tool``: None if the server no longer has it."""
 
     key: str
@@ -152,13 +152,13 @@ class ReadsOfNamedRecords:
                 continue
             ref = self._reader.reserve_reference(one.use, one.tool, fresh=True)
             try:
-                await self._reader.make_read(one.key, ref, one.use, one.tool, by_machine=True)
+                await self._reader.read_or_reuse(one.key, ref, one.use, one.tool, by_machine=True)
             except CallRefused as why:
                 self._reader.mark_not_reread(ref, str(why))
         return bool(self._wanted)
 
-    def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_NamedRead]:
-        def missing() -> str:
+    def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_ReadToMake]:
+        def find_missing_reads() -> str:
             plan = WritePlan(task_id=self._ctx.record.task_id, calls=tuple(calls))
             reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts, self._ctx.policies)
             found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
@@ -174,10 +174,10 @@ class ReadsOfNamedRecords:
             found += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in again]
             return dumps(found)
 
-        stored = loads(self._ctx.journal.decide_once(key, missing))
+        stored = loads(self._ctx.journal.decide_once(key, find_missing_reads))
         rows = [row for row in stored if isinstance(row, list)] if isinstance(stored, list) else []
-        return [self._build_named_read(f"{key}:{place}", *row) for place, row in enumerate(rows)]
+        return [self._build_read_to_make(f"{key}:{place}", *row) for place, row in enumerate(rows)]
 
-    def _build_named_read(self, key: str, connection: Json, name: Json, arguments: Json) -> _NamedRead:
+    def _build_read_to_make(self, key: str, connection: Json, name: Json, arguments: Json) -> _ReadToMake:
         use = ToolUse(key, str(name), arguments if isinstance(arguments, dict) else {})
-        return _NamedRead(key, use, self._ctx.toolbox.find_tool(str(connection), use.name))
+        return _ReadToMake(key, use, self._ctx.toolbox.find_tool(str(connection), use.name))

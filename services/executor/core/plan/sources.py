@@ -288,7 +288,7 @@ class SourceFinder:
         """Records that the user does not mention, while the user mentions another one of the kind."""
         for leaf in traced.leaves:
             name = as_text(traced.value_of(leaf)) if leaf.kind in NAMING else ""
-            if meant := self._records.find_ids_in_place_of(name, traced.call, traced.part):
+            if meant := self._records.find_ids_meant_instead(name, traced.call, traced.part):
                 told = ", ".join(sorted(meant))[:_SHOWN]
                 yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told}")
             elif self._records.names_unmentioned_record(leaf, traced.call, traced.tool, traced.part):

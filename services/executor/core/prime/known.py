@@ -336,7 +336,7 @@ async def with_history(ctx: TurnContext) -> TurnContext:
 
 def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
     """The session with its older turns replaced by this turn's summary; unchanged if this turn made none."""
-    made = journal.get(_summary_step(turn))
+    made = journal.get(_summary_step_key(turn))
     if made is None:
         return session
     told = loads_object(made)
@@ -359,7 +359,7 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
     """Journals a summary of the older turns and of the earlier summary: a model's, or an excerpt if the model is
     unavailable.
     """
-    step = _summary_step(ctx.turn)
+    step = _summary_step_key(ctx.turn)
     before = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
     turns = (*before, *older)
 
@@ -399,7 +399,7 @@ def _cut_summary(reply: ModelReply) -> str:
     return " ".join(reply.text.split()[:SUMMARY_WORDS])
 
 
-def _summary_step(turn: Turn) -> str:
+def _summary_step_key(turn: Turn) -> str:
     return f"memory:session:{turn.turn_id}"
 
 

@@ -110,7 +110,9 @@ def find_protected_request(text: str) -> ProtectedRequest | None:
     return None
 
 
-class _ThingMention(NamedTuple):
+class _ProtectedDataMention(NamedTuple):
+    """A mention of protected data in a sentence. ``start`` and ``end``: the places of its words."""
+
     start: int
     end: int
     group: str
@@ -136,13 +138,15 @@ class _Sentence:
         return not (is_range or is_told or _EVERYBODY.search(" ".join(self.words)))
 
     @cached_property
-    def place_first_addressed(self) -> int:
-        """The place after the first receiver that may get one record's data: "Tell the courier the home address"."""
+    def place_after_first_receiver(self) -> int:
+        """The place after the first receiver that may get one record's data: "Tell the courier the home address". The
+        number of words if there is none.
+        """
         receivers = (at for at, word in enumerate(self.words) if at and word in words.RECEIVERS)
         return next((at + 1 for at in receivers if self.word(at + 1) in words.BEHIND_RECEIVERS), len(self.words))
 
     @cached_property
-    def place_last_needed(self) -> int:
+    def place_of_last_purpose(self) -> int:
         """The last place where business needs one record's data: "to the payroll team", "for the pension form"."""
         nouns = {"to": words.RECEIVERS, "with": words.RECEIVERS, "for": words.PURPOSES}
         places = (at for at, word in enumerate(self.words) if word in nouns)
@@ -150,7 +154,7 @@ class _Sentence:
         return max((at for at, rest, meant in near if _begins_with_noun(rest, meant)), default=-1)
 
     @cached_property
-    def place_last_used(self) -> int:
+    def place_of_last_use_in_work(self) -> int:
         """The last place where data that was read is used for work: "... and compare it with the form"."""
         joined = enumerate(pairwise(self.words))
         serving = _HANDLING | words.SERVED
@@ -159,12 +163,13 @@ class _Sentence:
         )
 
     @cached_property
-    def place_last_told(self) -> int:
+    def place_of_last_handing_to_asker(self) -> int:
         """The last place where "it" is told to the asker: "... and send it to me"."""
         return max((at for at, _ in self._it_to_me_phrases), default=-1)
 
     @cached_property
-    def place_last_disclosed(self) -> int:
+    def place_of_last_disclosure_to_asker(self) -> int:
+        """The last place where the asker wants to be told "it", such as "and tell it to me"."""
         return max((at for at, verb in self._it_to_me_phrases if verb in _DISCLOSING), default=-1)
 
     @cached_property
@@ -191,7 +196,7 @@ def _normalized_sentences(text: str) -> Iterator[_Sentence]:
             yield _Sentence(found)
 
 
-def _find_mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
+def _find_mentions(sentence: Sequence[str]) -> Iterator[_ProtectedDataMention]:
     """Yields the mentions of protected data in the sentence, the longest at each place."""
     place = 0
     while place < len(sentence):
@@ -202,7 +207,7 @@ def _find_mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
         place = found.end if found else place + 1
 
 
-def _protected_term_at(sentence: Sequence[str], start: int, size: int) -> _ThingMention | None:
+def _protected_term_at(sentence: Sequence[str], start: int, size: int) -> _ProtectedDataMention | None:
     *first, last = sentence[start : start + size] or ("",)
     for form in (
         last,
@@ -213,11 +218,11 @@ def _protected_term_at(sentence: Sequence[str], start: int, size: int) -> _Thing
     ):
         group = _TERMS.get((*first, form)) if len(first) == size - 1 else None
         if group:
-            return _ThingMention(start, start + size, group)
+            return _ProtectedDataMention(start, start + size, group)
     return None
 
 
-def _is_asked_for(sentence: _Sentence, found: _ThingMention) -> bool:
+def _is_asked_for(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
     before = sentence.words[max(0, found.start - _BEFORE) : found.start]
     end = found.end
     while end < len(sentence.words) and sentence.words[end] in words.SAME_THING:
@@ -234,7 +239,7 @@ def _is_asked_for(sentence: _Sentence, found: _ThingMention) -> bool:
     )
 
 
-def _is_work_on_a_record(sentence: _Sentence, found: _ThingMention) -> bool:
+def _is_work_on_a_record(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
     """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
     behind = sentence.words[found.end : found.end + _NEAR + 1]
     possessed = any(
@@ -242,7 +247,7 @@ def _is_work_on_a_record(sentence: _Sentence, found: _ThingMention) -> bool:
         for at in range(max(0, found.start - 3), found.start)
     )
     owned = bool(behind) and behind[0] in _OWNING and any(_is_record(behind, at) for at in range(1, len(behind)))
-    is_needed = sentence.place_last_needed >= found.end or sentence.place_first_addressed < found.start
+    is_needed = sentence.place_of_last_purpose >= found.end or sentence.place_after_first_receiver < found.start
     return (possessed or owned) and is_needed and sentence.is_ordinary_work
 
 
@@ -285,10 +290,12 @@ def _verb_hands_over(before: Sequence[str], moves: bool, sentence: _Sentence, en
         if _is_noun(word, previous):
             continue
         if word in _HANDLING:  # what was made anew for somebody may be told
-            is_disclosed = word not in words.RENEWING and sentence.place_last_disclosed >= end
+            is_disclosed = word not in words.RENEWING and sentence.place_of_last_disclosure_to_asker >= end
             return is_disclosed or (listed and word in words.MAKING and not moves)
         if _asks_to_hand_over(word, before[:place], rest):
-            is_used = word in _READING and sentence.place_last_used >= end > sentence.place_last_told
+            is_used = (
+                word in _READING and sentence.place_of_last_use_in_work >= end > sentence.place_of_last_handing_to_asker
+            )
             if is_used or sentence.word(end) in words.STATING or _reports_a_request(before[:place]):
                 return False
             return _hands_over_value(word, previous, rest, moves)

@@ -202,7 +202,7 @@ class TaskReader:
     def find_fact(self, ref: str) -> Fact | None:
         return self._facts.get(ref)
 
-    async def make_read(self, key: str, ref: str, use: ToolUse, tool: Tool, *, by_machine: bool = False) -> Fact:
+    async def read_or_reuse(self, key: str, ref: str, use: ToolUse, tool: Tool, *, by_machine: bool = False) -> Fact:
         """Makes one read, unless its result is known, and returns its fact.
 
         Raises ``CallRefused``, or ``Failed`` if the server does not answer. ``by_machine``: code asked for it, and no

@@ -207,7 +207,7 @@ def _find_by_holder_key(given: Iterable[RecordReference], about: Noun, graph: Re
 
 def _find_referenced_records(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
     """The records that a call's reference names, without those of another kind that only share a number."""
-    meant = graph.find_referenced(reference)
+    meant = graph.find_referenced_records(reference)
     own = are_same_kind(reference.noun, about)
     return [node for node in meant if not (own and node.by_number and not are_same_kind(node.kind, about))]
 
@@ -269,7 +269,7 @@ class CallView:
 
     def value_in_other_shape(self, name: str) -> Json:
         """What the call may say of the field in another shape than an argument of its name, the greatest if it says
-        several; None if it says nothing, or gives the field by its name on top.
+        several; None if it says nothing, or has an argument of that name.
         """
         if find_values_by_name(name, self._plain_arguments, self._named.kinds):
             return None
@@ -358,7 +358,7 @@ class CallView:
                 continue
             if one.text in self.ids or self._graph.was_not_found(one) or self._refers_to_other_record(one):
                 continue
-            nodes = self._graph.find_referenced(one)
+            nodes = self._graph.find_referenced_records(one)
             if not nodes or self._lacks_field(nodes, name, kind, having):
                 found.append(one)
         return found
@@ -390,7 +390,7 @@ class CallView:
         for _ in range(_STEPS):
             told = [one for node in near for one in node.references if one.text not in self.ids]
             near = []
-            for one, nodes in ((one, self._graph.find_referenced(one)) for one in told):
+            for one, nodes in ((one, self._graph.find_referenced_records(one)) for one in told):
                 linked = [node for node in nodes if any(are_same_kind(node.kind, kind) for kind in kinds)]
                 is_unread = not nodes and one.must_exist and not self._graph.was_not_found(one)
                 if linked or (is_unread and any(are_same_kind(one.noun, kind) for kind in kinds)):
@@ -607,7 +607,7 @@ class CallView:
         """Yields the references to records of other kinds than the called one, with the records that were read."""
         told = (one for node in nodes for one in node.references if one.must_exist)
         others = (one for one in told if not any(are_same_kind(kind, one.noun) for kind in self._named.kinds))
-        yield from ((one, self._graph.find_referenced(one)) for one in others)
+        yield from ((one, self._graph.find_referenced_records(one)) for one in others)
 
     def _lacks_declared_read(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
         """Whether a read that is declared to show the record was not made."""
@@ -617,7 +617,7 @@ class CallView:
     def names_read_record(self, argument: str, value: Json) -> bool:
         """Whether the argument names a record that was read."""
         found = reference_of(argument, value, self._about, self._graph.keys)
-        return found is not None and any(map(self.is_named_record, self._graph.find_referenced(found)))
+        return found is not None and any(map(self.is_named_record, self._graph.find_referenced_records(found)))
 
     def is_field_of_records(self, name: str) -> bool:
         """Whether the call or any record that was read has a field of that name."""

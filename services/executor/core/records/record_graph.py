@@ -107,7 +107,7 @@ class RecordGraph:
                 for name in names:
                     called.setdefault(name, []).append(node)
 
-    def find_referenced(self, reference: RecordReference) -> list[GraphNode]:
+    def find_referenced_records(self, reference: RecordReference) -> list[GraphNode]:
         """The records that a reference names.
 
         They are of the kind that the reference says. If there are none and the text is an id, records of any kind
@@ -142,12 +142,14 @@ class RecordGraph:
     def find_named_by_fields(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node's fields name, of the kind that the fields say."""
         for reference in node.references:
-            yield from (other for other in self.find_referenced(reference) if are_same_kind(reference.noun, other.kind))
+            yield from (
+                other for other in self.find_referenced_records(reference) if are_same_kind(reference.noun, other.kind)
+            )
 
     def linked_records(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node refers to, the one that contains it, and those within it."""
         for reference in node.references:
-            yield from self.find_referenced(reference)
+            yield from self.find_referenced_records(reference)
         if outer := self.enclosing_record(node):
             yield outer
         yield from self.parts_and_children(node)
@@ -161,7 +163,7 @@ class RecordGraph:
         found: dict[int, list[GraphNode]] = {}
         for other in self.nodes:
             for named in {
-                id(one): one for ref in (*other.references, *other.asked) for one in self.find_referenced(ref)
+                id(one): one for ref in (*other.references, *other.asked) for one in self.find_referenced_records(ref)
             }:
                 found.setdefault(named, []).append(other)
         return found

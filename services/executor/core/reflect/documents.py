@@ -356,7 +356,7 @@ def unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Section, .
     return tuple(
         section
         for section in document_templates()[kind].sections
-        if section.write and not _fill_section(section, material)
+        if section.write and not _read_section_data(section, material)
     )
 
 
@@ -369,7 +369,7 @@ def build_document(
     template = document_templates()[kind]
     sections = {
         section.name: section.text
-        or _fill_section(section, material)
+        or _read_section_data(section, material)
         or texts.get(section.name, "").strip()
         or section.missing_marker
         for section in template.sections
@@ -436,7 +436,7 @@ def _quote_decimal(value: Json) -> Json:
     return str(value) if isinstance(value, Decimal) else value
 
 
-def _fill_section(section: Section, material: DocumentMaterial) -> Json:
+def _read_section_data(section: Section, material: DocumentMaterial) -> Json:
     """The data of the section's sources: that of a single source as it is, of several as one list; None if no source
     has data.
     """

@@ -78,13 +78,13 @@ def outcome_of_run(
         "thresholds": _list_thresholds(ended, hidden),
         "said": _texts_for_learning(ended, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
-        "details": redact_json({"quality_parts": score_parts(scored), **fell_back}, hidden),
+        "details": redact_json({"quality_parts": parts_of_score(scored), **fell_back}, hidden),
     }
     is_applied = _was_strategy_applied(ended, record)
     return outcome_of_record(record, ended.writes, hidden, is_applied=is_applied).model_copy(update=update)
 
 
-def score_parts(scored: Score) -> dict[str, JsonValue]:
+def parts_of_score(scored: Score) -> dict[str, JsonValue]:
     """The parts of a score, and the name of its formula."""
     return {"formula": scored.formula.value, **scored.parts}
 
@@ -223,7 +223,9 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
     """
     traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_with(entry, value.name))]
     actual = _common_value(
-        traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]
+        traced
+        or [*_numbers_of_argument(proved, value.figure)]
+        or [*_only_numbers_of_tools_named_after(proved, value.figure)]
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
     limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
@@ -240,7 +242,8 @@ def _numbers_of_argument(proved: Sequence[LedgerEntry], name: str) -> Iterator[D
         yield from _numbers_in_arguments(entry, {name})
 
 
-def _only_numbers_of_tools_named(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+def _only_numbers_of_tools_named_after(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    """Yields the number of each write whose tool's name has all words of ``name``, if its arguments have just one."""
     words = set(name.split("_"))
     for entry in proved:
         numbers = [*_numbers_in_arguments(entry, set(loads_object(entry.arguments_json)))]

@@ -224,10 +224,10 @@ async def _draft_sections(
     request = helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
     key = f"{progress.visit_key}:document"
 
-    def read(reply: ModelReply) -> str:
+    def read_drafts(reply: ModelReply) -> str:
         return dumps({draft.name: draft.text for draft in parse_reply(reply, DraftedTexts).sections})
 
-    stored, problem = await _try_request(ctx, key, request, read)
+    stored, problem = await _try_request(ctx, key, request, read_drafts)
     given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
     return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
 

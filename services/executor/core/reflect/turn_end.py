@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.executor.core.reflect.client_answer import compose_answer, ledger_for_clients
 from services.executor.core.reflect.documents import DocumentMaterial, build_document
-from services.executor.core.reflect.outcome import outcome_of_run, score_parts
+from services.executor.core.reflect.outcome import outcome_of_run, parts_of_score
 from services.executor.core.reflect.quality import ReflectedRun, collect_evidence
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, RunEnd, artifacts_of_dry_run, is_dry_run
@@ -104,7 +104,7 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str,
         "waits_until": ended.timer.due.isoformat() if ended.timer else None,
         "spend": dict(ended.spend),
         "quality": scored.value,
-        "quality_parts": score_parts(scored),
+        "quality_parts": parts_of_score(scored),
         "missing_outputs": list(run.unmentioned_outputs) if ended.state is TaskState.COMPLETED else [],
         "review": dict(ended.review),
         **progress.notes,

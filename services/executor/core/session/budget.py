@@ -249,7 +249,7 @@ class TaskSpending:
             "set_aside_dollars": as_dollars(aside.nanos),
         }
 
-    def reserve(
+    def reserve_cost(
         self, key: str, size: RequestSize, output: int, ceilings: Ceilings, price: Price, share: BudgetShare
     ) -> Reservation:
         """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
@@ -264,10 +264,10 @@ class TaskSpending:
         self._open[reservation.name] = reservation.amount
         return reservation
 
-    def release(self, name: str) -> None:
+    def release_reservation(self, name: str) -> None:
         self._open.pop(name, None)
 
-    def settle(self, settlement: Settlement) -> None:
+    def settle_reservation(self, settlement: Settlement) -> None:
         """Replaces the call's reservation by what it cost."""
         self.uncounted.append(settlement)
         self._count_settlement(settlement)
@@ -317,7 +317,7 @@ class TaskSpending:
             self._open[entry.key] = CallCost(*json.loads(entry.data_json))
             self._reserved += 1
         elif entry.kind == RELEASED:
-            self.release(entry.data_json)
+            self.release_reservation(entry.data_json)
         elif entry.kind == "model":
             self._count_settlement(settlement_in(entry.data_json))
 
@@ -355,11 +355,14 @@ def request_size(request: ModelRequest, before: ModelRequest | None = None) -> R
     reply, count as repeated; the rest counts as fresh.
     """
     blocks = _list_blocks(request)
-    repeated = _repeated_blocks(request, before)
+    repeated = _count_repeated_blocks(request, before)
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
     prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
-    repeated_length, fresh = _uncached_length(blocks[:repeated]), _uncached_length(blocks[repeated:])
+    repeated_length, fresh = (
+        _length_without_stable_texts(blocks[:repeated]),
+        _length_without_stable_texts(blocks[repeated:]),
+    )
     return RequestSize(to_tokens(prefix), to_tokens(fresh), to_tokens(repeated_length))
 
 
@@ -367,8 +370,8 @@ def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int)
     """The cost of a call, and why an estimate replaces the reported usage, if it does. ``longest``: the answer's limit
     in tokens.
 
-    Of the reported input, as much counts as fresh as we estimate, at least, and at most what no cache answered. So a
-    history counts once, whether or not the endpoint caches it.
+    Of the reported input tokens, those that the estimate calls fresh count as such, but none that came from a cache.
+    So a history counts once, whether or not the endpoint caches it.
     """
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
@@ -391,7 +394,7 @@ def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
     return ""
 
 
-def _repeated_blocks(request: ModelRequest, before: ModelRequest | None) -> int:
+def _count_repeated_blocks(request: ModelRequest, before: ModelRequest | None) -> int:
     """How many blocks at the beginning were counted with the request ``before``; none if that went to another model."""
     if before is None or before.tier is not request.tier:
         return 0
@@ -407,7 +410,7 @@ def _list_blocks(request: ModelRequest) -> list[tuple[str, Block]]:
     return [(message.role, block) for message in request.messages for block in message.blocks]
 
 
-def _uncached_length(blocks: Iterable[tuple[str, Block]]) -> int:
+def _length_without_stable_texts(blocks: Iterable[tuple[str, Block]]) -> int:
     return sum(_block_length(block) for _, block in blocks if not isinstance(block, StableText))
 
 

@@ -167,7 +167,7 @@ class Journal:
 
     Entries and events wait in memory. Each of the following stores all that waits, in one step:
 
-    - ``reserve``, before a request to a model is sent, with the most that its reply may cost;
+    - ``store_reservation``, before a request to a model is sent, with the most that its reply may cost;
     - ``store_then_check``, before a tool is called, if a reply or the task's progress waits (not before a verdict);
     - ``open_write``, before a call that writes is sent, with its intent; ``settle_write``, with its outcome;
     - the end of the turn, which gets the entries from ``pop_unstored``; ``flush``, if the turn breaks off.
@@ -319,7 +319,7 @@ class Journal:
         for entry in entries:
             self._queue_entry(entry)
 
-    async def reserve(self, reservation: Reservation) -> None:
+    async def store_reservation(self, reservation: Reservation) -> None:
         """Stores the reservation for a model call. Raises what ``check_may_go_on`` raises."""
         self._queue_entry(reservation.entry)
         await self.check_may_go_on()
@@ -336,9 +336,9 @@ class Journal:
         self.spending.uncounted = [one for one in self.spending.uncounted if one not in told]
         return told
 
-    def release(self, reservation: Reservation) -> None:
+    def release_reservation(self, reservation: Reservation) -> None:
         """Releases the reservation of a call that was never made."""
-        self.spending.release(reservation.name)
+        self.spending.release_reservation(reservation.name)
         if reservation.entry in self._waiting:
             self._waiting.remove(reservation.entry)
         else:

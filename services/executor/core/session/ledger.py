@@ -15,7 +15,7 @@ from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loa
 from shared.domain.words import DOUBTS, SENDABLE, Resolution, WriteStatus
 
 
-def write_key(plan: WritePlan, call: PlannedCall) -> str:
+def ledger_key_of(plan: WritePlan, call: PlannedCall) -> str:
     """The permanent ledger key of one planned write; every process and attempt computes the same."""
     return digest([plan.task_id, plan.round, plan.hash, call.call_id])[:32]
 
@@ -140,7 +140,7 @@ def operator_decisions(entries: Iterable[LedgerEntry]) -> list[Json]:
     ]
 
 
-def brief_operator(doubts: Iterable[LedgerEntry]) -> str:
+def write_operator_brief(doubts: Iterable[LedgerEntry]) -> str:
     """The text for an operator: each write in doubt, what was read before and after it, and the possible decisions."""
     every = tuple(doubts)
     deadline = min((entry.decide_by for entry in every if entry.decide_by), default=None)

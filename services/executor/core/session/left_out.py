@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.session.context import TurnContext, describe_unread_files
 from services.executor.core.session.dossier import Dossier
-from services.executor.core.session.ledger import write_key
+from services.executor.core.session.ledger import ledger_key_of
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json
@@ -81,4 +81,4 @@ def _call_identity(call: PlannedCall) -> tuple[str, str, str]:
 
 def left_out_key(plan: WritePlan, call: PlannedCall) -> str:
     """The journal key of the note that the plan left the call out."""
-    return f"left-out:{write_key(plan, call)}"
+    return f"left-out:{ledger_key_of(plan, call)}"

@@ -26,10 +26,10 @@ from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd
 from services.executor.core.session.ledger import (
     GivenUp,
     WritesInDoubt,
-    brief_operator,
     doubts_timer,
     list_open_doubts,
     list_writes,
+    write_operator_brief,
 )
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
@@ -196,7 +196,7 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
         TaskState.INPUT_REQUIRED,
         None,
         f"{reason}; {note}" if note else reason,
-        brief_operator(doubts),
+        write_operator_brief(doubts),
         _store_latest_progress(opened, "doubt"),
         writes,
         escalated=True,

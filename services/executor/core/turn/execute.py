@@ -9,7 +9,7 @@ from services.executor.core.conversation.converse import (
     Conversation,
     PlanClosed,
     begin_conversation,
-    passed_over_reads_key,
+    lost_orchestrator_reads_key,
 )
 from services.executor.core.plan.outcomes import describe_outcomes
 from services.executor.core.session.context import TurnContext, is_practice
@@ -148,7 +148,7 @@ def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Pr
         ctx.journal.clear_early_end()
         ctx.journal.add_event("note", orchestrator=name.value, not_available=failed.reason)
         made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
-        ctx.journal.add_entry(passed_over_reads_key(name.value), "note", dumps(made))
+        ctx.journal.add_entry(lost_orchestrator_reads_key(name.value), "note", dumps(made))
         ctx.journal.add_entry(key, "note", failed.reason)
     passed_over = {**progress.passed_over, name.value: failed.reason}
     update = {"orchestrators": progress.orchestrators[1:], "passed_over": passed_over, "replies": 0}

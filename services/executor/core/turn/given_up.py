@@ -12,7 +12,6 @@ from services.executor.core.session.context import is_practice, session_for_task
 from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.journal import latest_progress
 from services.executor.core.session.ledger import (
-    brief_operator,
     calls_to_remember,
     doubts_timer,
     find_taken_over,
@@ -20,6 +19,7 @@ from services.executor.core.session.ledger import (
     list_writes,
     past_calls_of_facts,
     past_calls_of_writes,
+    write_operator_brief,
 )
 from services.executor.ports.sessions import TURNS_KEPT, TurnWork, UnreadableTurn, UnreadTurnEnd
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
@@ -53,7 +53,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
-        "answer": answer_with_writes(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
+        "answer": answer_with_writes(f"{reason}\n\n{write_operator_brief(doubts)}" if waits else reason, entries),
         "metadata": {**work.record.metadata, **ledger_for_clients(entries), "escalated": is_for_a_person},
         "updated_at": now,
         "turns_done": work.turns_done,

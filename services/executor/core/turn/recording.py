@@ -170,17 +170,17 @@ _SHOWN = 200  # characters of an error
 _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
 
 
-def record_inputs(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
+def wrap_with_recording(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
     """The ports, wrapped so that their answers are recorded. ``calls_no_more``: no tool is called any more, so the
     recorded tool lists are used.
     """
     return ports._replace(
-        tools=RecordedTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),
-        policy=RecordedPolicy(ports.policy, journal),
+        tools=RecordingTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),
+        policy=RecordingPolicy(ports.policy, journal),
     )
 
 
-class RecordedPolicy(PolicyService):
+class RecordingPolicy(PolicyService):
     def __init__(self, policy: PolicyService, journal: Journal) -> None:
         self._policy = policy
         self._journal = journal
@@ -232,7 +232,7 @@ def parse_verdict(text: str) -> Verdict:
     return Verdict.from_json(dumps(noted["verdict"]))
 
 
-class RecordedTools(ToolServers):
+class RecordingTools(ToolServers):
     """Tool servers whose tool lists and failed calls are recorded for a replay.
 
     Answers are recorded by the callers. ``calls_no_more``: recorded tool lists are returned again.
@@ -305,7 +305,7 @@ class RecordedTools(ToolServers):
     ) -> ToolAnswer:
         try:
             answer = await asked
-            if not is_read and _leaves_open(connection, tool, answer):
+            if not is_read and _may_still_be_carried_out(connection, tool, answer):
                 said = dumps(answer.content)[:_SHOWN]
                 raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
         except (ToolUnreachable, ToolSilent) as error:
@@ -314,7 +314,7 @@ class RecordedTools(ToolServers):
         return answer
 
 
-def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
+def _may_still_be_carried_out(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
     """Whether an error answer only reports a time-out, so that the call may still be carried out."""
     entry = connection.catalogue.get(tool)
     is_final = answer.not_begun or (entry is not None and entry.errors_change_nothing)

@@ -160,7 +160,7 @@ class ReplayStore(TurnStore):
 
     @override
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
-        if not self._cursor.ledger.reveal(entry.key):
+        if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.absence_error(
                 f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not"
             )
@@ -168,7 +168,7 @@ class ReplayStore(TurnStore):
 
     @override
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
-        self._cursor.ledger.reveal(entry.key)
+        self._cursor.ledger.reveal_write(entry.key)
         return await self.get_pulse()
 
     @override

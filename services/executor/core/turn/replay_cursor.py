@@ -130,7 +130,7 @@ class ReplayedWrites:
             self.register_closed_plan(entry)
         self.shown = self._in_ledger_order(attempt.begun.ledger)
 
-    def reveal(self, key: str) -> bool:
+    def reveal_write(self, key: str) -> bool:
         """Adds the write's final state to the ledger; False if it was made neither in this attempt nor before."""
         if key in self._end:
             self.shown = self._in_ledger_order({**self.shown, key: self._end[key]})

@@ -96,7 +96,7 @@ class TurnAttempt:
         return "nobody could read"
 
 
-class RunParts(NamedTuple):
+class SessionRunDependencies(NamedTuple):
     """What every session run uses. ``after_turn`` is called with tenant and session after each turn."""
 
     sessions: Sessions
@@ -110,7 +110,9 @@ class RunParts(NamedTuple):
 class SessionRun:
     """Runs one session's turns under one lease. ``leaves``: the session is being released."""
 
-    def __init__(self, parts: RunParts, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event) -> None:
+    def __init__(
+        self, parts: SessionRunDependencies, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event
+    ) -> None:
         self._parts, self._sessions, self._limits = parts, parts.sessions, parts.limits
         self._lease, self._leases, self._stopping = lease, leases, stopping
         self._heartbeat = KeptLease(leases, lease)

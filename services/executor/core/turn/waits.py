@@ -19,11 +19,11 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import (
     DOUBT_SUBJECT,
     GivenUp,
-    brief_operator,
     find_taken_over,
     list_open_doubts,
     list_writes,
     with_attempt_archived,
+    write_operator_brief,
 )
 from services.executor.core.states.machine import ModelRests, Rejected, ends_timed_wait
 from services.executor.ports.sessions import TurnWork
@@ -54,7 +54,7 @@ async def is_turn_too_late(work: TurnWork, store: TurnStore, asked: Approval | N
     return not any(entry.status is WriteStatus.ASKED for entry in await list_writes(store))
 
 
-async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
+async def apply_turn_decision(opened: OpenedTurn, asked: Approval | None) -> None:
     """Applies the turn's decision to writes in doubt, and to the approval ``asked``. A cancel decides neither. Raises
     ``StillInDoubt``, ``StillWaiting``, or the task's early end.
 
@@ -168,7 +168,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     entry = _find_doubted_write(turn, doubts) or doubts[0]
     came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
     if came is not None and entry.decide_by is not None and came >= entry.decide_by:
-        raise GivenUp(f"no operator said in time what became of a write. {brief_operator([entry])}")
+        raise GivenUp(f"no operator said in time what became of a write. {write_operator_brief([entry])}")
     word = _operator_decision(turn, doubts, journal.now)
     await _store_doubt_resolution(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:

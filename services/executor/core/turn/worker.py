@@ -39,7 +39,7 @@ from services.executor.core.turn.ends import (
     end_with_timed_wait,
 )
 from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.waits import apply_turn, is_turn_too_late, recorded_approval
+from services.executor.core.turn.waits import apply_turn_decision, is_turn_too_late, recorded_approval
 from services.executor.core.write.one_write import settle_open_writes
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import TurnRunner, TurnWork
@@ -129,7 +129,7 @@ class Worker(TurnRunner):
         canceled = Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None
         try:
             _mark_working_or_refuse(opened)
-            await apply_turn(opened, asked)
+            await apply_turn_decision(opened, asked)
             ctx = await self._prime_turn(opened)
             if canceled is not None:
                 raise canceled
@@ -155,7 +155,7 @@ class Worker(TurnRunner):
         earlier = opened.journal.progress
         is_over = earlier is not None and is_end_state(earlier.state)
         with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
-            ports = recording.record_inputs(self._ports, opened.journal, calls_no_more=is_over)
+            ports = recording.wrap_with_recording(self._ports, opened.journal, calls_no_more=is_over)
             primed = await prime(self._equipment._replace(ports=ports), opened)
             recording.record_session(opened.journal, primed.session)
             return with_thresholds(await with_history(await with_translated_rules(with_documents(primed))))

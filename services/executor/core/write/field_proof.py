@@ -376,7 +376,7 @@ def _compare_record(
         lists = (one for one in leaves if is_list_of_claim(claim, one))
         named = find_leaf_for_claim(claim, leaves) or next(lists, None)
         leaf = _find_shown_claim(claim, named, changed)
-        if leaf is None and earlier is not None and not _is_kept(reads, claim, named, changed, old):
+        if leaf is None and earlier is not None and not _may_only_own_field_show(reads, claim, named, changed, old):
             leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
         if leaf is None:
             missing = True
@@ -405,14 +405,16 @@ def _find_shown_claim(claim: Leaf, named: Leaf | None, changed: Sequence[Leaf]) 
     return next((one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None)
 
 
-def _is_kept(
+def _may_only_own_field_show(
     reads: _ComparedReads,
     claim: Leaf,
     named: Leaf | None,
     changed: Sequence[Leaf],
     old: Mapping[tuple[str, ...], Json],
 ) -> bool:
-    """Whether no other field can show the claim: the call names its field, or an edit left a figure as it was."""
+    """Whether no field of another name can show the claim: the call itself gives an argument of that name, or an edit
+    sets a figure whose field has kept its value.
+    """
     if claim.name in reads.exact:
         return True
     has_kept_field = named is not None and named.name == claim.name and named.path in old and named not in changed
@@ -588,6 +590,7 @@ def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], 
 
 
 def _without_participle(leaf: Leaf, done: frozenset[str]) -> Leaf:
+    """The field under its name without the verb's participles (``done``): ``settled_amount`` as ``amount``."""
     words = words_of(leaf.name)
     kept = [word for word in words if word not in done]
     return leaf._replace(names=(*leaf.names[:-1], "_".join(kept))) if kept and len(kept) < len(words) else leaf

@@ -19,11 +19,11 @@ from services.executor.core.session.ledger import (
     WritesInDoubt,
     call_outcome,
     has_begun,
+    ledger_key_of,
     list_writes,
     plan_entries,
     plan_results,
     took_effect,
-    write_key,
 )
 from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import is_identifying_name
@@ -86,7 +86,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
     keeps its status. Raises ``WritesInDoubt`` for a write in doubt.
     """
     ctx = write.ctx
-    entry = (await ctx.store.read_ledger()).get(write_key(write.plan, write.call))
+    entry = (await ctx.store.read_ledger()).get(ledger_key_of(write.plan, write.call))
     while True:
         match entry:
             case None | LedgerEntry(status=WriteStatus.UNSENT | WriteStatus.RESEND):
@@ -245,7 +245,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
     hold, earlier = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
     over = earlier is not None and bool(earlier.earlier) and earlier.earlier[-1].number == earlier.attempt
     entry = LedgerEntry(
-        key=write_key(plan, call),
+        key=ledger_key_of(plan, call),
         call=call,
         arguments_json=dumps(prepared.arguments),
         plan_hash=plan.hash,
