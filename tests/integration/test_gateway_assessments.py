@@ -169,7 +169,7 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
 
     assert [card.assessment_id for card in await store.list_cards(ANN)] == ["id4", "id3", "id2"]
     with pytest.raises(UnknownAssessment):
-        await store.show("id0", ANN)
+        await store.get_assessment("id0", ANN)
     assert await store.list_cards(ANN._replace(tenant="globex")) == ()
     for name in assessment_keys("acme"):
         assert kind_of(name).lifetime == "short"
@@ -187,7 +187,7 @@ async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
     assert [card.assessment_id for card in await store.list_cards(ANN)] == ["good"]
     for name in ("odd", "good"):
         with pytest.raises(UnknownAssessment):
-            await store.show(name, ANN)
+            await store.get_assessment(name, ANN)
 
 
 @asynccontextmanager

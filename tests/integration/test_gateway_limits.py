@@ -25,7 +25,7 @@ from services.gateway.features.identity.api_keys import (
     make_key,
     parse_key_request,
 )
-from services.gateway.features.identity.model import Allowance, Caller, RequestCost
+from services.gateway.features.identity.model import Caller, RateAllowance, RequestCost
 from services.gateway.features.identity.store import Keyring, RateMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
@@ -161,7 +161,7 @@ async def test_of_a_message_that_is_refused_no_file_is_kept(redis: Redis, redis_
     assert told == [(404, 0), (200, 1), (429, 1)]
 
 
-NONE = Allowance()
+NONE = RateAllowance()
 SECRET = "s" * 43
 DIGEST = hash_secret(SECRET)
 _KEY_ID = iter(f"{number:012x}" for number in range(1, 1000))
@@ -309,7 +309,7 @@ async def test_a_fresh_caller_is_told_the_whole_of_its_allowance(redis: Redis) -
     told = []
     for quota in (51, 102, 105, 420):
         caller = Caller("acme", Principal(id=f"p{quota}"))
-        fresh = await RateMeter(redis).count_for_bearer(caller, RequestCost.LOOK, Allowance(requests=quota))
+        fresh = await RateMeter(redis).count_for_bearer(caller, RequestCost.LOOK, RateAllowance(requests=quota))
         told.append(fresh.measures[0].left)
     assert told == [51, 102, 105, 420]
 
@@ -360,7 +360,7 @@ async def test_a_key_is_found_and_counted_in_one_step_that_nothing_is_logged_of(
 @pytest.mark.promise("limits.tokens")
 async def test_a_bearers_limits_are_those_of_the_principal(redis: Redis) -> None:
     """Whatever token is presented; another tenant's of the same name is another."""
-    meter, usual = RateMeter(redis), Allowance(requests=2)
+    meter, usual = RateMeter(redis), RateAllowance(requests=2)
     casey = Caller("acme", Principal(id="casey", verified=True))
     standings = [await meter.count_for_bearer(casey, RequestCost.REQUEST, usual) for _ in range(3)]
     other = await meter.count_for_bearer(casey._replace(tenant="globex"), RequestCost.REQUEST, usual)

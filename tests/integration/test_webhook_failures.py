@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
 from services.gateway.features.deliveries.dispatcher import WebhookHttpClient
-from services.gateway.features.deliveries.model import ClaimedDelivery, DeliveryQueue, DeliveryStep, Undelivered
+from services.gateway.features.deliveries.model import ClaimedDelivery, DeliveryQueue, DeliveryStep, NoReceiverAnswer
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import DeliveryProgress, RegisteredWebhook, SignedPost, delivery_state_of
 from services.gateway.features.webhooks.secrets import read_secrets
@@ -144,7 +144,7 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
 
     async with aclosing(WebhookHttpClient(Guard(Reach(public=True), inside), 5, 1)) as post:
         assert why_refused("https://hooks.example/a", Reach(public=True)) is None
-        with pytest.raises(Undelivered, match="the URL"):
+        with pytest.raises(NoReceiverAnswer, match="the URL"):
             await post.post("https://hooks.example/a", {}, b"{}")
 
 

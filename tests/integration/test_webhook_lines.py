@@ -18,8 +18,8 @@ from services.gateway.features.deliveries.model import (
     ClaimedDelivery,
     DeliveryStep,
     HttpPoster,
+    NoReceiverAnswer,
     ReceiverAnswer,
-    Undelivered,
     UnreadableDelivery,
     WebhookWork,
     pending_updates,
@@ -215,7 +215,7 @@ class World(HttpPoster):
         if fate == "d":  # before the request has arrived
             raise Dies
         if fate == "f":
-            raise Undelivered("no answer")
+            raise NoReceiverAnswer("no answer")
         if headers["webhook-id"] not in self._ids:
             self._ids.add(headers["webhook-id"])
             self.bodies[url].append(body.decode())

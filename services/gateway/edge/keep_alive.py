@@ -71,7 +71,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-LAST_WORDS = b": this replica stops; reconnect, and go on after the last id\nretry: 1000\n\n"
+RECONNECT_HINT = b": this replica stops; reconnect, and go on after the last id\nretry: 1000\n\n"
 
 
 class DrainMiddleware:
@@ -88,7 +88,7 @@ class DrainMiddleware:
             return await self._app(scope, receive, send)
         exchange = _DrainableExchange(self._shutdown, receive, send)
         await self._app(scope, exchange.receive, exchange.send)
-        await exchange.send_last_words()
+        await exchange.send_reconnect_hint()
         return None
 
 
@@ -115,9 +115,10 @@ class _DrainableExchange:
             told.cancel()
         return {"type": "http.disconnect"} if self._cut else news.result()
 
-    async def send_last_words(self) -> None:
+    async def send_reconnect_hint(self) -> None:
+        """Send the comment that tells a client to reconnect, if its stream was cut off by the shutdown."""
         if self._cut:
-            await self._send({"type": "http.response.body", "body": LAST_WORDS})
+            await self._send({"type": "http.response.body", "body": RECONNECT_HINT})
 
 
 async def _await_message(receive: Receive) -> Message:

@@ -167,14 +167,14 @@ class RequestLimiter:
         started = False
         body = _LimitedBody(receive, scope, self)
 
-        async def sending(message: Message) -> None:
+        async def send_and_release_body(message: Message) -> None:
             nonlocal started
             started = True
             body.release()  # what is answered has been read
             await send(message)
 
         try:
-            await self._app(scope, body.receive, sending)
+            await self._app(scope, body.receive, send_and_release_body)
         except BadCall as bad:
             if started:
                 raise
@@ -259,13 +259,13 @@ def replay_first_message(first: Message | PendingReceive, receive: Receive) -> R
     """A ``receive`` that returns ``first``, which was already taken from ``receive``, and then the later messages."""
     taken = [first]
 
-    async def receiving() -> Message:
+    async def receive_next() -> Message:
         if not taken:
             return await receive()
         message = taken.pop()
         return await finish_receiving(message) if isinstance(message, PendingReceive) else message
 
-    return receiving
+    return receive_next
 
 
 @coroutine

@@ -1,4 +1,4 @@
-"""Parses assessments to be stored, strips credentials from them, and says who may store and see which."""
+"""``/assessments``: assessments are stored without credentials, listed, shown and deleted; who may see which."""
 
 import binascii
 import re
@@ -129,7 +129,7 @@ class AssessmentRepository(ScriptedStore):
         found = (_read_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
         return tuple(card for card in found if card is not None and may_see(caller, card))
 
-    async def show(self, assessment_id: str, caller: Caller) -> KeptAssessment:
+    async def get_assessment(self, assessment_id: str, caller: Caller) -> KeptAssessment:
         """One assessment; raises ``UnknownAssessment``."""
         found = await self._find(caller.tenant, assessment_id)
         if found is None or not may_see(caller, found.card):
@@ -147,7 +147,7 @@ class AssessmentRepository(ScriptedStore):
 
     async def delete(self, assessment_id: str, caller: Caller) -> None:
         """Delete an assessment; whoever may see it may do so. Raises ``UnknownAssessment``."""
-        await self.show(assessment_id, caller)
+        await self.get_assessment(assessment_id, caller)
         order, cards, bodies = keys.assessment_keys(caller.tenant)
         words = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
         await self._scripts.execute_many(*((*each, assessment_id) for each in words))
@@ -198,5 +198,5 @@ class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
     @api_path("GET", "/assessments/{assessment_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one assessment as it was stored."""
-        kept = await self._service.show(call.path_value("assessment_id"), call.caller)
+        kept = await self._service.get_assessment(call.path_value("assessment_id"), call.caller)
         return {"assessment": kept.assessment.model_dump(mode="json")}

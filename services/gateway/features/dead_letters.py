@@ -131,7 +131,7 @@ class DeadLetters(ScriptedStore):
             ]
         return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
 
-    async def show(self, tenant: str, letter_id: str) -> DeadLetter:
+    async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
         return (await self._find(tenant, letter_id))[1]
 
     async def requeue(self, tenant: str, letter_id: str, *, again: bool = False) -> RequeueResult:
@@ -239,7 +239,7 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
     @api_path("POST", "/dlq/{letter_id}/show")
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one dead letter with its content."""
-        letter = await self._service.show(call.caller.tenant, call.path_value("letter_id"))
+        letter = await self._service.get_letter(call.caller.tenant, call.path_value("letter_id"))
         return {**_describe_letter(letter), "content": cast(JsonValue, to_i_json(loads(letter.content or "null")))}
 
     @api_path("POST", "/dlq/{letter_id}/requeue")

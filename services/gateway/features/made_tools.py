@@ -24,7 +24,7 @@ class MadeToolRepository(ScriptedStore):
         tools = [MadeTool.model_validate_json(row) for row in rows]
         return sorted(tools, key=lambda tool: (tool.name, tool.version))
 
-    async def remove(self, tenant: str, tool: MadeTool) -> None:
+    async def store_removed_version(self, tenant: str, tool: MadeTool) -> None:
         """Overwrite a version with its removed form. This cannot collide: executors never write an existing version."""
         field = keys.made_tool_field(tool.name, tool.version)
         await self._scripts.execute("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())
@@ -53,7 +53,7 @@ class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
         tenant, who = call.caller.tenant, call.caller.principal.id
         for tool in await self._find_versions(call):
             if tool.removed_at is None:
-                await self._service.remove(tenant, tool.copy_as_removed(datetime.now(UTC), who))
+                await self._service.store_removed_version(tenant, tool.copy_as_removed(datetime.now(UTC), who))
         return await self.show(call)
 
     async def _find_versions(self, call: ApiCall) -> Sequence[MadeTool]:

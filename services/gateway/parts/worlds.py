@@ -4,7 +4,7 @@ from functools import partial
 
 from services.gateway.features.participation.participation import Participations, UndecryptableKey
 from services.gateway.optional_parts import GatewayPart, PartHost
-from services.gateway.worlds.calls import BridgedWorld, WorldCalls
+from services.gateway.worlds.calls import BridgedWorld, WorldToolCaller
 from services.gateway.worlds.server import WorldsEndpoint
 from shared.domain.outgoing import tools_reach
 from shared.infra.guard import Guard
@@ -26,5 +26,5 @@ def build_worlds(host: PartHost) -> GatewayPart:
     keys = settings.world_sealing_keys
     guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
     kept = Participations(host.state, keys) if keys else None
-    endpoint = WorldsEndpoint(partial(find_world, kept), WorldCalls(guard))
+    endpoint = WorldsEndpoint(partial(find_world, kept), WorldToolCaller(guard))
     return GatewayPart(endpoint.routes, endpoint.open)

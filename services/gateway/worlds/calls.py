@@ -137,7 +137,7 @@ class BridgedWorld(NamedTuple):
     key: str
 
 
-class WorldCalls:
+class WorldToolCaller:
     """Calls tools of worlds over one pool of connections. Use it as an async context manager."""
 
     def __init__(self, guard: Guard | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
@@ -259,7 +259,7 @@ _LONGEST = 20_000  # characters
 
 async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
     """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
-    async with WorldCalls(guard) as calls:
+    async with WorldToolCaller(guard) as calls:
         reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, CALL_SECONDS)
     if reply.result is not CallResult.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")

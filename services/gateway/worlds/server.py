@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from services.gateway.worlds.addresses import ASSESSED_WORLD
-from services.gateway.worlds.calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldCalls
+from services.gateway.worlds.calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
 from services.gateway.worlds.world import Operation
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, to_builtins, to_exact
 from shared.domain.version import VERSION
@@ -40,7 +40,7 @@ class WorldsEndpoint:
     ``seconds``: how long a call may take.
     """
 
-    def __init__(self, find: FindWorld, calls: WorldCalls, seconds: float = CALL_SECONDS) -> None:
+    def __init__(self, find: FindWorld, calls: WorldToolCaller, seconds: float = CALL_SECONDS) -> None:
         self._find, self._calls, self._seconds = find, calls, seconds
         server: Server[object] = Server(
             "ues-bridge",

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.ports.tools import ToolSilent
-from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, CallResult, WorldCalls
+from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 from tests.http_client import open_http
@@ -229,7 +229,7 @@ async def test_a_world_that_repeats_the_key_or_breaks_off_with_it_in_its_words_d
     assert str(world.keys.key) not in dumps(said)
     assert "(the key)" in dumps(said)
     key = str(world.keys.key)
-    async with WorldCalls(transport=Hostile(None, key)) as calls:
+    async with WorldToolCaller(transport=Hostile(None, key)) as calls:
         reply = await calls.call(BridgedWorld(URL, key), "get_time", {}, 5.0)
 
     assert (reply.result, key in str(reply.content)) == (CallResult.UNKNOWN, False)
@@ -252,7 +252,7 @@ class Hostile(httpx.AsyncBaseTransport):
 @pytest.mark.parametrize("status", [200, 400])
 async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world: WorldStage, status: int) -> None:
     deep = httpx.Response(status, content=b"[" * 200_000)
-    async with WorldCalls(transport=Hostile(deep)) as calls:
+    async with WorldToolCaller(transport=Hostile(deep)) as calls:
         reply = await calls.call(BridgedWorld(URL, "key"), "get_time", {}, 5.0)
 
     assert reply.result is not CallResult.DONE

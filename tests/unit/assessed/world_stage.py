@@ -14,7 +14,7 @@ from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
 from services.gateway.worlds.addresses import world_endpoint
-from services.gateway.worlds.calls import BridgedWorld, CallResult, WorldCalls, WorldReply
+from services.gateway.worlds.calls import BridgedWorld, CallResult, WorldReply, WorldToolCaller
 from services.gateway.worlds.server import WorldsEndpoint
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
@@ -67,7 +67,7 @@ class WorldStage(NamedTuple):
     """``tools``: how an executor asks the bridge, which is at ``bridge``."""
 
     proctor: ProctorClient
-    calls: WorldCalls
+    calls: WorldToolCaller
     keys: OneAssessment
     line: Line
     key_id: str
@@ -116,7 +116,7 @@ async def open_world() -> AsyncIterator[WorldStage]:
         await proctor.simulation.start(auto_advance=False)
         key = await proctor.keys.create("the one measured", USER_PERMISSIONS)
         keys, line = OneAssessment(key.secret), Line(transport)
-        calls = WorldCalls(transport=line)
+        calls = WorldToolCaller(transport=line)
         endpoint = WorldsEndpoint(keys, calls, 5.0)
         bridge = await stack.enter_async_context(serving(_application(endpoint)))
         tools = await stack.enter_async_context(McpTools())

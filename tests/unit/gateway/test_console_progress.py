@@ -98,10 +98,10 @@ def test_it_works_where_tasks_are_done_and_nothing_stands_still(
 
 @pytest.mark.promise("console.first_screen")
 def test_what_needs_somebody_is_counted_and_leads_there() -> None:
-    tile = health.needs_tile(health.WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
+    tile = health.waiting_tile(health.WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
     assert (tile.value, tile.remark) == ("4", "2 approvals, 1 write in doubt and 1 dead letter; first due now")
     places = [
-        health.needs_tile(health.WaitingCounts(**{kind: 1}), 0, None, NOON).href
+        health.waiting_tile(health.WaitingCounts(**{kind: 1}), 0, None, NOON).href
         for kind in ("approvals", "doubts", "letters", "hooks")
     ]
     assert places == [
@@ -110,7 +110,7 @@ def test_what_needs_somebody_is_counted_and_leads_there() -> None:
         "/console/operations/dead-letters",
         "/console/webhooks",
     ]
-    assert health.needs_tile(health.WaitingCounts(), 1, None, NOON).remark == "1 approval waits for others"
+    assert health.waiting_tile(health.WaitingCounts(), 1, None, NOON).remark == "1 approval waits for others"
     assert health.quality_tile(None).value == "–"
 
 

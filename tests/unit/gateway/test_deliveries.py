@@ -12,7 +12,12 @@ from typing_extensions import override
 from services.gateway.__main__ import main
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
-from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService, choose_lines
+from services.gateway.features.deliveries.service import (
+    ClockAndRandom,
+    DeliveryRules,
+    DeliveryService,
+    choose_due_deliveries,
+)
 from services.gateway.features.webhooks.model import (
     DeliveryProgress,
     SignedPost,
@@ -84,7 +89,7 @@ class Answering(deliveries.HttpPoster):
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> deliveries.ReceiverAnswer:
         self.headers.append(headers)
         if isinstance(self._answer, str):
-            raise deliveries.Undelivered(self._answer)
+            raise deliveries.NoReceiverAnswer(self._answer)
         return deliveries.ReceiverAnswer(self._answer, self._retry_after)
 
 
@@ -158,7 +163,7 @@ def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str,
     """And nothing waits while there is a place that it may have."""
     rules = DeliveryRules(slots=10, per_tenant=4)
     due = [deliveries.DueDelivery(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
-    taken = choose_lines(due, Counter(busy), rules)
+    taken = choose_due_deliveries(due, Counter(busy), rules)
     counts = Counter(busy) + Counter(one.tenant for one in taken)
     assert taken == sorted(taken, key=lambda one: int(one.score))
     assert all(counts[tenant] <= rules.per_tenant for tenant in {one.tenant for one in taken})

@@ -104,7 +104,7 @@ class ApprovalService:
         """The approval as JSON; it also says whether the caller's answer would count."""
         return approval_view(question, caller.principal, self._clock())
 
-    async def show(self, approval_id: str, caller: Caller) -> ApprovalRequest:
+    async def get_approval(self, approval_id: str, caller: Caller) -> ApprovalRequest:
         """One approval; decided ones too, as long as their tasks are stored. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
         if question is None or not may_read(caller.principal, question.record):
@@ -119,7 +119,7 @@ class ApprovalService:
         """
         if Role.APPROVER not in caller.principal.roles:
             raise MissingRole("you do not have the role approver")
-        question = await self.show(approval_id, caller)
+        question = await self.get_approval(approval_id, caller)
         if _has_answered(question.approval, answer, caller.principal):
             return question, True
         _check_waiting(question)

@@ -17,7 +17,9 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
     @api_path("GET", "/approvals/{approval_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one approval: its calls, reasons and deadline, and the decisions so far."""
-        return self._service.view(await self._service.show(call.path_value("approval_id"), call.caller), call.caller)
+        return self._service.view(
+            await self._service.get_approval(call.path_value("approval_id"), call.caller), call.caller
+        )
 
     @api_path("POST", "/approvals/{approval_id}")
     async def answer(self, call: ApiCall) -> Response:

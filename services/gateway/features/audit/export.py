@@ -65,7 +65,7 @@ def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
 
 
-def parse_page_place(token: str) -> tuple[str, str]:
+def parse_page_token(token: str) -> tuple[str, str]:
     """Parse a page's token: whether the page begins in the store or the archive, and its place there.
 
     Raises ``InvalidField``.
@@ -165,7 +165,7 @@ class AuditExport(ScriptedStore):
     async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:
             return await self._rows_of_task(caller, query.task), ""
-        where, place = parse_page_place(query.token)
+        where, place = parse_page_token(query.token)
         if where == ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, place)
         return await self._stored_rows(query, caller.tenant, place)

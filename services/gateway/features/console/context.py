@@ -121,7 +121,7 @@ class ConsoleContext:
         ``operators``: the handler raises ``NotAnOperator`` for visitors without the role operator.
         """
 
-        async def answer(request: Request) -> Response:
+        async def answer_page_request(request: Request) -> Response:
             visitor = await self.sessions.find_visitor(request)
             if visitor is None:
                 return _redirect_to_sign_in(request)
@@ -130,15 +130,15 @@ class ConsoleContext:
                 check_operator(visitor.caller)
             return await show(request, visitor)
 
-        return answer
+        return answer_page_request
 
     def form_handler(self, act: Act, *, operators: bool = False) -> Handler:
         """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
 
-        async def read_and_act(request: Request, visitor: Visitor) -> Response:
+        async def check_form_and_act(request: Request, visitor: Visitor) -> Response:
             return await act(request, visitor, await read_form(request, visitor.secret))
 
-        return self.page_handler(read_and_act, operators=operators)
+        return self.page_handler(check_form_and_act, operators=operators)
 
     async def count_ended(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """Count the tasks that the caller may see and that have ended since then, by end state."""

@@ -55,7 +55,7 @@ class _OverviewData(NamedTuple):
     hooks: int = 0
 
     @property
-    def needs(self) -> health.WaitingCounts:
+    def waiting_counts(self) -> health.WaitingCounts:
         return health.WaitingCounts(len(self.mine), len(self.doubted), self.letters, self.hooks)
 
 
@@ -69,7 +69,7 @@ class OverviewPages(PageGroup):
             "overview.html",
             visitor,
             tiles=await self._build_tiles(visitor, seen),
-            needs=seen.needs,
+            needs=seen.waiting_counts,
             asked=[(page, summarize_calls(page.calls)) for page in asked],
             doubted=seen.doubted[:_ASKED],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST)),
@@ -87,7 +87,9 @@ class OverviewPages(PageGroup):
         tiles = [
             health.working_tile(totals, running, seen.state, is_stuck=is_stuck),
             health.quality_tile(quality_trend(seen.history.quality)),
-            health.needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), health.earliest_deadline(seen.mine), now),
+            health.waiting_tile(
+                seen.waiting_counts, len(seen.waiting) - len(seen.mine), health.earliest_deadline(seen.mine), now
+            ),
         ]
         return (
             [*tiles, health.cost_tile(seen.spent, health.day_counts(seen.history.days), now.date())]

@@ -66,7 +66,7 @@ class InboxPages(PageGroup):
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
         approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
-        question = await self._context.services.approvals.show(approval_id, visitor.caller)
+        question = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
         page = approval_page(question, visitor.caller.principal, now)
         values = {"one": page, "problem": problem, "comment": comment}
         said = request.query_params.get("said", "")
@@ -117,7 +117,7 @@ class AssessmentPages(PageGroup):
         return redirect_to(_PLACE)
 
     async def _read_assessment(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
-        return await self._context.services.assessments.show(assessment_id, visitor.caller)
+        return await self._context.services.assessments.get_assessment(assessment_id, visitor.caller)
 
 
 def _parse_count(text: str) -> int:
@@ -138,7 +138,7 @@ class ErrorPage(NamedTuple):
     label: str = "Go to the overview"
     retry_seconds: int = 0
 
-    def fill_in(self, fault: Exception) -> Self:
+    def adapt_to_error(self, fault: Exception) -> Self:
         """The page with the status or waiting time that this exception carries."""
         match fault:
             case BadForm():
@@ -192,8 +192,8 @@ _FAULTS: Mapping[type[Exception], ErrorPage] = {
 
 
 def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
-    async def answer(request: Request, fault: Exception) -> Response:
-        said = next(_FAULTS[kind] for kind in type(fault).__mro__ if kind in _FAULTS).fill_in(fault)
+    async def render_error(request: Request, fault: Exception) -> Response:
+        said = next(_FAULTS[kind] for kind in type(fault).__mro__ if kind in _FAULTS).adapt_to_error(fault)
         values = {"heading": said.heading, "text": said.text.format(fault), "label": said.label}
         visitor, href = getattr(request.state, "visitor", None), said.href or request.url.path
         reply = pages.render(request, "fault.html", visitor, said.status, href=href, **values)
@@ -201,7 +201,7 @@ def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, Exce
             reply.headers["Retry-After"] = str(said.retry_seconds)
         return reply
 
-    return dict.fromkeys(_FAULTS, answer)
+    return dict.fromkeys(_FAULTS, render_error)
 
 
 def console_app(context: ConsoleContext) -> Starlette:

@@ -15,10 +15,10 @@ from services.gateway.features.deliveries.model import (
     ClaimedDelivery,
     DeliveryQueue,
     HttpPoster,
+    NoReceiverAnswer,
     ReceiverAnswer,
-    Undelivered,
 )
-from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
+from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_due_deliveries
 from shared.domain import metric_names as names
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -52,11 +52,11 @@ class WebhookHttpClient(HttpPoster):
             outcome = "delivered" if response.is_success else "refused"
             return ReceiverAnswer(response.status_code, response.headers.get("retry-after", ""))
         except RefusedConnection as refused:
-            raise Undelivered(str(refused)) from refused
+            raise NoReceiverAnswer(str(refused)) from refused
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise Undelivered(f"no answer within {self._seconds:g} seconds") from error
+            raise NoReceiverAnswer(f"no answer within {self._seconds:g} seconds") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Undelivered(f"no answer: {type(error).__name__}") from error
+            raise NoReceiverAnswer(f"no answer: {type(error).__name__}") from error
         finally:
             self._meter.observe(names.WEBHOOK_SECONDS, perf_counter() - began)
             self._meter.add(names.WEBHOOKS, outcome=outcome)
@@ -104,7 +104,7 @@ class DeliveryLoop:
     ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
         list_due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
-        wanted = choose_lines(list_due.due, self._busy, self._rules)
+        wanted = choose_due_deliveries(list_due.due, self._busy, self._rules)
         for claim in await self._queue.claim(wanted, self._rules.lease):
             self._busy[claim.tenant] += 1
             delivery = group.create_task(self._deliver(claim, news))

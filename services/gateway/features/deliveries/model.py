@@ -23,7 +23,7 @@ class DeliverySink(Protocol):
 
 
 class DueDelivery(NamedTuple):
-    """A line that is due. ``member``: its id in the queue; ``score``: since when it is due (ms)."""
+    """A webhook or notice that is due. ``member``: its id in the queue; ``score``: since when it is due (ms)."""
 
     member: str
     tenant: str
@@ -31,14 +31,14 @@ class DueDelivery(NamedTuple):
 
 
 class DueDeliveries(NamedTuple):
-    """The lines that are due. ``next_in``: the seconds until another line will be; None if there is none."""
+    """The webhooks and notices that are due. ``next_in``: the seconds until another will be; None if there is none."""
 
     due: Sequence[DueDelivery]
     next_in: float | None
 
 
 class ClaimedDelivery(NamedTuple):
-    """A line that this process has claimed for a lease. ``token``: identifies the lease."""
+    """A webhook or notice that this process has claimed for a lease. ``token``: identifies the lease."""
 
     member: str
     tenant: str
@@ -62,7 +62,7 @@ class SignedPostWork(NamedTuple):
 
 
 class UnreadableDelivery(NamedTuple):
-    """A line that no key of this process can decrypt. ``subject`` and ``config_id``: from its id in the queue."""
+    """A webhook or notice that no key of this process can decrypt. ``subject`` and ``config_id``: from its id in the queue."""
 
     progress: DeliveryProgress
     subject: str
@@ -73,7 +73,7 @@ Work = WebhookWork | SignedPostWork | UnreadableDelivery
 
 
 class DeliveryStep(StrEnum):
-    """What happens to a line after a try to deliver."""
+    """What happens to a webhook or notice after a try to deliver it."""
 
     HOLD = "hold"  # it is held for the next delivery
     DONE = "done"  # it rests until there is news
@@ -82,27 +82,27 @@ class DeliveryStep(StrEnum):
 
 
 class DeliveryQueue(Protocol):
-    """The durable queue of deliveries. One process at a time has a line. All methods may raise ``StoreUnavailable``."""
+    """The durable queue of deliveries. One process at a time delivers to a webhook. All may raise ``StoreUnavailable``."""
 
     async def list_due(self, most: int, each: int) -> DueDeliveries:
-        """The due lines, the longest due first: at most ``most`` of each partition, and ``each`` of each tenant."""
+        """The due webhooks and notices, the longest due first: at most ``most`` of each partition, and ``each`` of each tenant."""
 
     async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
-        """Claim lines for ``seconds``; returns those that no other process has claimed."""
+        """Claim what is due for ``seconds``; returns what no other process has claimed."""
 
     async def read(self, claim: ClaimedDelivery) -> Work | None:
-        """Read what a claimed line has to deliver; None if its task is gone, or another version wrote it."""
+        """Read what is to be delivered under the claim; None if its task is gone, or another version wrote it."""
 
     async def store_result(
         self, claim: ClaimedDelivery, work: Work, progress: DeliveryProgress, step: DeliveryStep, seconds: float
     ) -> str:
-        """Store how far a line was told. ``seconds``: how long it stays claimed, or until the next try.
+        """Store how far the delivery has come. ``seconds``: how long it stays claimed, or until the next try.
 
         Returns the token of the claim; empty if another process has the line by now, or it is gone.
         """
 
 
-class Undelivered(Exception):
+class NoReceiverAnswer(Exception):
     """The receiver gave no answer; the message says why, without secrets or network addresses."""
 
 
@@ -115,7 +115,7 @@ class ReceiverAnswer(NamedTuple):
 
 class HttpPoster(Protocol):
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
-        """Post a body and return the receiver's answer; follows no redirect. Raises ``Undelivered``."""
+        """Post a body and return the receiver's answer; follows no redirect. Raises ``NoReceiverAnswer``."""
 
 
 _END = "end"  # names the news of an end whose own event is not there any more

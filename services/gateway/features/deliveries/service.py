@@ -1,4 +1,4 @@
-"""Delivers the updates of one line in order, until all are accepted or a try fails; counts tries and pauses."""
+"""Delivers the updates of one webhook in order, until all are accepted or a try fails; counts tries and pauses."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ class ClockAndRandom(NamedTuple):
 
 
 class _PreparedPost(NamedTuple):
-    """A request to send, and the line's progress once the receiver has accepted it."""
+    """A request to send, and the progress of delivery once the receiver has accepted it."""
 
     delivery_id: str
     url: str
@@ -103,7 +103,7 @@ class DeliveryService:
         self._secrets, self._clock_and_random, self._rules = secrets, clock_and_random, rules
 
     async def deliver(self, claim: deliveries.ClaimedDelivery) -> None:
-        """Deliver the updates of a claimed line. May raise ``StoreUnavailable``; the line is then tried again later."""
+        """Deliver the updates of a claimed webhook or notice. After ``StoreUnavailable`` it is tried again later."""
         work = await self._queue.read(claim)
         if work is None:
             return
@@ -120,7 +120,7 @@ class DeliveryService:
         await self._queue.store_result(claim, work, _progress_after_all(work), deliveries.DeliveryStep.DONE, 0)
 
     async def count_internal_failure(self, claim: deliveries.ClaimedDelivery) -> None:
-        """Count an internal error of this process as a failed try, so that no line is tried for ever."""
+        """Count an internal error of this process as a failed try, so that nothing is tried for ever."""
         work = await self._queue.read(claim)
         if work is None:
             return
@@ -131,7 +131,7 @@ class DeliveryService:
     async def _store_progress(
         self, claim: deliveries.ClaimedDelivery, work: deliveries.Work, progress: DeliveryProgress, wait: float = 0
     ) -> tuple[deliveries.DeliveryStep, str]:
-        """Store the line's progress; returns what happens to the line next, and the token of its claim."""
+        """Store the progress; returns what happens to the webhook or notice next, and the token of its claim."""
         step = _step_after_delivery(progress, work)
         token = await self._queue.store_result(claim, work, progress, step, self._compute_pause(progress, step, wait))
         if step is deliveries.DeliveryStep.OFF:
@@ -158,7 +158,7 @@ class DeliveryService:
         try:
             headers = check_headers({**_JSON, **prepared.headers, **stamp})
             status, retry_after = await self._post.post(prepared.url, headers, prepared.body.encode())
-        except (deliveries.Undelivered, InvalidField) as why:
+        except (deliveries.NoReceiverAnswer, InvalidField) as why:
             return _PostOutcome(str(why))
         if 200 <= status < 300:
             return _PostOutcome("")
@@ -192,10 +192,10 @@ class DeliveryService:
         return max(spread, min(wait, self._rules.longest_pause))
 
 
-def choose_lines(
+def choose_due_deliveries(
     due: Sequence[deliveries.DueDelivery], busy: Counter[str], rules: DeliveryRules
 ) -> list[deliveries.DueDelivery]:
-    """The due lines to claim now, the longest due first, within the free slots of the process and of each tenant."""
+    """The due webhooks and notices to claim now, the longest due first, within the free slots of the process and of each tenant."""
     taken, counts = list[deliveries.DueDelivery](), Counter(busy)
     for one in due:
         if counts.total() >= rules.slots:
@@ -215,7 +215,7 @@ def _step_after_delivery(progress: DeliveryProgress, work: deliveries.Work) -> d
 
 
 def _progress_after_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:
-    """The line's progress once everything that was read has been delivered."""
+    """The progress of delivery once everything that was read has been delivered."""
     if isinstance(work, deliveries.SignedPostWork) or not work.events:
         return work.progress
     return work.progress.model_copy(update={"cursor": work.events[-1][0], "part": 0})

@@ -26,8 +26,8 @@ _EVENTS_READ = 500
 _DUE_READ = 500  # of one partition in one look: among so many, each tenant gets its turn
 
 
-class _LineKeys(NamedTuple):
-    """The Redis keys of a line. ``once``: it is removed once delivered, as notices are."""
+class _DeliveryKeys(NamedTuple):
+    """The Redis keys of a webhook or notice. ``once``: it is removed once delivered, as notices are."""
 
     deliveries: str
     hash: str
@@ -46,7 +46,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
 
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
-        place = _line_keys(member)
+        place = _keys_of_delivery(member)
         sealed = self._seal.encrypt(delivery.model_dump_json())
         arguments = [keys.pack(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
@@ -55,7 +55,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
-        due = chain.from_iterable(_parse_due_lines(reply[1:]) for reply in replies)
+        due = chain.from_iterable(_parse_due_deliveries(reply[1:]) for reply in replies)
         return deliveries.DueDeliveries(
             sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None
         )
@@ -64,7 +64,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         self, due: Sequence[deliveries.DueDelivery], seconds: float
     ) -> Sequence[deliveries.ClaimedDelivery]:
         lease_ms = round(1000 * seconds)
-        places = [_line_keys(keys.unpack_delivery(one.member)) for one in due]
+        places = [_keys_of_delivery(keys.unpack_delivery(one.member)) for one in due]
         calls: list[Call] = [
             ([place.deliveries], [one.member, one.score, lease_ms]) for place, one in zip(places, due, strict=True)
         ]
@@ -87,7 +87,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
         if work is None:
-            place = _line_keys(member)
+            place = _keys_of_delivery(member)
             words = (("ZREM", place.deliveries), ("HDEL", place.hash))
             await self._scripts.execute_many(*((*each, claim.member) for each in words))
         return work
@@ -102,7 +102,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     ) -> str:
         if progress.tries or progress.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))
-        place = _line_keys(keys.unpack_delivery(claim.member))
+        place = _keys_of_delivery(keys.unpack_delivery(claim.member))
         arguments = [
             claim.member,
             claim.token,
@@ -120,7 +120,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         return token
 
     async def _read_row(self, member: keys.WebhookMember | keys.PostMember) -> rows.DeliveryRow | None:
-        text = await self._scripts.execute("HGET", _line_keys(member).hash, keys.pack(member))
+        text = await self._scripts.execute("HGET", _keys_of_delivery(member).hash, keys.pack(member))
         return None if text is None else rows.parse_row(str(text))
 
     async def _read_post(
@@ -139,7 +139,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     async def _read_webhook(
         self, member: keys.WebhookMember
     ) -> deliveries.WebhookWork | deliveries.UnreadableDelivery | None:
-        place, row = _line_keys(member), await self._read_row(member)
+        place, row = _keys_of_delivery(member), await self._read_row(member)
         if row is None:
             return None
         story = await read_event_page(
@@ -154,18 +154,18 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         return deliveries.WebhookWork(webhook, row.progress, read_record(story.record), tuple(story.rows))
 
 
-def _parse_due_lines(flat: Sequence[str]) -> list[deliveries.DueDelivery]:
+def _parse_due_deliveries(flat: Sequence[str]) -> list[deliveries.DueDelivery]:
     pairs = zip(flat[::2], flat[1::2], strict=True)
     return [deliveries.DueDelivery(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
 
 
-def _line_keys(member: keys.WebhookMember | keys.PostMember) -> _LineKeys:
+def _keys_of_delivery(member: keys.WebhookMember | keys.PostMember) -> _DeliveryKeys:
     if isinstance(member, keys.PostMember):
         partition = keys.partition_keys(partition_of(member.tenant, member.post_id))
-        return _LineKeys(partition.deliveries, partition.posts, partition.posts, "", True)
+        return _DeliveryKeys(partition.deliveries, partition.posts, partition.posts, "", True)
     task = keys.task_keys(member.tenant, member.session_id, member.task_id)
     deliveries = keys.partition_keys_of(member.tenant, member.session_id).deliveries
-    return _LineKeys(deliveries, task.push, task.events, task.record, False)
+    return _DeliveryKeys(deliveries, task.push, task.events, task.record, False)
 
 
 def _build_failing(work: deliveries.Work, progress: DeliveryProgress) -> FailingDelivery:

@@ -165,7 +165,9 @@ _BEARER = "bearer "
 class KeyIdentity(identity.Identity):
     """Identifies callers by API keys. ``default_allowance``: the rate limits of keys that have none of their own."""
 
-    def __init__(self, meter: RateMeter, clock: Callable[[], datetime], default_allowance: identity.Allowance) -> None:
+    def __init__(
+        self, meter: RateMeter, clock: Callable[[], datetime], default_allowance: identity.RateAllowance
+    ) -> None:
         self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
 
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:

@@ -60,11 +60,11 @@ class _ApiPath(NamedTuple):
 def api_path(verb: str, path: str, rules: PathRules | None = None) -> Callable[[Method], Method]:
     """Mark a method of ``ApiEndpoints`` as the handler of a path. ``rules``: if they differ from those of its class."""
 
-    def mark(method: Method) -> Method:
+    def attach_path(method: Method) -> Method:
         method.__dict__["api_path"] = _ApiPath(verb, path, rules)
         return method
 
-    return mark
+    return attach_path
 
 
 class ApiEndpoints(Generic[Service]):

@@ -163,9 +163,9 @@ def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
 
 
 def _add_limit_headers(send: Send, entry: AdmittedCaller) -> Send:
-    async def sending(message: Message) -> None:
+    async def send_with_limit_headers(message: Message) -> None:
         if message["type"] == "http.response.start" and entry.rate_limits.measures:
             MutableHeaders(scope=message).update(limit_headers(entry.rate_limits))
         await send(message)
 
-    return sending
+    return send_with_limit_headers

@@ -56,7 +56,7 @@ class Identity(Protocol):
         return authenticated
 
 
-class Allowance(NamedTuple):
+class RateAllowance(NamedTuple):
     """A caller's rate limits: requests and messages a minute, messages a day (UTC); 0 is without limit."""
 
     requests: int = 0

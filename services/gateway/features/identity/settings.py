@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from services.gateway.features.identity.model import Allowance
+from services.gateway.features.identity.model import RateAllowance
 from services.gateway.features.identity.signing_keys import discovery_url, may_fetch_keys_from
 from services.gateway.features.identity.throttle import parse_networks
 from shared.infra.service_settings import Settings, WordList
@@ -108,8 +108,8 @@ class IdentitySettings(Settings):
         return discovery_url(self.jwt_issuer) if "jwt" in self.auth_methods and not self.jwt_jwks_url else ""
 
     @property
-    def allowance(self) -> Allowance:
-        return Allowance(self.rate_requests, self.rate_messages, self.quota_messages)
+    def allowance(self) -> RateAllowance:
+        return RateAllowance(self.rate_requests, self.rate_messages, self.quota_messages)
 
 
 def _bad_setting(sentence: str) -> PydanticCustomError:

@@ -21,7 +21,7 @@ class RateMeter(ScriptedStore):
     """Counts requests and messages of callers over all replicas. Both methods may raise ``StoreUnavailable``."""
 
     async def count_for_key(
-        self, key_id: str, digest: str, cost: identity.RequestCost, default_allowance: identity.Allowance
+        self, key_id: str, digest: str, cost: identity.RequestCost, default_allowance: identity.RateAllowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         """Count a request for a key; returns the key, None if there is none, and its rate limits afterwards.
 
@@ -33,13 +33,13 @@ class RateMeter(ScriptedStore):
         return read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 
     async def count_for_bearer(
-        self, caller: identity.Caller, cost: identity.RequestCost, default_allowance: identity.Allowance
+        self, caller: identity.Caller, cost: identity.RequestCost, default_allowance: identity.RateAllowance
     ) -> RateLimitStatus:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
         return _parse_rate_limits((await self._count_request(names, cost, default_allowance, ""))[3:])
 
     async def _count_request(
-        self, names: Sequence[str], cost: identity.RequestCost, default_allowance: identity.Allowance, digest: str
+        self, names: Sequence[str], cost: identity.RequestCost, default_allowance: identity.RateAllowance, digest: str
     ) -> list[str]:
         wants: list[Argument] = [int(cost in _REQUEST), int(cost in _MESSAGE)]
         reply = await self._scripts.run("admit", names, [*wants, *default_allowance, digest, _USED_SECONDS])

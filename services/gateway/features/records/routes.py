@@ -18,7 +18,7 @@ class RecordEndpoints(ApiEndpoints[records.RecordService]):
     async def get(self, call: ApiCall) -> Response:
         """Show the tenant's present record, with its version as ``ETag``. It contains references to secrets only."""
         tenant = call.path_value("tenant")
-        return _version_reply(tenant, await self._service.show(tenant, None))
+        return _version_reply(tenant, await self._service.get_version(tenant, None))
 
     @api_path("POST", "/tenants/{tenant}/record/show")
     async def show(self, call: ApiCall) -> Response:
@@ -27,7 +27,7 @@ class RecordEndpoints(ApiEndpoints[records.RecordService]):
             call.path_value("tenant"),
             records.parse_version_number(call.body) if call.body.get("version") is not None else None,
         )
-        return _version_reply(tenant, await self._service.show(tenant, number))
+        return _version_reply(tenant, await self._service.get_version(tenant, number))
 
     @api_path("PUT", "/tenants/{tenant}/record")
     async def put(self, call: ApiCall) -> Response:

@@ -72,7 +72,7 @@ class RecordService:
     ) -> None:
         self._records, self._check_policies, self._addresses, self._clock = records, check_policies, addresses, clock
 
-    async def show(self, tenant: str, number: int | None) -> TenantVersion:
+    async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
         wanted = await self._records.latest_number(tenant) if number is None else number
         found = await self._records.get_version(tenant, wanted) if wanted else None
@@ -120,13 +120,13 @@ class RecordService:
 
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Store an earlier version as a new one; it is validated again, since rules may have become stricter."""
-        before = await self.show(tenant, number)
+        before = await self.get_version(tenant, number)
         base = await self._records.latest_number(tenant) if base is None else base
         return await self.put(tenant, RecordChange(before.document, base, comment, number), caller)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Withdraw the tenant's stored record, as a new version without document. Raises ``NoRecord``."""
-        now = await self.show(tenant, None)
+        now = await self.get_version(tenant, None)
         version = TenantVersion(
             version=(now.version if base is None else base) + 1,
             at=self._clock(),

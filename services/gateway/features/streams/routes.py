@@ -51,19 +51,22 @@ async def event_frames(
 async def _later_frames(
     tasks: TaskService, task_snapshot: TaskSnapshot, found: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
-    record, newest = task_snapshot.record, updates.SeenEvents(updates.EventPlace.parse(task_snapshot.newest or "0-0"))
-    start = found.seen or (newest if found.lost_after else updates.SeenEvents(updates.EventPlace(0, 0)))
+    record, newest = (
+        task_snapshot.record,
+        updates.SeenEvents(updates.EventPosition.parse(task_snapshot.newest or "0-0")),
+    )
+    start = found.seen or (newest if found.lost_after else updates.SeenEvents(updates.EventPosition(0, 0)))
     if record.state.is_terminal and start.place >= newest.place and start.part is None:
         return
     past = _past_turns(record)
-    async with aclosing(tasks.watch(record, start.read_after)) as events:
+    async with aclosing(tasks.watch(record, start.stream_id_to_read_after)) as events:
         async for stream_id, event in events:
             yield event_frame(stream_id, event)
             if ends_task(event) or (
                 not follow and updates.leaves_task_waiting(event) and event.data.get("turn_id") not in past
             ):
                 return
-            if record.state.is_terminal and updates.EventPlace.parse(stream_id) >= newest.place:
+            if record.state.is_terminal and updates.EventPosition.parse(stream_id) >= newest.place:
                 return
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.gateway.edge.errors import Unsupported
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams import updates
-from services.gateway.features.streams.updates import EventPlace, Resumption, SeenEvents, Snapshot, TasklessReply
+from services.gateway.features.streams.updates import EventPosition, Resumption, SeenEvents, Snapshot, TasklessReply
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import AcceptedMessage, TaskService, ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -55,7 +55,7 @@ class StreamStart:
 
     first: NumberedUpdate | None
     seen: SeenEvents
-    last: EventPlace | None = None
+    last: EventPosition | None = None
 
     @property
     def is_whole_stream(self) -> bool:
@@ -98,16 +98,16 @@ class TaskStream:
                 beginning = _find_start(found, task_snapshot, over=self.end.has_passed(task_snapshot.record))
 
     async def _later_updates(self, beginning: StreamStart) -> AsyncGenerator[NumberedUpdate, None]:
-        async with aclosing(self.tasks.watch(self.record, beginning.seen.read_after)) as events:
+        async with aclosing(self.tasks.watch(self.record, beginning.seen.stream_id_to_read_after)) as events:
             async for stream_id, event in events:
                 record = None
                 if event.kind == "turn_finished":
                     record = self.newest = await self.tasks.refresh(self.record)
                 final = self.end.is_reached_by(event, record)
                 for number, update in updates.updates_of_event(event, record, final=final):
-                    if not beginning.seen.includes(stream_id, number):
+                    if not beginning.seen.includes_update(stream_id, number):
                         yield NumberedUpdate(updates.event_id(stream_id, number), update)
-                if final or (beginning.last and EventPlace.parse(stream_id) >= beginning.last):
+                if final or (beginning.last and EventPosition.parse(stream_id) >= beginning.last):
                     return
 
     async def record_delivery(self) -> None:
@@ -127,7 +127,7 @@ class Streams:
         seen = updates.parse_last_event_id(last_event_id)
         ticket = await self._tasks.submit(message, caller)
         if ticket.is_reply:
-            alone = StreamStart(NumberedUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPlace(0, 0)))
+            alone = StreamStart(NumberedUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPosition(0, 0)))
             return TaskStream(self._tasks, ticket.record, ticket.shown_id, alone, StreamEnd(), ticket)
         task_snapshot = await self._tasks.snapshot(ticket.record)
         end, found = StreamEnd(ticket.turn_id), updates.find_resumption(seen, task_snapshot)
@@ -160,13 +160,13 @@ def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, found: R
         return None
     return StreamStart(
         NumberedUpdate(task_snapshot.oldest, Snapshot(record)),
-        SeenEvents(EventPlace.parse(task_snapshot.oldest)),
+        SeenEvents(EventPosition.parse(task_snapshot.oldest)),
     )
 
 
 def _find_start(found: Resumption, task_snapshot: TaskSnapshot, *, over: bool) -> StreamStart:
     """The start of a stream: after the events that the client has, else a snapshot. ``over``: the stream ends there."""
-    newest = SeenEvents(EventPlace.parse(task_snapshot.newest or "0-0"))
+    newest = SeenEvents(EventPosition.parse(task_snapshot.newest or "0-0"))
     if found.seen is not None and (found.seen != newest or not over):
         return StreamStart(None, found.seen, newest.place if over else None)
     snapshot = Snapshot(task_snapshot.record, found.lost_after, final=over)

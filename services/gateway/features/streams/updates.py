@@ -31,23 +31,23 @@ _LAST_SEQ = 2**64 - 1
 
 
 @dataclass(frozen=True, order=True)
-class EventPlace:
+class EventPosition:
     """The place of an event in a task's event stream (a Redis stream id)."""
 
     ms: int
     seq: int
 
     @classmethod
-    def parse(cls, stream_id: str) -> "EventPlace":
+    def parse(cls, stream_id: str) -> "EventPosition":
         ms, _, seq = stream_id.partition("-")
         return cls(int(ms), int(seq or 0))
 
     @property
-    def previous(self) -> "EventPlace":
+    def previous(self) -> "EventPosition":
         """The last possible place before this one."""
         if self.seq:
-            return EventPlace(self.ms, self.seq - 1)
-        return EventPlace(self.ms - 1, _LAST_SEQ) if self.ms else self
+            return EventPosition(self.ms, self.seq - 1)
+        return EventPosition(self.ms - 1, _LAST_SEQ) if self.ms else self
 
     def __str__(self) -> str:
         return f"{self.ms}-{self.seq}"
@@ -56,11 +56,11 @@ class EventPlace:
 class SeenEvents(NamedTuple):
     """The events that a client has: all up to ``place``; if ``part`` is given, of that event only so many updates."""
 
-    place: EventPlace
+    place: EventPosition
     part: int | None = None
 
     @property
-    def read_after(self) -> str:
+    def stream_id_to_read_after(self) -> str:
         """The stream id after which events are to be read."""
         return str(self.place if self.part is None else self.place.previous)
 
@@ -68,10 +68,10 @@ class SeenEvents(NamedTuple):
     def event_id(self) -> str:
         return event_id(str(self.place), self.part)
 
-    def includes(self, stream_id: str, part: int | None) -> bool:
+    def includes_update(self, stream_id: str, part: int | None) -> bool:
         """Whether the client has the update ``part`` of an event; None is the event's last update."""
-        if self.part is None or EventPlace.parse(stream_id) != self.place:
-            return EventPlace.parse(stream_id) <= self.place
+        if self.part is None or EventPosition.parse(stream_id) != self.place:
+            return EventPosition.parse(stream_id) <= self.place
         return part is not None and part <= self.part
 
 
@@ -87,7 +87,7 @@ def parse_last_event_id(text: str | None) -> SeenEvents | None:
     if found is None:
         raise InvalidField(LAST_EVENT_ID, "must be an id that this stream gave")
     ms, seq, part = found.groups()
-    return SeenEvents(EventPlace(int(ms), int(seq or 0)), None if part is None else int(part))
+    return SeenEvents(EventPosition(int(ms), int(seq or 0)), None if part is None else int(part))
 
 
 class Resumption(NamedTuple):
@@ -110,10 +110,10 @@ def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Res
     if (
         task_snapshot.oldest is None
         or task_snapshot.newest is None
-        or seen.place > EventPlace.parse(task_snapshot.newest)
+        or seen.place > EventPosition.parse(task_snapshot.newest)
     ):
         return Resumption(None, seen.event_id)
-    if seen.place >= EventPlace.parse(task_snapshot.oldest):
+    if seen.place >= EventPosition.parse(task_snapshot.oldest):
         return Resumption(seen)
     return Resumption(None, None if task_snapshot.whole else seen.event_id)
 

@@ -1,4 +1,4 @@
-"""The port for clients' own task ids, and for recognising repeated messages."""
+"""Decides what a client's message becomes: a turn of a new or known task, a signal, or a repeat of an earlier message."""
 
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -84,7 +84,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found: FoundTask, mome
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
-    names, known = naming_of(message.dialect), found.record
+    names, known = id_rules_of(message.dialect), found.record
     same = digest(["same", found.key.fingerprint]) if message.same_as else None
     dedupe = same or names.dedupe_key(message, found, moment.fresh_id)
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
@@ -163,7 +163,7 @@ class _IncomingMessage(NamedTuple):
         return AcceptTurn(record, turn, self.dedupe)
 
 
-class ClientNaming:
+class IdRules:
     """How clients of protocols 0.3 and 1.0 name tasks and messages.
 
     They use the gateway's ids for tasks, and their own ids for messages.
@@ -190,7 +190,7 @@ class ClientNaming:
         return TaskIds(incoming.moment.fresh_id, session)
 
 
-class LegacyNaming(ClientNaming):
+class LegacyIdRules(IdRules):
     """How clients of the early protocol name tasks and messages: they choose task ids, and messages have none.
 
     A task id leads to the newest task with it; after that has ended, the id begins another task in the same session. An
@@ -206,7 +206,7 @@ class LegacyNaming(ClientNaming):
 
     @override
     def ids_of_new_task(self, incoming: _IncomingMessage, found: FoundTask) -> TaskIds:
-        """As in ``ClientNaming``. A first task without session id gets its own id as one, made unique per caller."""
+        """As in ``IdRules``. A first task without session id gets its own id as one, made unique per caller."""
         named, alias = incoming.message.session_id, found.key.alias
         if found.record is not None:
             return TaskIds(incoming.moment.fresh_id, named or found.record.session_id)
@@ -215,10 +215,10 @@ class LegacyNaming(ClientNaming):
         )
 
 
-_NAMES, _LEGACY_NAMES = ClientNaming(), LegacyNaming()
+_NAMES, _LEGACY_NAMES = IdRules(), LegacyIdRules()
 
 
-def naming_of(dialect: Dialect) -> ClientNaming:
+def id_rules_of(dialect: Dialect) -> IdRules:
     return _LEGACY_NAMES if dialect is Dialect.LEGACY else _NAMES
 
 
@@ -258,5 +258,5 @@ def _check_is_requester(message: ClientMessage, caller: Caller, known: TaskRecor
         return
     if may_read(caller.principal, known):
         cause = "the task belongs to another principal; an approver may only decide it"
-        raise InvalidField(naming_of(message.dialect).task_field, cause)
+        raise InvalidField(id_rules_of(message.dialect).task_field, cause)
     raise NoVisibleTask(message.task_id or known.task_id)

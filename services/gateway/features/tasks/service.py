@@ -21,7 +21,7 @@ from services.gateway.features.tasks.intake import (
     caller_scoped_id,
     decide_intake,
     fingerprint_of,
-    naming_of,
+    id_rules_of,
 )
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.views import is_assessment_turn
@@ -35,7 +35,7 @@ from shared.ports.tasks import EventsLost, Prepare, SessionBelongsToOther, TaskE
 ReadAssessment = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
 
 
-async def pass_message_on(message: ClientMessage, _: Caller) -> ClientMessage:
+async def return_message_unchanged(message: ClientMessage, _: Caller) -> ClientMessage:
     return message
 
 
@@ -68,7 +68,7 @@ class TaskService:
         rules: MessageRules,
         wait_seconds: float = 85,
         shutdown: ShutdownState | None = None,
-        read_assessment: ReadAssessment = pass_message_on,
+        read_assessment: ReadAssessment = return_message_unchanged,
     ) -> None:
         self._tasks, self._client_ids, self._moment = tasks, client_ids, moment
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
@@ -91,7 +91,7 @@ class TaskService:
             raise TaskHasEnded(str(meant.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             cause = f"session {meant.session_id or meant.task_id!r} belongs to another principal"
-            raise InvalidField(naming_of(meant.dialect).session_field, cause) from None
+            raise InvalidField(id_rules_of(meant.dialect).session_field, cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Find the message's task, store what the message becomes, and record where the client's task id leads."""
@@ -109,7 +109,7 @@ class TaskService:
         if isinstance(intake, SignalTurn):
             await self._client_ids.record_signal(key, turn_id)
         await self._record_newest_task(key, record, found.record)
-        answer_counts = naming_of(message.dialect).answer_counts
+        answer_counts = id_rules_of(message.dialect).answer_counts
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
     async def _record_newest_task(self, key: MessageKey, record: TaskRecord, before: TaskRecord | None) -> None:
@@ -132,7 +132,7 @@ class TaskService:
                 return accepted.record, accepted.turn_id
 
     async def wait_for_answer(self, ticket: AcceptedMessage) -> TaskRecord:
-        """Wait for the end of the ticket's turn, at most for the time limit; returns the task as it is then."""
+        """Wait for the end of an accepted message's turn, up to the time limit; returns the task as it is then."""
         if ticket.is_reply:
             return ticket.record
         try:

@@ -1,4 +1,4 @@
-"""Clients' own task ids, lists of tasks, and readiness checks, in Redis."""
+"""Clients' own task ids, and the readiness checks of the gateway, in Redis."""
 
 import asyncio
 from typing import NamedTuple, cast
@@ -25,7 +25,7 @@ _LARGEST = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays wit
 MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
-class _KnownTask(NamedTuple):
+class _CachedTask(NamedTuple):
     """A cache entry of a task: where it is stored, the prepared commands that read it, and its record as last read."""
 
     session_id: str
@@ -35,14 +35,14 @@ class _KnownTask(NamedTuple):
     record: TaskRecord | None = None
 
 
-def _note_fields(fingerprint: str) -> list[str]:
+def _fields_of_message(fingerprint: str) -> list[str]:
     return [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
 
 
 def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
     """The commands that read what is recorded under a task's id, the task's place, and its record."""
     return PackedReads.pack(
-        ("HMGET", client_task_key(key.tenant, key.alias), *_note_fields(key.fingerprint)),
+        ("HMGET", client_task_key(key.tenant, key.alias), *_fields_of_message(key.fingerprint)),
         ("GET", keys.alias_key(key.tenant, key.alias)),
         ("HGET", keys.task_keys(key.tenant, session_id, key.alias).record, "json"),
     )
@@ -54,7 +54,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
     def __init__(self, redis: Redis, reads: Reads, tasks: Tasks) -> None:
         super().__init__(redis)
         self._reads, self._tasks = reads, tasks
-        self._known = LruCache[tuple[str, str], _KnownTask](_MOST_KNOWN)
+        self._known = LruCache[tuple[str, str], _CachedTask](_MOST_KNOWN)
 
     @override
     async def find(self, key: MessageKey) -> FoundTask:
@@ -79,7 +79,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
         name = client_task_key(key.tenant, key.alias)
-        noted = await self._scripts.execute("HMGET", name, *_note_fields(key.fingerprint))
+        noted = await self._scripts.execute("HMGET", name, *_fields_of_message(key.fingerprint))
         task_id, signalled, answered = cast("list[str | None]", noted)
         record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
@@ -91,7 +91,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
         place = f"{record.task_id}\n{record.session_id}"
         reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
         cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
-        self._known.put((record.tenant, record.task_id), _KnownTask(record.session_id, place, reads, *cached))
+        self._known.put((record.tenant, record.task_id), _CachedTask(record.session_id, place, reads, *cached))
 
     async def record_task(self, key: MessageKey, task_id: str) -> None:
         await self._record(key, _TASK, task_id)

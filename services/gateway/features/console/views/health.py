@@ -227,7 +227,7 @@ def quality_tile(found: QualityTrend | None) -> Tile:
     )
 
 
-def needs_tile(needs: WaitingCounts, others: int, first: datetime | None, now: datetime) -> Tile:
+def waiting_tile(needs: WaitingCounts, others: int, first: datetime | None, now: datetime) -> Tile:
     """What waits for the reader. ``others``: approvals for other people; ``first``: the reader's next deadline."""
     question = "What needs me?"
     parts = [
@@ -248,7 +248,7 @@ def needs_tile(needs: WaitingCounts, others: int, first: datetime | None, now: d
         )
         return Tile(question, "Nothing", remark, "/console/approvals")
     due = f"; first due {relative_time(first, now)}" if first else ""
-    href = "/console/approvals" if needs.approvals else _page_of_needs(needs)
+    href = "/console/approvals" if needs.approvals else _page_of_waiting(needs)
     return Tile(question, str(needs.total), f"{join_in_prose(tuple(parts))}{due}", href, "warn")
 
 
@@ -284,7 +284,7 @@ def drop_unbegun_day(spent: Sequence[DailySpending]) -> Sequence[DailySpending]:
     return spent if not spent or spent[-1].calls else spent[:-1]
 
 
-def _page_of_needs(needs: WaitingCounts) -> str:
+def _page_of_waiting(needs: WaitingCounts) -> str:
     if needs.doubts:
         return "/console/tasks?state=waiting"
     return "/console/operations/dead-letters" if needs.letters else "/console/webhooks"

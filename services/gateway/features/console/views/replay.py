@@ -135,7 +135,7 @@ class ReplayedTurn(NamedTuple):
 
 
 def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
-    """The stops of all turns of a run, in order."""
+    """All turns of a run as the time line shows them, in order."""
     looks, begins = {look.turn: look for look in run.results.world}, _turn_starts(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
@@ -156,7 +156,7 @@ def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
 
 
 def timeline_turns_near(stops: Sequence[TimelineTurn], turn: int) -> Sequence[TimelineTurn]:
-    """The stops that the time line shows around a turn: at most 100 before and after it."""
+    """Those of all turns (``stops``) that the time line shows around a turn: at most 100 before and after it."""
     return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
 
 
