@@ -21,11 +21,11 @@ from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolServers
 from shared.contracts.tenant import Connection
-from shared.domain.outgoing import Reach, tools_reach
+from shared.domain.outgoing import AllowedAddresses, addresses_for_tools
 from tests.company_stage import open_books
 from tests.serving import serving
 
-OPEN: Reach = tools_reach((), loopback=True)
+OPEN: AllowedAddresses = addresses_for_tools((), loopback=True)
 
 
 class Demanding:

@@ -38,7 +38,7 @@ from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.model_price import NANO
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.guard import Guard
 from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
@@ -88,9 +88,9 @@ async def run_executor(settings: ExecutorSettings, worker: MakesWorker, tracer: 
     redis = connect(settings.redis_url)
     try:
         async with (
-            open_credentials(settings.credentials_dir, Guard(settings.operators_reach)) as credentials,
+            open_credentials(settings.credentials_dir, Guard(settings.addresses_for_operators)) as credentials,
             open_servers(
-                settings.tools_reach, credentials, tracer, settings.tool_list_seconds, Resilience(metrics)
+                settings.addresses_for_tools, credentials, tracer, settings.tool_list_seconds, Resilience(metrics)
             ) as tools,
             AsyncExitStack() as parts,
         ):
@@ -152,7 +152,7 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
     connection = _find_connection(wanted, tenant)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
-        open_servers(Reach(), credentials) as servers,
+        open_servers(AllowedAddresses(), credentials) as servers,
     ):
         tools = await servers.discover(connection)
         protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted_tools(connection)

@@ -17,7 +17,7 @@ from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record, with_default_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.outgoing import operators_reach, tools_reach
+from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.domain.words import ToolClass
 from shared.infra.guard import Guard
 from shared.infra.process import configure_logging
@@ -130,8 +130,8 @@ async def _try_connections(
         raise CannotStart(f"Tenant {wanted.tenant} has no connection {wanted.only!r} ({source}).")
     hosts = settings.tools_allowed_hosts
     async with (
-        open_credentials(settings.credentials_dir, Guard(operators_reach(hosts))) as credentials,
-        open_servers(tools_reach(hosts, loopback=False), credentials) as servers,
+        open_credentials(settings.credentials_dir, Guard(addresses_for_operators(hosts))) as credentials,
+        open_servers(addresses_for_tools(hosts, loopback=False), credentials) as servers,
     ):
         places = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as group:

@@ -15,5 +15,5 @@ async def build_files(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     settings = host.settings
     kept = settings.open_file_archive()
     bounds = FileBounds(settings.file_bytes, settings.file_seconds)
-    files = NoFiles() if kept is None else KeptFiles(kept, Guard(settings.files_reach), bounds)
+    files = NoFiles() if kept is None else KeptFiles(kept, Guard(settings.addresses_for_files), bounds)
     yield lambda ports: ports._replace(files=files)

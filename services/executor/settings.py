@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from services.executor.ports.orchestrators import OrchestratorName
-from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_reach
+from shared.domain.outgoing import AllowedAddresses, addresses_for_files, addresses_for_operators, addresses_for_tools
 from shared.domain.quality import Formula
 from shared.domain.words import PlanAudit, Strategy
 from shared.infra.archive_open import ArchiveSettings
@@ -181,23 +181,23 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         return tuple(dict.fromkeys((*self.executor_parts, *outside)))
 
     @property
-    def tools_reach(self) -> Reach:
+    def addresses_for_tools(self) -> AllowedAddresses:
         """The addresses that a request may name as its tools endpoint; the gateway applies the same rule, and it is
         checked again when connecting.
         """
-        return tools_reach(self.tools_allowed_hosts, loopback=self.profile == "embedded")
+        return addresses_for_tools(self.tools_allowed_hosts, loopback=self.profile == "embedded")
 
     @property
-    def files_reach(self) -> Reach:
+    def addresses_for_files(self) -> AllowedAddresses:
         """The addresses that a message's file may be fetched from; the gateway applies the same rule, and it is checked
         again when connecting.
         """
-        return files_reach(self.files_allowed_hosts, loopback=self.profile == "embedded")
+        return addresses_for_files(self.files_allowed_hosts, loopback=self.profile == "embedded")
 
     @property
-    def operators_reach(self) -> Reach:
+    def addresses_for_operators(self) -> AllowedAddresses:
         """The addresses that a tenant's own operators may name: tool servers and token endpoints."""
-        return operators_reach(self.tools_allowed_hosts)
+        return addresses_for_operators(self.tools_allowed_hosts)
 
     @field_validator("executor_parts")
     @classmethod

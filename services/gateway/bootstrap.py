@@ -64,13 +64,13 @@ from services.gateway.wiring import (
     serve_metrics,
     utc_now,
 )
-from shared.domain.outgoing import operators_reach, tools_reach
+from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import ChannelListener
 from shared.infra.metrics import Metrics
 from shared.infra.parts import load_part
-from shared.infra.reads import Reads
+from shared.infra.reads import ReadPipeline
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
@@ -85,7 +85,7 @@ class _Connections(NamedTuple):
     state: Redis
     queue: Redis
     live: ChannelListener
-    reads: Reads
+    reads: ReadPipeline
     identity: IdentityWiring
     metrics: Metrics
     webhooks: WebhookWiring
@@ -120,7 +120,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
 
 def _connect(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
-    live, reads = ChannelListener(state), Reads(state, settings.redis_url)
+    live, reads = ChannelListener(state), ReadPipeline(state, settings.redis_url)
     metrics = Metrics("gateway")
     embedded = settings.profile == "embedded"
     webhooks = WebhookWiring(settings, state, live, embedded=embedded, meter=metrics)
@@ -219,7 +219,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity.identity, opened.state
     own = ApiRouterFactory(identity, settings.max_body_bytes)
-    addresses = PermittedAddresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
+    addresses = PermittedAddresses(addresses_for_operators(settings.tools_allowed_hosts), opened.webhooks.reach)
     records = RecordService(
         RedisTenantRecords(state), partial(find_policy_problems, settings.policy_url), addresses, utc_now
     )
@@ -264,7 +264,7 @@ def _intake_time() -> IntakeTime:
 def _message_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:
     return MessageRules(
         limits=settings.message_limits,
-        endpoints=tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
+        endpoints=addresses_for_tools(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
         records=RedisTenantRecords(opened.state),
         files=message_files(settings),
         webhooks=opened.webhooks.registrar,

@@ -39,7 +39,7 @@ from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.calls import read_user_messages
-from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
+from shared.domain.outgoing import addresses_for_files, addresses_for_tools, addresses_for_webhooks
 from shared.infra.guard import Guard
 from shared.infra.installation import InstallationReading
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
@@ -108,7 +108,7 @@ class WebhookWiring:
         meter: Meter = NO_METER,
     ) -> None:
         self._settings, self._live, self._meter = settings, live, meter
-        self.reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
+        self.reach = addresses_for_webhooks(settings.webhook_allowed_hosts, loopback=embedded)
         self.registrar: WebhookRegistrar | None = None
         self.posts: RedisDeliveryQueue | None = None
         if settings.push_offered:
@@ -165,7 +165,7 @@ def run_notifier(
 def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> ReadAssessment:
     if not (keys := settings.world_sealing_keys):
         return refuse_assessments
-    reach = tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
+    reach = addresses_for_tools(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
     service = ParticipationService(
         participations=Participations(state, keys),
         tasks=tasks,
@@ -180,5 +180,5 @@ def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> 
 
 
 def message_files(settings: GatewaySettings) -> MessageFiles:
-    reach = files_reach(settings.files_allowed_hosts, loopback=settings.profile == "embedded")
+    reach = addresses_for_files(settings.files_allowed_hosts, loopback=settings.profile == "embedded")
     return MessageFiles(settings.open_file_archive(), reach, settings.files_per_message, settings.file_bytes)

@@ -16,7 +16,7 @@ from services.simulator.entrypoints.delivering import delivering
 from services.simulator.entrypoints.modalities.all import ROUTERS
 from services.simulator.entrypoints.ticking import ticking
 from services.simulator.settings import SimulatorSettings
-from shared.domain.outgoing import webhook_reach
+from shared.domain.outgoing import addresses_for_webhooks
 
 
 def build(settings: SimulatorSettings) -> FastAPI:
@@ -24,7 +24,7 @@ def build(settings: SimulatorSettings) -> FastAPI:
     surroundings = RealSurroundings()
     given = settings.ues_admin_key.get_secret_value() if settings.ues_admin_key else None
     admin = admin_key(given, settings.ues_admin_key_file, surroundings)
-    reach = webhook_reach(settings.webhook_allowed_hosts, loopback=settings.on_loopback)
+    reach = addresses_for_webhooks(settings.webhook_allowed_hosts, loopback=settings.on_loopback)
 
     @asynccontextmanager
     async def background(registry: WorldRegistry) -> AsyncIterator[None]:

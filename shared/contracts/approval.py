@@ -36,7 +36,7 @@ class NoticeTarget(Contract):
     secret: str = Field(default="", pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*)?$")
 
 
-class Rung(Contract):
+class LadderRung(Contract):
     """One level of an approval ladder: its hours (None: the tenant's ``approval_hours``), and how many people must
     approve.
     """
@@ -59,17 +59,18 @@ class Escalation(Contract):
     at: datetime
 
 
-def is_rising(ladder: tuple[Rung, ...]) -> bool:
+def is_ladder_rising(ladder: tuple[LadderRung, ...]) -> bool:
+    """Whether each rung of a ladder is of a higher level than the one before it; True for an empty ladder."""
     ranks = [Level.parse(rung.level) for rung in ladder]
     return all(before < after for before, after in pairwise(ranks))
 
 
-def rungs_above(ladder: tuple[Rung, ...], level: str | None) -> tuple[Rung, ...]:
+def rungs_above(ladder: tuple[LadderRung, ...], level: str | None) -> tuple[LadderRung, ...]:
     """The rungs above ``level``, which need not be a rung itself; all rungs if it is None."""
     return tuple(rung for rung in ladder if level is None or Level.parse(rung.level) > Level.parse(level))
 
 
-def find_rung(ladder: tuple[Rung, ...], level: str | None) -> Rung | None:
+def find_rung(ladder: tuple[LadderRung, ...], level: str | None) -> LadderRung | None:
     return next((rung for rung in ladder if rung.level == level), None)
 
 
@@ -130,7 +131,7 @@ class Approval(Contract):
     decisions: tuple[Decision, ...] = ()
     confirmation: ConfirmationStep | None = None
     grounds: Grounds = Grounds()
-    ladder: tuple[Rung, ...] = ()
+    ladder: tuple[LadderRung, ...] = ()
     escalations: tuple[Escalation, ...] = ()
     notices: tuple[NoticeTarget, ...] = ()  # whom its tenant has told of it
 

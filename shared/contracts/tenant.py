@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from shared.contracts.approval import NoticeTarget, Rung, is_rising
+from shared.contracts.approval import LadderRung, NoticeTarget, is_ladder_rising
 from shared.contracts.base import Contract
 from shared.contracts.credential import Credential
 from shared.contracts.policy import Policy
@@ -145,7 +145,7 @@ class TenantRecord(Contract):
     unruled_writes: Literal["allow", "approve"] = "approve"
     practice: Literal["allow", "approve", "refuse"] = "allow"
     approval_hours: float = Field(default=24, gt=0)  # how long a decision may take before it means no
-    approval_ladder: tuple[Rung, ...] = ()  # whom an approval goes on to instead, the lowest level first
+    approval_ladder: tuple[LadderRung, ...] = ()  # whom an approval goes on to instead, the lowest level first
     notices: tuple[NoticeTarget, ...] = ()  # who is told of approvals
     max_running: int | None = Field(default=None, ge=1)  # sessions worked on at once, over all executors
     tokens_per_day: int | None = Field(default=None, ge=0)  # fresh tokens of all tasks, by the tenant's calendar
@@ -178,8 +178,8 @@ class TenantRecord(Contract):
 
     @field_validator("approval_ladder")
     @classmethod
-    def _check_ladder(cls, ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:
-        if not is_rising(ladder):
+    def _check_ladder(cls, ladder: tuple[LadderRung, ...]) -> tuple[LadderRung, ...]:
+        if not is_ladder_rising(ladder):
             raise ValueError("the levels of an approval ladder stand lowest first, each once")
         return ladder
 

@@ -100,8 +100,8 @@ _SHORT = 100  # characters of a text that may come again in other tasks
 _LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
-def find_secret_values(text: str) -> tuple[ProtectedSpan, ...]:
-    """The protected values in a text, in order and without overlap."""
+def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
+    """The places and kinds of the protected values in a text, in order and without overlap; empty if there are none."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
     return _marks_of_short(text) if len(text) <= _SHORT else _find_separate_spans(text)
@@ -123,7 +123,7 @@ _marks_of_short = lru_cache(maxsize=2_048)(
 def protected_values(text: str) -> dict[str, ProtectedKind]:
     """The protected values of a text with their kinds, in the order of their appearance."""
     values: dict[str, ProtectedKind] = {}
-    for mark in find_secret_values(text):
+    for mark in find_protected_spans(text):
         values.setdefault(mark.value, mark.kind)
     return values
 

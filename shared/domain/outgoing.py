@@ -45,7 +45,7 @@ class Refused(Exception):
         self.rule, self.message = rule, message
 
 
-class Reach(NamedTuple):
+class AllowedAddresses(NamedTuple):
     """The addresses that one kind of request may be sent to.
 
     ``listed``: the operator's list of hosts, hosts with a port, addresses and networks. A listed name may resolve to
@@ -76,29 +76,31 @@ def normalize_host_list(written: Collection[str]) -> frozenset[str]:
     return frozenset(_parse_entry(one.strip().lower()) for one in written if one.strip())
 
 
-def tools_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
+def addresses_for_tools(allowed_hosts: Collection[str], *, loopback: bool) -> AllowedAddresses:
     """The addresses that a request may name as its tools endpoint, for gateway and executor."""
-    return Reach(listed=normalize_host_list(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
+    return AllowedAddresses(listed=normalize_host_list(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
 
 
-def webhook_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
+def addresses_for_webhooks(allowed_hosts: Collection[str], *, loopback: bool) -> AllowedAddresses:
     """The addresses of webhooks: all public ones, and those that the operator lists."""
     listed = normalize_host_list(allowed_hosts)
-    return Reach(listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
+    return AllowedAddresses(
+        listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True
+    )
 
 
-def files_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
+def addresses_for_files(allowed_hosts: Collection[str], *, loopback: bool) -> AllowedAddresses:
     """The addresses that files of messages may be fetched from: all public ones, and those that the operator lists."""
     listed = normalize_host_list(allowed_hosts)
-    return Reach(listed=listed, setting="FILES_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
+    return AllowedAddresses(listed=listed, setting="FILES_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
 
 
-def operators_reach(allowed_hosts: Collection[str]) -> Reach:
+def addresses_for_operators(allowed_hosts: Collection[str]) -> AllowedAddresses:
     """The addresses that a tenant's operators may name in connections: public and private, others only if listed."""
-    return Reach(normalize_host_list(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
+    return AllowedAddresses(normalize_host_list(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
 
 
-def check_url(url: str, reach: Reach) -> Target:
+def check_url(url: str, reach: AllowedAddresses) -> Target:
     """The target of the URL, if its text permits calling it; raises ``Refused``."""
     found = _match_url(url)
     target = _read_target(found["scheme"].lower(), found["host"].lower(), found["port"])
@@ -111,7 +113,7 @@ def check_url(url: str, reach: Reach) -> Target:
     return target
 
 
-def why_refused(url: str, reach: Reach) -> str | None:
+def why_refused(url: str, reach: AllowedAddresses) -> str | None:
     """Why a URL must not be called, as the end of a sentence about it; None if its text permits it."""
     try:
         check_url(url, reach)
@@ -120,7 +122,7 @@ def why_refused(url: str, reach: Reach) -> str | None:
     return None
 
 
-def check_target(target: Target, reach: Reach) -> None:
+def check_target(target: Target, reach: AllowedAddresses) -> None:
     """Raises ``Refused`` for a host and port that are refused whatever the host's address is."""
     literal = _parse_literal(target.host)
     if literal is not None:
@@ -131,7 +133,7 @@ def check_target(target: Target, reach: Reach) -> None:
         raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(reach)}")
 
 
-def check_address(address: Address, target: Target, reach: Reach) -> None:
+def check_address(address: Address, target: Target, reach: AllowedAddresses) -> None:
     """Raises ``Refused`` for an address that must not be connected to. The message names its range only if the URL had
     the address itself.
     """
@@ -145,13 +147,13 @@ def check_address(address: Address, target: Target, reach: Reach) -> None:
     raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(reach)}")
 
 
-def unreachable_error(target: Target, reach: Reach) -> Refused:
+def unreachable_error(target: Target, reach: AllowedAddresses) -> Refused:
     """The error for a name that does not exist or resolves to a private network; the caller must not learn which."""
     hint = "" if _is_listed(target, reach) else _setting_hint(reach)
     return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
 
-def _is_permitted(address: Address, kind: AddressRange, target: Target, reach: Reach) -> bool:
+def _is_permitted(address: Address, kind: AddressRange, target: Target, reach: AllowedAddresses) -> bool:
     if any(address in network for network in _list_networks(reach)):
         return True
     if reach.inside and kind in _INSIDE:
@@ -166,28 +168,28 @@ def _is_permitted(address: Address, kind: AddressRange, target: Target, reach: R
 _INSIDE = (AddressRange.PUBLIC, AddressRange.PRIVATE, AddressRange.SHARED, AddressRange.LOOPBACK)
 
 
-def _is_permitted_by_name(target: Target, reach: Reach) -> bool:
+def _is_permitted_by_name(target: Target, reach: AllowedAddresses) -> bool:
     """Whether the host is permitted at this port by its name, whatever its address."""
     return reach.inside or _is_listed(target, reach) or _is_allowed_loopback(target.host, reach)
 
 
-def _check_name(target: Target, reach: Reach) -> None:
+def _check_name(target: Target, reach: AllowedAddresses) -> None:
     if target.host == "localhost" or target.host.endswith(".localhost"):
         raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(reach)}")
     if not (reach.public or _list_networks(reach)):
         raise _not_listed_error(target, reach)
 
 
-def _is_listed(target: Target, reach: Reach) -> bool:
+def _is_listed(target: Target, reach: AllowedAddresses) -> bool:
     """Whether the operator's list has this host, at any port or at this one."""
     return bool({target.host, _with_port(target.host, target.port)} & reach.listed)
 
 
-def _list_networks(reach: Reach) -> list[Network]:
+def _list_networks(reach: AllowedAddresses) -> list[Network]:
     return [ip_network(entry) for entry in reach.listed if "/" in entry]
 
 
-def _is_allowed_loopback(host: str, reach: Reach) -> bool:
+def _is_allowed_loopback(host: str, reach: AllowedAddresses) -> bool:
     if not reach.loopback:
         return False
     literal = _parse_literal(host)
@@ -282,9 +284,9 @@ def _with_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _not_listed_error(target: Target, reach: Reach) -> Refused:
+def _not_listed_error(target: Target, reach: AllowedAddresses) -> Refused:
     return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(reach)}")
 
 
-def _setting_hint(reach: Reach) -> str:
+def _setting_hint(reach: AllowedAddresses) -> str:
     return f"; the operator may add it to {reach.setting}" if reach.setting else ""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import ProtectedKind, find_secret_values, is_long_enough_to_mark, protected_values
+from shared.domain.marks import ProtectedKind, find_protected_spans, is_long_enough_to_mark, protected_values
 
 T = TypeVar("T")
 NOTHING: Mapping[str, ProtectedKind] = MappingProxyType({})
@@ -21,7 +21,7 @@ _LABELLED = re.compile(
 
 def redact_text(text: str, known: Mapping[str, ProtectedKind] = NOTHING) -> str:
     """The text with a word such as ``[card]`` in place of each protected value, and of the ``known`` values."""
-    if not (find_secret_values(text) or known):
+    if not (find_protected_spans(text) or known):
         return text
     found = {value: kind for value, kind in {**protected_values(text), **known}.items() if value in text}
     return literals_pattern(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text

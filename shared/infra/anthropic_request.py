@@ -145,12 +145,12 @@ def _drop_unsendable(model: str, messages: Sequence[models.Message], *, opaque: 
 def _replace_hidden_images(messages: Sequence[models.Message], images: bool) -> Sequence[models.Message]:
     """The messages with a sentence in place of each image that is not sent."""
 
-    def say(block: models.Block) -> models.Block:
+    def replace_if_hidden(block: models.Block) -> models.Block:
         if isinstance(block, models.ImageBlock) and not (images and block.data):
             return models.TextBlock(f"(The image {block.name!r} is not shown to you.)")
         return block
 
-    return [message._replace(blocks=tuple(map(say, message.blocks))) for message in messages]
+    return [message._replace(blocks=tuple(map(replace_if_hidden, message.blocks))) for message in messages]
 
 
 def _cache_breakpoints(messages: Sequence[models.Message], grows: bool) -> set[_Place]:

@@ -64,7 +64,7 @@ async def _call_bucket(call: Callable[[], T]) -> T:
 async def _call_or_miss(call: Callable[[], T]) -> T | None:
     """Makes an S3 call in a thread; None if the object or bucket does not exist."""
 
-    def unless_missing() -> T | None:
+    def call_unless_missing() -> T | None:
         try:
             return call()
         except ClientError as error:
@@ -72,4 +72,4 @@ async def _call_or_miss(call: Callable[[], T]) -> T | None:
                 return None
             raise
 
-    return await _call_bucket(unless_missing)
+    return await _call_bucket(call_unless_missing)

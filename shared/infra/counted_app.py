@@ -67,7 +67,7 @@ class _TimedRequest:
             self._count()
 
     def _timing_send(self, send: Send) -> Callable[[Message], Awaitable[None]]:
-        async def noting(message: Message) -> None:
+        async def send_and_time(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._status = int(message["status"])
                 if _is_stream(message):
@@ -75,7 +75,7 @@ class _TimedRequest:
                     self._meter.add(names.HTTP_STREAMS, 1)
             await send(message)
 
-        return noting
+        return send_and_time
 
     def _count(self) -> None:
         took = self._took or perf_counter() - self._began
@@ -152,13 +152,13 @@ class LoggedApp:
 
 
 def _send_with_request_id(send: Send, request_id: str, status: list[int]) -> Callable[[Message], Awaitable[None]]:
-    async def marking(message: Message) -> None:
+    async def send_with_id(message: Message) -> None:
         if message["type"] == "http.response.start":
             status[0] = int(message["status"])
             message["headers"] = [*message.get("headers", ()), (_HEADER, request_id.encode())]
         await send(message)
 
-    return marking
+    return send_with_id
 
 
 def _request_id(scope: Scope) -> str:

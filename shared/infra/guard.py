@@ -10,7 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from typing import TypeAlias, TypeVar
 
-from shared.domain.outgoing import Reach, Target, check_address, check_target, check_url, is_address, unreachable_error
+from shared.domain.outgoing import (
+    AllowedAddresses,
+    Target,
+    check_address,
+    check_target,
+    check_url,
+    is_address,
+    unreachable_error,
+)
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
@@ -41,7 +49,7 @@ system_resolver = ThreadedResolver()
 class Guard:
     """Connects only to addresses that ``reach`` permits. ``resolver`` is replaceable for tests."""
 
-    def __init__(self, reach: Reach, resolver: Resolver = system_resolver) -> None:
+    def __init__(self, reach: AllowedAddresses, resolver: Resolver = system_resolver) -> None:
         self.reach, self._resolver = reach, resolver
 
     def check(self, url: str) -> None:

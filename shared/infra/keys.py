@@ -143,7 +143,7 @@ def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
     return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
 
 
-class ListStems(NamedTuple):
+class TaskListPrefixes(NamedTuple):
     """The beginnings of the keys of a task's lists (the owner's, the tenant's and the session's); a state's name is
     appended.
     """
@@ -153,14 +153,14 @@ class ListStems(NamedTuple):
     session: str
 
 
-def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "") -> ListStems:
+def task_list_prefixes(partition: int, tenant: str, owner: str = "", session_id: str = "") -> TaskListPrefixes:
     stem = f"{_slot(partition)}:listed:{_quote(tenant)}"
-    return ListStems(f"{stem}:of:{_quote(owner)}:", f"{stem}:all:", f"{stem}:in:{_quote(session_id)}:")
+    return TaskListPrefixes(f"{stem}:of:{_quote(owner)}:", f"{stem}:all:", f"{stem}:in:{_quote(session_id)}:")
 
 
-def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
+def task_lists_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
     """The lists that a task belongs to and its member in them, as one script argument."""
-    stems = list_stems(partition_of(tenant, session_id), tenant, owner, session_id)
+    stems = task_list_prefixes(partition_of(tenant, session_id), tenant, owner, session_id)
     return "\n".join((*stems, _quote(task_id), str(TASK_RETENTION_SECONDS)))
 
 
@@ -352,7 +352,7 @@ def executors_key(machine: str) -> str:
     return f"pa:executors:{machine}"
 
 
-def translated_key(tenant: str, key: str) -> str:
+def prose_translation_key(tenant: str, key: str) -> str:
     return f"pa:translated:{_quote(tenant)}:{_quote(key)}"
 
 
@@ -433,28 +433,28 @@ class EndedMember(NamedTuple):
 M = TypeVar("M")
 
 
-def pack(parts: tuple[str, ...]) -> str:
-    """One of the tuples above as text, as a member of its set."""
+def pack_member(parts: tuple[str, ...]) -> str:
+    """One of the ``...Member`` tuples as the text that is a member of its Redis set."""
     return ":".join(map(_quote, parts))
 
 
 def pack_session(tenant: str, session_id: str) -> str:
     """A session as a member of a partition's sets."""
-    return pack(SessionMember(tenant, session_id))
+    return pack_member(SessionMember(tenant, session_id))
 
 
-def unpack(kind: Callable[..., M], member: str) -> M:
-    """The tuple of that kind from a member that ``pack`` made."""
+def unpack_member(kind: Callable[..., M], member: str) -> M:
+    """The tuple of that kind from a member that ``pack_member`` made."""
     return kind(*map(unquote, member.split(":")))
 
 
 def tenant_of(member: str) -> str:
-    """The tenant in a member of any of these sets."""
+    """The tenant in a packed member of any kind."""
     return unquote(member.partition(":")[0])
 
 
 def unpack_delivery(member: str) -> WebhookMember | PostMember:
-    return unpack(PostMember, member) if member.count(":") == 1 else unpack(WebhookMember, member)
+    return unpack_member(PostMember, member) if member.count(":") == 1 else unpack_member(WebhookMember, member)
 
 
 def _slot(partition: int) -> str:

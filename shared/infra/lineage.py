@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Lineage:
+class RedisLineage:
     """What this process knows of failovers, restores and crashes of the Redis server behind one URL.
 
     Each new connection asks its server. ``problem``: why the last one asked could not tell; None if it could, or none
@@ -27,17 +27,17 @@ class Lineage:
         self._excused = False
 
     @property
-    def failed_over(self) -> datetime | None:
+    def failed_over_at(self) -> datetime | None:
         """When the last failover was noticed, on the store's clock; None if never."""
         return _read_moment(self._failed_over_us)
 
     @property
-    def restored(self) -> datetime | None:
+    def restored_at(self) -> datetime | None:
         """When the server was last restored from a backup, as `purple restored` noted; None if never."""
         return _read_moment(self._restored_us)
 
     @property
-    def crashed(self) -> datetime | None:
+    def crashed_at(self) -> datetime | None:
         """When the server last started without having been stopped; None if never. The end of its log may be lost."""
         return _read_moment(self._crashed_us)
 
@@ -82,7 +82,7 @@ def _read_moment(microseconds: int) -> datetime | None:
     return _EPOCH + timedelta(microseconds=microseconds) if microseconds else None
 
 
-def lineage_of(redis: Redis) -> Lineage:
+def lineage_of(redis: Redis) -> RedisLineage:
     """The lineage of a client made by ``connect``; an empty one for any other client."""
     found = getattr(getattr(redis, "connection_pool", None), "lineage", None)
-    return found if isinstance(found, Lineage) else Lineage()
+    return found if isinstance(found, RedisLineage) else RedisLineage()

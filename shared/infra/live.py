@@ -62,10 +62,10 @@ class ChannelListener:
         """Yields an event that is set whenever something is published. Clear it before you look for what is new."""
         news = asyncio.Event()
 
-        def notice(_: str | None) -> None:
+        def set_news(_: str | None) -> None:
             news.set()
 
-        async with self.call_on_message(channel, notice):
+        async with self.call_on_message(channel, set_news):
             yield news
 
     @asynccontextmanager
@@ -148,7 +148,7 @@ class ChannelListener:
             hear(str(data) if kind == "message" else None)
 
 
-async def look_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
+async def poll_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
     """Call ``look`` at once, whenever something becomes due, and after the seconds that it returns; for ever.
 
     ``listen``: opens an event that is set when something becomes due; ``look`` gets it. A failure is logged under

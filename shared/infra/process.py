@@ -114,10 +114,10 @@ def _represent_value(value: object) -> str:
 
 
 def _service_adder(service: str) -> structlog.typing.Processor:
-    def name(
+    def add_service(
         _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:
         event["service"] = service
         return event
 
-    return name
+    return add_service

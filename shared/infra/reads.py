@@ -1,6 +1,6 @@
 """Sends read commands of many requests over one connection, without redis-py's work for each.
 
-All that are asked in one iteration of the event loop are sent together; replies are matched by their order.
+All that are requested in one iteration of the event loop are sent together; replies are matched by their order.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class PackedReads(NamedTuple):
         return cls(commands, b"".join(map(_encode_command, commands)))
 
 
-class Reads:
+class ReadPipeline:
     """Sends reads over one shared connection.
 
     ``redis``: the client that is used instead with a cluster, sentinels or TLS, and while the connection is lost.
@@ -46,12 +46,12 @@ class Reads:
         self._connecting = False
         self._next_attempt = 0.0
 
-    async def ask(self, reads: PackedReads) -> Sequence[ReadReply]:
+    async def fetch(self, reads: PackedReads) -> Sequence[ReadReply]:
         """The reply to each command. Raises ``StoreUnavailable``."""
         connection = await self._open_connection() if self._address else None
         if connection is not None:
             try:
-                replies = await connection.ask(reads)
+                replies = await connection.fetch(reads)
             except TimeoutError as error:
                 raise store_unavailable(error) from error
             except OSError:  # a read is simply repeated, with the patience that other commands have
@@ -142,7 +142,7 @@ class _ReadConnection(asyncio.Protocol):
         if self._retired and not self._asked:
             self.close()
 
-    async def ask(self, reads: PackedReads) -> "list[ReadReply]":
+    async def fetch(self, reads: PackedReads) -> "list[ReadReply]":
         if self._transport is None:
             raise self._reason
         waiting: asyncio.Future[list[ReadReply]] = self._loop.create_future()
@@ -204,7 +204,7 @@ async def _sign_in(connection: _ReadConnection, address: "dict[str, object]") ->
     if database := str(address.get("db") or ""):
         greeting.append(("SELECT", database))
     if greeting:
-        for reply in await connection.ask(PackedReads.pack(*greeting)):
+        for reply in await connection.fetch(PackedReads.pack(*greeting)):
             if isinstance(reply, Exception):
                 raise ConnectionError(f"Redis refuses the connection: {type(reply).__name__}")
 

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from shared.infra import keys
-from shared.infra.lineage import Lineage, lineage_of
+from shared.infra.lineage import RedisLineage, lineage_of
 from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.redis_address import read_address
 from shared.infra.redis_cluster import cluster_client
@@ -82,7 +82,7 @@ def connect(url: str) -> Redis:
     address = read_address(url)
     if address.kind == "cluster":
         return cast(Redis, cluster_client(address))
-    return Redis.from_pool(FollowingPool(address, Lineage(address.confirm_replicas)))
+    return Redis.from_pool(FollowingPool(address, RedisLineage(address.confirm_replicas)))
 
 
 def make_queue_pool(url: str) -> FollowingPool:

@@ -23,7 +23,7 @@ from redis.exceptions import ConnectionError, DataError, OutOfMemoryError, ReadO
 from redis.typing import EncodableT
 
 from shared.infra.keys import SERVER
-from shared.infra.lineage import Lineage, LineageProblem
+from shared.infra.lineage import LineageProblem, RedisLineage
 from shared.infra.lua import script_source
 from shared.infra.packed import ESCAPES
 from shared.infra.redis_address import RedisAddress
@@ -43,7 +43,7 @@ class _FollowingConnection(AbstractConnection):
     ``locate`` finds the primary; ``lineage`` records failovers.
     """
 
-    def __init__(self, *, lineage: Lineage | None = None, locate: Locate | None = None, **options: object) -> None:
+    def __init__(self, *, lineage: RedisLineage | None = None, locate: Locate | None = None, **options: object) -> None:
         self._lineage, self._locate = lineage, locate
         self._expired = False
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py's own options
@@ -63,9 +63,9 @@ class _FollowingConnection(AbstractConnection):
         await super().on_connect()
         if self._locate is not None:
             await self._check_role()
-        await self.ask_lineage()
+        await self.update_lineage()
 
-    async def ask_lineage(self) -> None:
+    async def update_lineage(self) -> None:
         """Asks the server whether it is a promoted replica. A refusal is recorded in ``lineage``, not raised."""
         if self._lineage is None:
             return
@@ -195,7 +195,7 @@ class FollowingPool(ConnectionPool):
     While one connection is being opened, others can be taken.
     """
 
-    def __init__(self, address: RedisAddress, lineage: Lineage | None = None, *, decode: bool = True) -> None:
+    def __init__(self, address: RedisAddress, lineage: RedisLineage | None = None, *, decode: bool = True) -> None:
         options = cast("dict[str, object]", parse_url(address.url))
         kind = cast("type[AbstractConnection]", options.pop("connection_class", Connection))
         if kind is not UnixDomainSocketConnection:
@@ -243,7 +243,7 @@ class FollowingPool(ConnectionPool):
             if fresh or not connection.is_quiet:
                 await self.ensure_connection(connection)
             if not fresh and self.lineage is not None and self.lineage.failover_risk:
-                await connection.ask_lineage()
+                await connection.update_lineage()
         except BaseException:
             await self.release(connection)
             raise

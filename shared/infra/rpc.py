@@ -97,7 +97,7 @@ async def serve_imports(
     to an unreadable request names.
     """
 
-    async def do(text: str) -> str:
+    async def import_and_report(text: str) -> str:
         try:
             request = FileRequest.model_validate_json(text)
         except ValidationError as error:
@@ -114,4 +114,4 @@ async def serve_imports(
         log.info("file_imported", tenant=request.tenant, **report.model_dump(mode="json", exclude={"v"}))
         return report.model_dump_json()
 
-    await queue.serve(do)
+    await queue.serve(import_and_report)

@@ -155,7 +155,7 @@ class TaskStore(Tasks):
                 kept=keys.EVENTS_KEPT,
                 dedupe_seconds=self._resend_window,
                 event=event.stored_json(),
-                listed=keys.listing_argument(tenant, record.requester.id, session_id, record.task_id),
+                listed=keys.task_lists_argument(tenant, record.requester.id, session_id, record.task_id),
                 most=most,
                 partitions=PARTITIONS,
                 place=_alias_value(record),

@@ -33,7 +33,7 @@ class TracedApp:
         with self._tracer.continue_trace(method, SpanKind.SERVER, _read_traceparent(scope)) as span:
             span.annotate({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
 
-            async def noting(message: Message) -> None:
+            async def send_and_annotate(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     status = int(message["status"])
                     span.annotate({names.HTTP_STATUS: status})
@@ -42,7 +42,7 @@ class TracedApp:
                 await send(message)
 
             try:
-                await self._app(scope, receive, noting)
+                await self._app(scope, receive, send_and_annotate)
             finally:
                 _put_route_on_span(span, method, scope)
 

@@ -70,7 +70,7 @@ class ArqWakes(ScriptedStore, Wakes):
         arguments: list[Argument] = [int(unattended), int(begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]
         names = (keys.QUEUE, keys.PLACES, keys.TAKEN, keys.BELL)
         put = await self._scripts.run("queue_wakes", names, [*arguments, job_key_prefix, in_progress_key_prefix, *jobs])
-        return [keys.unpack(keys.SessionMember, job_id) for job_id in cast("list[str]", put)]
+        return [keys.unpack_member(keys.SessionMember, job_id) for job_id in cast("list[str]", put)]
 
 
 def _pack_job(tenant: str, session_id: str) -> str:

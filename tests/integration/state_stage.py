@@ -20,7 +20,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
-from shared.infra.keys import SessionMember, pack, partition_keys_of, session_keys
+from shared.infra.keys import SessionMember, pack_member, partition_keys_of, session_keys
 from shared.infra.live import ChannelListener
 from shared.infra.task_store import TaskStore
 from shared.ports.meter import Meter, NoMeter
@@ -206,7 +206,7 @@ async def break_lease(redis: Redis, lease: Lease) -> None:
     """Let the lease run out at once, as if its owner had been silent for its whole length."""
     name, member = (
         session_keys(lease.tenant, lease.session_id).lease,
-        pack(SessionMember(lease.tenant, lease.session_id)),
+        pack_member(SessionMember(lease.tenant, lease.session_id)),
     )
     async with redis.pipeline() as pipe:
         pipe.hset(name, "until", "1")

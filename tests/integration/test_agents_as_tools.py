@@ -22,7 +22,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Principal, SentFile, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import JsonObject
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.task_store import TaskStore
 from tests.demanding import showing
@@ -75,14 +75,14 @@ def a_connection(url: str, **more: object) -> Connection:
 async def _stage(
     agent: RemoteAgent, says: str, version: str = "1.0", data: JsonObject | None = None
 ) -> AsyncIterator[AgentStage]:
-    async with remote_agent(agent, version) as url, open_servers(Reach()) as servers:
+    async with remote_agent(agent, version) as url, open_servers(AllowedAddresses()) as servers:
         yield AgentStage(servers, url, says, data)
 
 
 @GENERATIONS
 async def test_each_skill_is_a_tool_that_changes_something_until_the_catalogue_says_otherwise(version: str) -> None:
     reads = {SKILL: CatalogueEntry(tool_class=ToolClass.READ)}
-    async with remote_agent(RemoteAgent(), version) as url, open_servers(Reach()) as servers:
+    async with remote_agent(RemoteAgent(), version) as url, open_servers(AllowedAddresses()) as servers:
         (tool,) = await servers.discover(a_connection(url))
         (read,) = await servers.discover(a_connection(url, catalogue=reads))
     assert (tool.name, tool.tool_class, tool.is_skill) == (SKILL, ToolClass.CHANGE, True)
@@ -103,7 +103,7 @@ async def test_the_result_is_what_the_agents_task_made(version: str) -> None:
 
 async def test_a_session_keeps_its_context_and_no_other_session_shares_it() -> None:
     agent = RemoteAgent()
-    async with remote_agent(agent) as url, open_servers(Reach()) as servers:
+    async with remote_agent(agent) as url, open_servers(AllowedAddresses()) as servers:
         for session in ("one", "one", "two"):
             await servers.call(a_connection(url), SKILL, {"message": "parcels"}, _SECONDS, session)
     first, again, other = [context for _, _, context, _ in agent.heard]
@@ -304,17 +304,17 @@ async def test_a_hostile_card_costs_a_bounded_amount_and_reaches_no_other_origin
     }
     for name, card in cards.items():
         agent = RemoteAgent()
-        async with remote_agent(agent, card=card) as url, open_servers(Reach()) as servers:
+        async with remote_agent(agent, card=card) as url, open_servers(AllowedAddresses()) as servers:
             await servers.discover(a_connection(url))
             with pytest.raises(ToolUnreachable, match="another origin"):
                 await servers.call(a_connection(url), SKILL, {"message": name}, _SECONDS)
         assert agent.heard == []
     huge = card_at("http://x", "1.0", description="x" * 2_000_000)
-    async with remote_agent(RemoteAgent(), card=huge) as url, open_servers(Reach()) as servers:
+    async with remote_agent(RemoteAgent(), card=huge) as url, open_servers(AllowedAddresses()) as servers:
         with pytest.raises(ToolSilent, match="larger than"):
             await servers.discover(a_connection(url))
     odd = card_at("http://x", "1.0", "../a b\n", 'say "yes" ' * 500)
-    async with remote_agent(RemoteAgent(), card=odd) as url, open_servers(Reach()) as servers:
+    async with remote_agent(RemoteAgent(), card=odd) as url, open_servers(AllowedAddresses()) as servers:
         (tool,) = await servers.discover(a_connection(url))
     assert (tool.name, len(tool.description) < 1_300, tool.description.count('"')) == ("a_b", True, 2)
 
@@ -332,7 +332,7 @@ async def test_the_record_of_the_documentation_shows_the_agent_its_credential(tm
 
 
 async def test_another_gateway_of_ours_is_an_agent_like_any_other() -> None:
-    async with scripted_agent() as agent, open_servers(Reach()) as servers:
+    async with scripted_agent() as agent, open_servers(AllowedAddresses()) as servers:
         connection = a_connection(agent.url)
         tool = (await servers.discover(connection))[0]
         sent: JsonObject = {"message": "hello", "message_id": "tck-artifact-text-1"}

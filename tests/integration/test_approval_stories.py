@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.reaper import Reaper
-from shared.contracts.approval import NoticeTarget, Rung
+from shared.contracts.approval import LadderRung, NoticeTarget
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.contracts.tenant import QuietHours
 from shared.domain.exact_json import JsonObject
@@ -60,7 +60,11 @@ async def test_what_a_manager_leaves_goes_on_to_finance_and_everybody_is_told(re
             NoticeTarget(url=f"{receiver.url}/standard"),
             NoticeTarget(url=f"{receiver.url}/slack", format="slack"),
         )
-        asks(world, approval_ladder=(Rung(level="manager", hours=SHORTLY), Rung(level="finance")), notices=targets)
+        asks(
+            world,
+            approval_ladder=(LadderRung(level="manager", hours=SHORTLY), LadderRung(level="finance")),
+            notices=targets,
+        )
         reach = {**SOON, "webhook_allowed_hosts": "127.0.0.1"}
         async with office(redis, redis_url, world, **reach) as here:
             await here.ask()

@@ -168,7 +168,7 @@ async def test_the_oldest_turn_waits_since_its_acceptance_however_often_it_was_w
     turn = (await redis.lrange(session.inbox, 0, 0))[0]  # type: ignore[misc]  # redis-py
     an_hour_ago = int((datetime.now(UTC) - timedelta(hours=1)).timestamp() * 1_000_000)
     await redis.hset(session.begun, f"{turn}:at", str(an_hour_ago))  # type: ignore[misc]  # redis-py
-    member = keys.pack(keys.SessionMember("acme", record.session_id))
+    member = keys.pack_member(keys.SessionMember("acme", record.session_id))
     await redis.zadd(partition.waiting, {member: datetime.now(UTC).timestamp() * 1000 + 2000})
 
     told = await _told(redis)
@@ -180,7 +180,7 @@ async def test_the_oldest_turn_waits_since_its_acceptance_however_often_it_was_w
 async def test_who_waits_for_a_later_moment_is_told_apart(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     partition = keys.partition_keys_of("acme", "s1")
-    member = keys.pack(keys.SessionMember("acme", "s1"))
+    member = keys.pack_member(keys.SessionMember("acme", "s1"))
     await redis.zadd(partition.waiting, {member: datetime.now(UTC).timestamp() * 1000 + 60_000})
 
     told = await _told(redis)

@@ -13,7 +13,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import client_task_key
 from shared.infra.live import ChannelListener
-from shared.infra.reads import Reads
+from shared.infra.reads import ReadPipeline
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Accepted, TooManyWaiting
@@ -24,7 +24,7 @@ from tests.integration.state_stage import accepted, begin, sessions_of
 
 @pytest.fixture
 async def client_ids(redis: Redis, redis_url: str, task_store: TaskStore) -> AsyncIterator[RedisClientIds]:
-    reads = Reads(redis, redis_url)
+    reads = ReadPipeline(redis, redis_url)
     yield RedisClientIds(redis, reads, task_store)
     reads.close()
 
@@ -165,7 +165,7 @@ async def test_as_many_are_let_in_as_were_begun_or_put_off(gateways: tuple[TaskS
     with pytest.raises(TooManyWaiting):
         await _send(gateways[1], "early")
     await begin(sessions_of(redis, "one"), "s1")
-    member = keys.pack(keys.SessionMember("acme", "s2"))
+    member = keys.pack_member(keys.SessionMember("acme", "s2"))
     await redis.zadd(keys.partition_keys_of("acme", "s2").waiting, {member: 4_000_000_000_000})
 
     assert [(await _send(gateways[1], name)).fresh for name in ("late", "later")] == [True, True]

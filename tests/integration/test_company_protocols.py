@@ -24,7 +24,7 @@ from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company
 from tests.each_row import each_row
@@ -179,7 +179,7 @@ async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, spok
     ("served", "bridge"), [(ToolProtocol.MCP, False), (ToolProtocol.REST, True), (ToolProtocol.BOTH, False)]
 )
 async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtocol, bridge: bool) -> None:
-    async with company(tmp_path, protocol=served) as running, open_servers(Reach()) as servers:
+    async with company(tmp_path, protocol=served) as running, open_servers(AllowedAddresses()) as servers:
         tools = await servers.discover(running.connection)
         answer = await servers.call(running.connection, "get_sla", {"sla_id": "SLA-1401"}, 5)
 

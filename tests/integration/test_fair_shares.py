@@ -187,7 +187,7 @@ async def test_a_session_over_the_cap_holds_no_lease_and_rests(
     worker = Held(2)
     async with _fleet(redis, redis_url, worker, cap=1) as (runner,):
         taken = [await runner.offer("flood", first), await runner.offer("flood", second)]
-        member = keys.pack(keys.SessionMember("flood", second))
+        member = keys.pack_member(keys.SessionMember("flood", second))
         partition = keys.partition_keys_of("flood", second)
         due, leased = await redis.zscore(partition.waiting, member), await redis.zscore(partition.leased, member)
         worker.let_go.set()

@@ -12,7 +12,7 @@ from services.gateway.features.tasks.store import RedisClientIds
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.reads import Reads
+from shared.infra.reads import ReadPipeline
 from shared.infra.task_store import TaskStore
 from tests.http_client import rpc_body
 from tests.integration.gateway_stage import Locked, Stage, at, locked_stage
@@ -23,7 +23,7 @@ class Replica:
     """One gateway's look at the tasks."""
 
     def __init__(self, redis: Redis, url: str, store: TaskStore) -> None:
-        self.reads = Reads(redis, url)
+        self.reads = ReadPipeline(redis, url)
         self.client_ids = RedisClientIds(redis, self.reads, store)
 
     async def find(self, task_id: str, tenant: str = "acme") -> TaskRecord | None:

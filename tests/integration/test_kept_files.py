@@ -14,7 +14,7 @@ from starlette.routing import Route
 from services.executor.adapters.kept_files import FileBounds, FileFailed, KeptFiles, content_id, parse_in_subprocess
 from services.executor.ports.files import ReadFile
 from shared.contracts.task import SentFile
-from shared.domain.outgoing import files_reach
+from shared.domain.outgoing import addresses_for_files
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.guard import Guard
 from shared.ports.archive import Archive, ArchiveUnavailable
@@ -32,7 +32,7 @@ def archive(tmp_path: Path) -> FolderArchive:
 
 
 def kept(archive: Archive, *, loopback: bool = True, seconds: float = 20) -> KeptFiles:
-    return KeptFiles(archive, Guard(files_reach((), loopback=loopback)), FileBounds(_SIZE, seconds))
+    return KeptFiles(archive, Guard(addresses_for_files((), loopback=loopback)), FileBounds(_SIZE, seconds))
 
 
 async def read(archive: Archive, content: bytes, name: str = "a.bin") -> ReadFile:

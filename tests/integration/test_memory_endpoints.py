@@ -161,7 +161,9 @@ async def test_facts_are_found_in_the_order_in_which_tasks_ended(redis: Redis) -
     """Not in that of tenants' names: the first in the alphabet would be the only one whose facts are found."""
     lore, book = RedisKnowledge(redis), RedisFactRepository(redis)
     await lore.queue("zeta", ["1"])
-    await redis.zincrby(keys.FACT_FINDING, -10, keys.pack(keys.FactMember("zeta", "1")))  # ten milliseconds before
+    await redis.zincrby(
+        keys.FACT_FINDING, -10, keys.pack_member(keys.FactMember("zeta", "1"))
+    )  # ten milliseconds before
     await lore.queue("acme", ["1"])
     await lore.queue("zeta", ["1"])
     assert await book.claim(2, 60.0) == [("zeta", "1"), ("acme", "1")]
@@ -295,7 +297,7 @@ async def test_an_outcome_under_way_brings_nothing_back(redis: Redis, scope: For
     assert request.state is ForgetState.WORKING
     await _caught_up(stage)
     assert "Initech" in await _kept(redis)
-    await redis.zadd(keys.FORGETTING, {keys.pack(keys.ForgetMember("acme", request.request_id)): 0})
+    await redis.zadd(keys.FORGETTING, {keys.pack_member(keys.ForgetMember("acme", request.request_id)): 0})
     request = await stage.goes_on(request)
     assert request.state is ForgetState.DONE
     assert "Initech" not in await _kept(redis)

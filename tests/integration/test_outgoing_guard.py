@@ -18,7 +18,15 @@ from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
-from shared.domain.outgoing import Reach, Refused, Target, check_url, normalize_host_list, tools_reach, webhook_reach
+from shared.domain.outgoing import (
+    AllowedAddresses,
+    Refused,
+    Target,
+    addresses_for_tools,
+    addresses_for_webhooks,
+    check_url,
+    normalize_host_list,
+)
 from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import Guard, ThreadedResolver
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -27,8 +35,8 @@ from tests.company_stage import company
 from tests.each_row import each_row
 from tests.unit.outgoing.ssrf_tricks import NAMES, TRICKS
 
-TOOLS = tools_reach(("public.test:80",), loopback=False)
-HOOKS = webhook_reach((), loopback=False)
+TOOLS = addresses_for_tools(("public.test:80",), loopback=False)
+HOOKS = addresses_for_webhooks((), loopback=False)
 GOOD = "127.0.0.2"  # stands for a server outside; 127.0.0.1 for one inside
 PATIENCE = httpx.Timeout(5.0, connect=0.5)
 
@@ -118,14 +126,14 @@ STACKS = pytest.mark.parametrize("stack", [on_httpx, on_httpx2])
 PLAIN = ssl.create_default_context()
 
 
-def outside(*more: str) -> Reach:
+def outside(*more: str) -> AllowedAddresses:
     """Lets through the address that stands for a server outside."""
-    return Reach(listed=normalize_host_list((f"{GOOD}/32", *more)), queries=True)
+    return AllowedAddresses(listed=normalize_host_list((f"{GOOD}/32", *more)), queries=True)
 
 
 @pytest.mark.promise("ssrf.rules")
 @pytest.mark.parametrize("reach", [HOOKS, TOOLS], ids=["webhook", "tools endpoint"])
-async def test_every_trick_is_refused_on_both_stacks(reach: Reach) -> None:
+async def test_every_trick_is_refused_on_both_stacks(reach: AllowedAddresses) -> None:
     """By the text of the URL where that is enough, else before any connection is made."""
     guard, passed = Guard(reach, by_table), []
     async with on_httpx(guard, PLAIN) as one, on_httpx2(guard, PLAIN) as other:
@@ -141,7 +149,7 @@ async def test_every_trick_is_refused_on_both_stacks(reach: Reach) -> None:
 
 @pytest.mark.promise("ssrf.rules")
 @each_row("reach", [HOOKS, TOOLS])
-def test_only_what_a_name_leads_to_is_left_to_the_connection(reach: Reach) -> None:
+def test_only_what_a_name_leads_to_is_left_to_the_connection(reach: AllowedAddresses) -> None:
     """When it is configured, a URL is refused for all that its text shows."""
     with_names = {name for name, url in TRICKS.items() if any(host in url for host in NAMES) or "nowhere" in url}
     passed = set()
@@ -260,7 +268,10 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
 @pytest.mark.parametrize("spoken", [ToolProtocol.MCP, ToolProtocol.REST])
 async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: ToolProtocol, tmp_path: Path) -> None:
     """A whole tool server under guard, by either protocol: listed, and called."""
-    async with company(tmp_path, protocol=spoken) as running, open_servers(tools_reach((), loopback=True)) as servers:
+    async with (
+        company(tmp_path, protocol=spoken) as running,
+        open_servers(addresses_for_tools((), loopback=True)) as servers,
+    ):
         named = Connection(id="request", url=running.url, from_request=True)
         tools = await servers.discover(named)
         answer = await servers.read(named, "get_expense", {"expense_id": "EXP-1001"}, 10)
@@ -311,7 +322,7 @@ async def test_names_that_nobody_answers_for_hold_up_neither_others_nor_what_els
             over.wait(60)
         return (GOOD,)
 
-    guard = Guard(Reach(public=True), ThreadedResolver(look_up))
+    guard = Guard(AllowedAddresses(public=True), ThreadedResolver(look_up))
     try:
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             for _ in range(hung):

@@ -32,7 +32,7 @@ from shared.infra.lineage import lineage_of
 from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.process import make_parent_death_hook
-from shared.infra.reads import Reads
+from shared.infra.reads import ReadPipeline
 from shared.infra.redis import check_durable, connect, make_queue_pool
 from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
@@ -110,7 +110,7 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     async with ChannelListener(cluster) as live:
         store, key = TaskStore(cluster, live), MessageKey("acme", "c1", "f")
         record = await accepted(store)
-        client_ids = RedisClientIds(cluster, Reads(cluster, "redis+cluster://nowhere"), store)
+        client_ids = RedisClientIds(cluster, ReadPipeline(cluster, "redis+cluster://nowhere"), store)
         await client_ids.record_task(key, record.task_id)
         assert (await client_ids.find(key)).record == record
     assert (await LearnedData(cluster).totals("acme")).cases == 0
@@ -286,7 +286,7 @@ async def test_a_turn_goes_on_through_a_failover(pair: Pair, sentinel: int) -> N
             await begun.store.append([JournalEntry("k2", "note", "{}")])
         keys = [step.key for step in await begun.store.read_journal()]
     assert keys == ["k1", "k2"]
-    assert lineage_of(client).failed_over is not None
+    assert lineage_of(client).failed_over_at is not None
     await client.aclose()
 
 

@@ -31,7 +31,7 @@ from shared.domain.partition import PARTITIONS
 from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.lineage import Lineage, lineage_of
+from shared.infra.lineage import RedisLineage, lineage_of
 from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis import VolatileRedis, check_durable, connect
@@ -129,11 +129,11 @@ async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, clie
 @pytest.mark.promise("redis.failover_noticed")
 async def test_a_failover_is_noticed_by_the_next_connection(pair: Pair, failover: Failover, client: Redis) -> None:
     await client.set("a", "1")
-    assert lineage_of(client).failed_over is None
+    assert lineage_of(client).failed_over_at is None
     await pair.fail_over()
     failover.lead_over()
     await Scripts(client, patience=10.0).execute("SET", "a", "2")
-    assert lineage_of(client).failed_over is not None
+    assert lineage_of(client).failed_over_at is not None
 
 
 @pytest.mark.promise("redis.failover_noticed")
@@ -143,7 +143,7 @@ async def test_a_process_that_starts_later_knows_of_the_failover(pair: Pair, nam
     late = [connect(f"redis://127.0.0.1:{pair.second.port}/0") for _ in range(2)]
     for redis in late:
         await redis.ping()
-    seen = [lineage_of(redis).failed_over for redis in late]
+    seen = [lineage_of(redis).failed_over_at for redis in late]
     for redis in late:
         await redis.aclose()
     assert seen[0] is not None
@@ -160,9 +160,9 @@ async def test_a_restart_is_no_failover(pair: Pair) -> None:
     pair.first.server.start()
     after = connect(url)
     await after.ping()
-    seen: Lineage = lineage_of(after)
+    seen: RedisLineage = lineage_of(after)
     await after.aclose()
-    assert seen.failed_over is None
+    assert seen.failed_over_at is None
 
 
 class FailsOverOnceLearned(RedisLessons):
@@ -455,7 +455,7 @@ async def test_a_turn_accepted_after_a_restore_sends_its_writes(own_server: Embe
 async def test_the_moment_is_that_of_the_servers_clock(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     moment = await record_restore(own_server.url)
     seconds, _ = await own_redis.time()
-    noted = lineage_of(own_redis).restored
+    noted = lineage_of(own_redis).restored_at
     assert noted is not None
     assert round(noted.timestamp() * 1_000_000) == moment
     assert abs(noted.timestamp() - seconds) < 60

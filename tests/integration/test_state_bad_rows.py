@@ -256,9 +256,9 @@ def test_the_page_lists_every_key_that_the_code_names(group: str, kind: type) ->
 
 async def test_no_name_of_a_client_forges_a_key_of_another() -> None:
     assert keys.session_keys("a", "b:s:c") != keys.session_keys("a:b", "s:c")
-    assert keys.unpack(keys.SessionMember, keys.pack(keys.SessionMember("a:b", "c{d}/é"))) == keys.SessionMember(
-        "a:b", "c{d}/é"
-    )
+    assert keys.unpack_member(
+        keys.SessionMember, keys.pack_member(keys.SessionMember("a:b", "c{d}/é"))
+    ) == keys.SessionMember("a:b", "c{d}/é")
 
 
 async def test_all_keys_of_a_session_share_one_tag() -> None:

@@ -12,7 +12,7 @@ from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import SessionUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
-from shared.infra.keys import SessionMember, pack, partition_keys_of, session_keys
+from shared.infra.keys import SessionMember, pack_member, partition_keys_of, session_keys
 from shared.infra.metrics import Metrics
 from shared.infra.task_store import TaskStore
 from shared.ports.meter import Meter, NoMeter
@@ -166,7 +166,10 @@ async def test_an_archive_that_is_away_uses_up_none_of_a_turns_attempts(redis: R
     """However often it is looked for; once it is back the turn is carried out as if it had just come."""
     record = await accepted(task_store)
     await _worked_off(redis, Acts(_away), 3 * QUICK.attempts)
-    assert await redis.zscore(partition_keys_of("acme", "s1").waiting, pack(SessionMember("acme", "s1"))) is not None
+    assert (
+        await redis.zscore(partition_keys_of("acme", "s1").waiting, pack_member(SessionMember("acme", "s1")))
+        is not None
+    )
     await _worked_off(redis, Acts(finish))
     assert (await stored_record(task_store, record)).state is TaskState.COMPLETED
     assert await redis.xlen(partition_keys_of("acme", "s1").dead_turns) == 0

@@ -49,7 +49,7 @@ async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskS
 
 async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(redis: Redis) -> None:
     """Two tasks of one partition with one score: the place names the task too."""
-    name = keys.list_stems(3, "acme").tenant + "submitted"
+    name = keys.task_list_prefixes(3, "acme").tenant + "submitted"
     members = ["a", "b", "c"]
     await redis.zadd(name, dict.fromkeys(members, 5))
     lists, place, seen = TaskLists(redis), None, list[str]()
@@ -67,7 +67,7 @@ async def test_a_list_that_an_older_revision_wrote_is_read(redis: Redis, task_st
     for name in [str(name) async for name in redis.scan_iter("*:listed:*")]:
         score = await redis.zscore(name, "t1") or 0.0
         await redis.zrem(name, "t1")
-        await redis.zadd(name, {keys.pack(keys.EndedMember("acme", "s-t1", "t1")): score})
+        await redis.zadd(name, {keys.pack_member(keys.EndedMember("acme", "s-t1", "t1")): score})
     assert _ids(await TaskLists(redis).page(WantedTasks("acme"), 10, None)) == ["t1"]
 
 

@@ -88,7 +88,7 @@ async def test_a_stopped_tenants_session_is_claimed_at_once_after_the_stop(redis
     await accepted(task_store)
     stops, one = TenantStops(redis), sessions_of(redis, "one")
     await stops.stop("acme", "repairs")
-    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.SessionMember("acme", "s1"))
+    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack_member(keys.SessionMember("acme", "s1"))
     refused = await one.claim("acme", "s1")
     put_off = await redis.zscore(waiting, member)
     await stops.resume("acme")
@@ -153,7 +153,7 @@ async def test_a_turn_that_a_stop_interrupts_begins_again_after_it(redis: Redis,
     await stops.stop("acme", "repairs")
     await one.abandon(begun.lease, handed_over=True)
     assert await one.claim("acme", "s1") is None
-    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.SessionMember("acme", "s1"))
+    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack_member(keys.SessionMember("acme", "s1"))
     put_off = await redis.zscore(waiting, member)
     assert put_off is not None
     assert put_off > (await redis.time())[0] * 1000 + 30_000

@@ -35,7 +35,7 @@ from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company, open_books
 from tests.each_row import each_row
@@ -63,7 +63,7 @@ def odd(status: int, body: str, listing: str | None = "[]") -> Starlette:
 
 @pytest.mark.promise("tools.protocol_detected")
 async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> None:
-    async with company(tmp_path) as running, open_servers(Reach()) as servers:
+    async with company(tmp_path) as running, open_servers(AllowedAddresses()) as servers:
         below = await servers.discover(running.connection)
         exact = await servers.discover(Connection(id="company", url=f"{running.url}/mcp"))
     assert [tool.name for tool in below] == [tool.name for tool in exact] != []
@@ -82,7 +82,7 @@ async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> 
     (500, "KeyError: 'tool'"),
 )
 async def test_a_bridge_is_found_whatever_it_says_to_mcp(status: int, body: str) -> None:
-    async with serving(odd(status, body)) as url, open_servers(Reach()) as servers:
+    async with serving(odd(status, body)) as url, open_servers(AllowedAddresses()) as servers:
         connection = Connection(id="odd", url=url)
         assert (await servers.discover(connection), servers.may_have_unlisted_tools(connection)) == ((), True)
 
@@ -90,7 +90,7 @@ async def test_a_bridge_is_found_whatever_it_says_to_mcp(status: int, body: str)
 @pytest.mark.promise("tools.protocol_detected")
 @pytest.mark.parametrize(("status", "listing"), [(503, "[]"), (404, None), (404, "{}")])
 async def test_a_server_that_is_busy_or_speaks_neither_is_no_bridge(status: int, listing: str | None) -> None:
-    async with serving(odd(status, "no", listing)) as url, open_servers(Reach()) as servers:
+    async with serving(odd(status, "no", listing)) as url, open_servers(AllowedAddresses()) as servers:
         with pytest.raises(ToolSilent):
             await servers.discover(Connection(id="odd", url=url))
 
@@ -99,7 +99,7 @@ async def test_a_server_that_is_busy_or_speaks_neither_is_no_bridge(status: int,
 async def test_the_decision_is_remembered_while_it_works() -> None:
     served = reading(status="open")
     seen: list[str] = []
-    async with serving(_watched(served, seen)) as url, open_servers(Reach()) as servers:
+    async with serving(_watched(served, seen)) as url, open_servers(AllowedAddresses()) as servers:
         connection = Connection(id="bridge", url=url)
         await servers.discover(connection, "s1")
         first = len(seen)
@@ -112,7 +112,7 @@ async def test_the_decision_is_remembered_while_it_works() -> None:
 @pytest.mark.promise("tools.protocol_detected")
 async def test_a_server_that_comes_back_with_the_other_protocol_is_found_again(tmp_path: Path) -> None:
     mcp_app = build_app(open_books(tmp_path), ToolFaults({}), faults_may_change=False)
-    async with open_servers(Reach()) as servers:
+    async with open_servers(AllowedAddresses()) as servers:
         async with serving(mcp_app) as url:
             connection = Connection(id="moved", url=url)
             port = int(url.rpartition(":")[2])
@@ -127,7 +127,7 @@ async def test_a_server_that_comes_back_with_the_other_protocol_is_found_again(t
 @pytest.mark.promise("tools.protocol_detected")
 async def test_a_call_without_a_discovery_finds_the_protocol_within_its_time() -> None:
     served = reading(status="open")
-    async with bridge(served) as connection, open_servers(Reach()) as servers:
+    async with bridge(served) as connection, open_servers(AllowedAddresses()) as servers:
         answer = await servers.call(connection, "get_order", {"order_id": "O-1"}, 5, "s1")
     assert answer.content == {"status": "open"}
     assert len(served.calls) == 1
@@ -135,7 +135,7 @@ async def test_a_call_without_a_discovery_finds_the_protocol_within_its_time() -
 
 @pytest.mark.promise("tools.protocol_detected")
 async def test_a_call_whose_server_speaks_nothing_known_was_not_sent() -> None:
-    async with serving(odd(404, "no", None)) as url, open_servers(Reach()) as servers:
+    async with serving(odd(404, "no", None)) as url, open_servers(AllowedAddresses()) as servers:
         with pytest.raises(ToolUnreachable, match="was not sent"):
             await servers.call(Connection(id="odd", url=url), "get_order", {}, 5)
 
@@ -147,7 +147,7 @@ async def test_a_call_says_if_its_time_went_by_before_a_protocol_was_found() -> 
         return Response()
 
     app = Starlette(routes=[Route("/{path:path}", never, methods=["GET", "POST"])])
-    async with serving(app) as url, open_servers(Reach()) as servers:
+    async with serving(app) as url, open_servers(AllowedAddresses()) as servers:
         with pytest.raises(ToolUnreachable, match="was not sent: no protocol was found in time"):
             await servers.call(Connection(id="slow", url=url), "get_order", {}, 0.2)
 
@@ -156,7 +156,7 @@ async def test_a_call_says_if_its_time_went_by_before_a_protocol_was_found() -> 
 async def test_a_connection_may_say_its_protocol_outright() -> None:
     served = reading(status="open")
     seen: list[str] = []
-    async with serving(_watched(served, seen)) as url, open_servers(Reach()) as servers:
+    async with serving(_watched(served, seen)) as url, open_servers(AllowedAddresses()) as servers:
         connection = Connection(id="bridge", url=url, protocol="rest")
         await servers.discover(connection, "s1")
         with pytest.raises(ToolSilent):
@@ -256,7 +256,7 @@ KEY = {ToolProtocol.MCP: "idempotency_key", ToolProtocol.REST: None}  # over the
 
 async def found_at(served: Company, connection: Connection | None = None) -> ServerListing:
     at = connection or served.connection
-    async with open_servers(Reach()) as servers:
+    async with open_servers(AllowedAddresses()) as servers:
         tools = await servers.discover(at)
         return ServerListing(servers.protocol_of(at), servers.may_have_unlisted_tools(at), tools, at)
 

@@ -16,7 +16,7 @@ from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import DeliveryProgress, RegisteredWebhook, SignedPost, delivery_state_of
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
-from shared.domain.outgoing import Reach, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.infra.guard import Guard
 from shared.infra.sealed import SecretCipher
 from tests.http_client import rpc_body
@@ -142,8 +142,8 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
     async def inside(_: str, __: int) -> list[str]:
         return ["10.0.0.1"]
 
-    async with aclosing(WebhookHttpClient(Guard(Reach(public=True), inside), 5, 1)) as post:
-        assert why_refused("https://hooks.example/a", Reach(public=True)) is None
+    async with aclosing(WebhookHttpClient(Guard(AllowedAddresses(public=True), inside), 5, 1)) as post:
+        assert why_refused("https://hooks.example/a", AllowedAddresses(public=True)) is None
         with pytest.raises(NoReceiverAnswer, match="the URL"):
             await post.post("https://hooks.example/a", {}, b"{}")
 

@@ -16,7 +16,7 @@ from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import ToolClass
 from tests.company_stage import company
 from tests.doubles.fake_tool_servers import FakeToolServers
@@ -64,13 +64,13 @@ async def rest(_: Path) -> AsyncIterator[Stage]:
 
 @asynccontextmanager
 async def detected_rest(_: Path) -> AsyncIterator[Stage]:
-    async with bridge(_books()) as connection, open_servers(Reach()) as servers:
+    async with bridge(_books()) as connection, open_servers(AllowedAddresses()) as servers:
         yield Stage(servers, connection, Connection(id="down", url=f"http://127.0.0.1:{_closed_port()}"))
 
 
 @asynccontextmanager
 async def detected_mcp(folder: Path) -> AsyncIterator[Stage]:
-    async with mcp(folder) as stage, open_servers(Reach()) as servers:
+    async with mcp(folder) as stage, open_servers(AllowedAddresses()) as servers:
         yield stage._replace(servers=servers)
 
 

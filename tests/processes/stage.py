@@ -27,7 +27,7 @@ from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import Dialect
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.live import ChannelListener
@@ -149,7 +149,7 @@ async def open_stage(
         model = NamingModel(planner)
         policy = HttpPolicy(await enter(serving(policy_app())))
         open_things.push_async_callback(policy.close)
-        tools = await enter(open_servers(Reach(), resilience=Resilience(pauses=_PAUSES if patient else ())))
+        tools = await enter(open_servers(AllowedAddresses(), resilience=Resilience(pauses=_PAUSES if patient else ())))
         redis = await enter(_redis(redis_url))
         tenants = FileTenants.read(TENANT_FILE, office.url)
         if tenant is not None:

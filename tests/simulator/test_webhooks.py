@@ -16,7 +16,7 @@ from services.simulator.adapters.webhook_sender import http_sender
 from services.simulator.core.records import JsonObject
 from services.simulator.entrypoints.delivering import delivering
 from services.simulator.ports.sending import SendResult
-from shared.domain.outgoing import webhook_reach
+from shared.domain.outgoing import addresses_for_webhooks
 from tests.doubles.simulated_surroundings import NotingSender
 from tests.serving import serving
 from tests.simulator.stage import Stage
@@ -136,7 +136,10 @@ async def test_what_is_sent_can_be_verified_by_its_receiver() -> None:
         got.append((await request.body(), dict(request.headers)))
         return Response(status_code=204)
 
-    app, reach = Starlette(routes=[Route("/hook", receive, methods=["POST"])]), webhook_reach((), loopback=True)
+    app, reach = (
+        Starlette(routes=[Route("/hook", receive, methods=["POST"])]),
+        addresses_for_webhooks((), loopback=True),
+    )
     async with serving(app) as url, http_sender(reach) as sender:
         sent = await sender.send(f"{url}/hook", secret, "id-1", '{"type": "webhook.test"}')
 
@@ -147,7 +150,7 @@ async def test_what_is_sent_can_be_verified_by_its_receiver() -> None:
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/hook", "http://169.254.169.254/latest", "http://nowhere.invalid"])
 async def test_a_webhook_does_not_reach_into_the_network_it_stands_in(url: str) -> None:
-    async with http_sender(webhook_reach((), loopback=False)) as sender:
+    async with http_sender(addresses_for_webhooks((), loopback=False)) as sender:
         sent = await sender.send(url, "whsec_" + "A" * 32, "id-1", "{}")
 
     assert (sent.status_code, bool(sent.error), sent.is_final) == (None, True, True)

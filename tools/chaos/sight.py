@@ -59,7 +59,7 @@ class Sight:
         """The sessions that a process of this machine owns, and in which work waits or is under way."""
         partitions = tuple(keys.all_partitions())
         found = await self._run_pipeline(lambda pipe: _queue(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
-        members = [keys.unpack(keys.SessionMember, member) for row in found for member in cast("list[str]", row)]
+        members = [keys.unpack_member(keys.SessionMember, member) for row in found for member in cast("list[str]", row)]
         return tuple([held for member in members if (held := await self._find_session(*member, pid)) is not None])
 
     async def fences(self, sessions: Sequence[HeldSession]) -> tuple[int, ...]:

@@ -16,8 +16,8 @@ class AsyncUESClient(ProctorClient):
     time: "TimeClient"
 
     @override
-    def _add_parts(self, line: WorldConnection) -> None:
-        super()._add_parts(line)
+    def _add_endpoints(self, line: WorldConnection) -> None:
+        super()._add_endpoints(line)
         self.simulation = SimulationClient(line)
         self.time = TimeClient(line)
 

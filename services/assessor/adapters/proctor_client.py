@@ -230,8 +230,8 @@ class ProctorClient(AsyncUESClient):
     time: TimeControl
 
     @override
-    def _add_parts(self, line: WorldConnection) -> None:
-        super()._add_parts(line)
+    def _add_endpoints(self, line: WorldConnection) -> None:
+        super()._add_endpoints(line)
         self.time = TimeControl(line)
         self.simulation = SimulationEndpoints(line)
         self.events = EventsEndpoints(line)

@@ -11,7 +11,7 @@ from services.assessor.core.differences import Difference, differences, tables_o
 from services.assessor.core.summary import read_all_states
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import JsonObject
-from shared.contracts.assessment.results import WorldChange, WorldLook
+from shared.contracts.assessment.results import WorldAfterTurn, WorldChange
 
 State: TypeAlias = Mapping[str, JsonValue]
 By: TypeAlias = Literal["participant", "others"]
@@ -29,16 +29,16 @@ class WorldWatch:
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
         self._last: State = {}
-        self._looks: dict[int, WorldLook] = {}
+        self._looks: dict[int, WorldAfterTurn] = {}
 
     @property
-    def looks(self) -> tuple[WorldLook, ...]:
+    def looks(self) -> tuple[WorldAfterTurn, ...]:
         return tuple(self._looks[turn] for turn in sorted(self._looks))
 
     async def begin(self) -> State:
         """The world as it then is."""
         self._last = await read_all_states(self._world)
-        self._looks[0] = WorldLook(turn=0, time=_time_of(self._last), counts=_counts_by_modality(self._last))
+        self._looks[0] = WorldAfterTurn(turn=0, time=_time_of(self._last), counts=_counts_by_modality(self._last))
         return self._last
 
     async def record_changes(self, turn: int, by: By) -> None:
@@ -46,7 +46,7 @@ class WorldWatch:
         now = await read_all_states(self._world)
         known = self._looks.get(turn)
         changes = (*(known.changes if known else ()), *changes_between(self._last, now, by))
-        self._looks[turn] = WorldLook(
+        self._looks[turn] = WorldAfterTurn(
             turn=turn,
             time=_time_of(now),
             counts=_counts_by_modality(now),

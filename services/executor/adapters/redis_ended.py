@@ -48,7 +48,7 @@ class RedisEndedTasks(EndedTasks):
 
     async def _read_content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
         """The task's content for the archive; None if it cannot be read."""
-        task = EndedTask(*keys.unpack(keys.EndedMember, member))
+        task = EndedTask(*keys.unpack_member(keys.EndedMember, member))
         if problem != "ok":
             log.warning("not_archived", task=task.task_id, error=problem)
             return None
@@ -72,7 +72,7 @@ class RedisEndedTasks(EndedTasks):
                 calls.append(("let_go", [alias], [named, keys.TASK_RETENTION_SECONDS]))
             else:
                 names.append(alias)
-            member = keys.pack(keys.EndedMember(*task))
+            member = keys.pack_member(keys.EndedMember(*task))
             calls.append(("archived", names, [member, *seconds, keys.TASK_RETENTION_SECONDS, named]))
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
             if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving

@@ -51,7 +51,9 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
         found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        return tuple(SessionName(*keys.unpack(keys.SessionMember, member)) for members in found for member in members)
+        return tuple(
+            SessionName(*keys.unpack_member(keys.SessionMember, member)) for members in found for member in members
+        )
 
     async def read(self, session: SessionName) -> PackedSession | None:
         """The session's packed state; None if it has none. Only ``evict`` checks whether the session has work."""

@@ -11,7 +11,7 @@ from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import LedgerConflict
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.words import WriteStatus
-from shared.infra.lineage import Lineage
+from shared.infra.lineage import RedisLineage
 from shared.ports.store import StoreUnavailable
 
 _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
@@ -29,11 +29,11 @@ class WriteRefusal(NamedTuple):
 class StoredIntents:
     """The intents that this process has stored for one turn. Each turn store has its own."""
 
-    def __init__(self, lineage: Lineage, work: TurnWork) -> None:
+    def __init__(self, lineage: RedisLineage, work: TurnWork) -> None:
         self._lineage = lineage
         self._work = work
-        self._began_under = lineage.failed_over
-        self._began_after = lineage.crashed
+        self._began_under = lineage.failed_over_at
+        self._began_after = lineage.crashed_at
         self._opened: set[str] = set()
 
     @property
@@ -71,13 +71,13 @@ class StoredIntents:
         """
         if entry.idempotency_field is not None and not entry.is_replanned:
             return False
-        if self._is_turn_older_than(self._lineage.restored):
+        if self._is_turn_older_than(self._lineage.restored_at):
             return True
-        if entry.shown_before and self._may_predate(self._lineage.crashed, self._began_after):
+        if entry.shown_before and self._may_predate(self._lineage.crashed_at, self._began_after):
             return True
         if entry.shown_before and entry.is_replanned and self._is_task_older_than_a_loss:
             return True
-        return not self.replicas_to_confirm and self._may_predate(self._lineage.failed_over, self._began_under)
+        return not self.replicas_to_confirm and self._may_predate(self._lineage.failed_over_at, self._began_under)
 
     def _may_predate(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
         """Whether the turn is older than ``moment``, and was not run by this process alone since its first attempt."""
@@ -86,9 +86,9 @@ class StoredIntents:
     @property
     def _is_task_older_than_a_loss(self) -> bool:
         lost = (
-            self._lineage.restored,
-            self._lineage.crashed,
-            None if self.replicas_to_confirm else self._lineage.failed_over,
+            self._lineage.restored_at,
+            self._lineage.crashed_at,
+            None if self.replicas_to_confirm else self._lineage.failed_over_at,
         )
         return any(moment and self._work.record.accepted_at <= moment + _CLOCKS_APART for moment in lost)
 
@@ -97,7 +97,7 @@ class StoredIntents:
 
     def may_be_lost(self, entry: LedgerEntry) -> bool:
         """Whether this turn stored the entry and a failover since then may have lost it."""
-        return entry.key in self._opened and self._lineage.failed_over != self._began_under
+        return entry.key in self._opened and self._lineage.failed_over_at != self._began_under
 
 
 def failover_conflict(entry: LedgerEntry) -> LedgerConflict:

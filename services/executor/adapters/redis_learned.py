@@ -78,12 +78,12 @@ class RedisLearned(Learned):
 
     async def get_translation(self, tenant: str, key: str) -> str | None:
         async with bounded_redis_calls(_SECONDS):
-            kept = await self._redis.getex(keys.translated_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
+            kept = await self._redis.getex(keys.prose_translation_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
         return None if kept is None else str(kept)
 
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
         async with bounded_redis_calls(_SECONDS):
-            await self._redis.set(keys.translated_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
+            await self._redis.set(keys.prose_translation_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
 
     async def list_process_types(self, tenant: str) -> tuple[str, ...]:
         async with bounded_redis_calls(_SECONDS):

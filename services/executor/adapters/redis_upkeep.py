@@ -136,7 +136,7 @@ class RedisUpkeep(Upkeep):
         leased_members = [
             (leased, str(one)) for leased, found in zip(sets, members, strict=True) for one in cast("list[str]", found)
         ]
-        names = [keys.session_keys(*keys.unpack(keys.SessionMember, member)) for _, member in leased_members]
+        names = [keys.session_keys(*keys.unpack_member(keys.SessionMember, member)) for _, member in leased_members]
         owners = await self._scripts.execute_many(*(("HGET", one.lease, "owner") for one in names)) if names else []
         calls: list[Call] = [
             ([name.lease, leased, name.begun], [str(owner), member])
@@ -170,7 +170,7 @@ class RedisUpkeep(Upkeep):
             turn=turn.stored_json(),
             member=keys.pack_session(tenant, session_id),
             waits=1,
-            timer=keys.pack(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject)),
+            timer=keys.pack_member(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject)),
         )
         names = keys_for("signal", session, partition, record=record)
         return await self._scripts.run("signal", names, arguments) == 1
@@ -199,7 +199,7 @@ def _parse_row(reply: Reply) -> _PartitionRow:
 
 
 def _parse_session_name(member: str) -> SessionName:
-    return SessionName(*keys.unpack(keys.SessionMember, member))
+    return SessionName(*keys.unpack_member(keys.SessionMember, member))
 
 
 def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -210,7 +210,7 @@ def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
 def _parse_due_timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
     now = _to_datetime(now_ms)
     return (
-        DueTimer(*keys.unpack(keys.TimerMember, member), now, _to_datetime(score))
+        DueTimer(*keys.unpack_member(keys.TimerMember, member), now, _to_datetime(score))
         for member, score in _member_scores(due)
     )
 

@@ -88,7 +88,7 @@ class SharedTexts:
 
     def _replacement_times(self) -> _ReplacementTimes:
         lineage = self._scripts.lineage
-        return lineage.failed_over, lineage.restored, lineage.crashed
+        return lineage.failed_over_at, lineage.restored_at, lineage.crashed_at
 
 
 class LostText(Exception):

@@ -21,7 +21,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.lru_cache import LruCache
-from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
+from shared.domain.outgoing import AllowedAddresses, Refused, addresses_for_operators, check_url
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -115,13 +115,13 @@ class ConnectedServers(ports.ToolServers):
         trusted: ServersByProtocol,
         tenants: ServersByProtocol,
         guarded: ServersByProtocol,
-        reach: Reach,
+        reach: AllowedAddresses,
         credentials: ports.Credentials,
         resilience: Resilience,
     ) -> None:
         """``credentials`` are sent to the servers."""
         self._trusted, self._tenants, self._guarded = trusted, tenants, guarded
-        self._reach, self._operators = reach, operators_reach(reach.listed)
+        self._reach, self._operators = reach, addresses_for_operators(reach.listed)
         self._credentials, self._resilience = credentials, resilience
         self._hidden = IdentityCache[tuple[ports.Tool, ...], dict[tuple[str, ...], tuple[ports.Tool, ...]]](
             lambda _: {}, 128
@@ -264,7 +264,7 @@ def _mask_text(text: str, secrets: Sequence[str]) -> str:
 
 @asynccontextmanager
 async def open_servers(
-    reach: Reach,
+    reach: AllowedAddresses,
     credentials: ports.Credentials | None = None,
     tracer: Tracer = NO_TRACER,
     list_seconds: float = 0.0,
@@ -287,7 +287,7 @@ async def open_servers(
 
         yield ConnectedServers(
             await open_origin(None, shown, tracer),
-            await open_origin(Guard(operators_reach(reach.listed)), shown, tracer),
+            await open_origin(Guard(addresses_for_operators(reach.listed)), shown, tracer),
             await open_origin(Guard(reach), NoCredentials(), NO_TRACER),
             reach,
             shown,

@@ -144,11 +144,11 @@ class TurnScripts:
             "session_state": "" if end.session is None else SESSION.dump_json(end.session).decode(),
             "approval_id": approval.approval_id if approval else "",
             "approval": approval.stored_json() if approval else "",
-            "timer": keys.pack(keys.TimerMember(*place, turn.task_id, timer.subject)) if timer else "",
+            "timer": keys.pack_member(keys.TimerMember(*place, turn.task_id, timer.subject)) if timer else "",
             "due": int(timer.due.timestamp() * 1000) if timer else 0,
             "event_id": outcome.event_id if outcome else "",
             "outcome": pack_outcome(outcome) if outcome else "",
-            "member": keys.pack(keys.EndedMember(*place, turn.task_id)),
+            "member": keys.pack_member(keys.EndedMember(*place, turn.task_id)),
             "detail": keys.DETAIL_SECONDS,
             "settled_id": settled.approval_id if settled else "",
             "settled": settled.stored_json() if settled else "",
@@ -171,7 +171,7 @@ class TurnScripts:
         """Yields the turn's approval notices as members of the partition's notice set."""
         place = (self._lease.tenant, self._lease.session_id, self._turn.task_id)
         for one in end.notices:
-            yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
+            yield keys.pack_member(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
 
     def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:

@@ -1,4 +1,4 @@
-"""``/assessments``: assessments are stored without credentials, listed, shown and deleted; who may see which."""
+"""``/assessments``: stores assessments without their credentials for a time, and shows them to who may see them."""
 
 import binascii
 import re

@@ -6,7 +6,7 @@ from services.gateway.features.participation.participation import Participations
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.calls import BridgedWorld, WorldToolCaller
 from services.gateway.worlds.server import WorldsEndpoint
-from shared.domain.outgoing import tools_reach
+from shared.domain.outgoing import addresses_for_tools
 from shared.infra.guard import Guard
 
 
@@ -24,7 +24,7 @@ async def find_world(kept: Participations | None, tenant: str, session_id: str, 
 def build_worlds(host: PartHost) -> GatewayPart:
     settings = host.settings
     keys = settings.world_sealing_keys
-    guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
+    guard = Guard(addresses_for_tools(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
     kept = Participations(host.state, keys) if keys else None
     endpoint = WorldsEndpoint(partial(find_world, kept), WorldToolCaller(guard))
     return GatewayPart(endpoint.routes, endpoint.open)

@@ -35,11 +35,11 @@ class RedisForgetting(Forgetting):
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
         found = await self._scripts.run("claim_due", [keys.FORGETTING], [most, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
-        for member in (keys.unpack(keys.ForgetMember, one) for one in cast("list[str]", found)):
+        for member in (keys.unpack_member(keys.ForgetMember, one) for one in cast("list[str]", found)):
             row = await self._scripts.execute("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
             request = ForgetRequest.read_row(row)
             if request is None:
-                await self._scripts.execute("ZREM", keys.FORGETTING, keys.pack(member))
+                await self._scripts.execute("ZREM", keys.FORGETTING, keys.pack_member(member))
             else:
                 requests.append(request)
         return requests
@@ -72,7 +72,7 @@ class RedisForgetting(Forgetting):
 
     async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
         name, row = keys.learned_keys(request.tenant).forgets, request.model_dump_json()
-        member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
+        member = keys.pack_member(keys.ForgetMember(request.tenant, request.request_id))
         line = self._lines.pop(request.request_id, "")
         if seconds is None and await self._scripts.run("note_forgotten", [name], [line, request.request_id, row]):
             await self._scripts.execute("ZREM", keys.FORGETTING, member)

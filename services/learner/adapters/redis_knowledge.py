@@ -34,7 +34,7 @@ def translate_spoiled() -> Iterator[None]:
 class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         found = await self._scripts.run("claim_due", [keys.FACT_FINDING], [most, int(seconds * 1000)])
-        return [keys.unpack(keys.FactMember, member) for member in cast("list[str]", found)]
+        return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", found)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
         with translate_spoiled():
@@ -65,7 +65,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
 
     async def finish(self, done: Sequence[tuple[str, str]]) -> None:
         """Removes events that were searched for facts; one that was queued again meanwhile is postponed instead."""
-        members = [keys.pack(keys.FactMember(*one)) for one in done]
+        members = [keys.pack_member(keys.FactMember(*one)) for one in done]
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.FACT_FINDING, *members)
             for tenant, event_id in done:
@@ -84,7 +84,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
             await self._scripts.execute("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
-        member = keys.pack(keys.FactMember(tenant, event_id))
+        member = keys.pack_member(keys.FactMember(tenant, event_id))
         await self._scripts.run("queue_due", [keys.FACT_FINDING], ["CH", int(seconds * 1000), member])
 
 
@@ -144,7 +144,11 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
 
 
 def _build_queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
-    return [keys.FACT_FINDING], ["NX", 0, *(keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids)]
+    return [keys.FACT_FINDING], [
+        "NX",
+        0,
+        *(keys.pack_member(keys.FactMember(tenant, event_id)) for event_id in event_ids),
+    ]
 
 
 def _list_arguments(change: memory.MemoryChange, version: str) -> list[Argument]:

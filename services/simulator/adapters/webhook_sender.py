@@ -9,7 +9,7 @@ from standardwebhooks import Webhook
 from typing_extensions import override
 
 from services.simulator.ports.sending import Sender, SendResult
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 
@@ -31,7 +31,7 @@ class HttpSender(Sender):
 
 
 @asynccontextmanager
-async def http_sender(reach: Reach) -> AsyncIterator[HttpSender]:
+async def http_sender(reach: AllowedAddresses) -> AsyncIterator[HttpSender]:
     async with guarded_client(Guard(reach), _TIMEOUT) as client:
         yield HttpSender(client)
 

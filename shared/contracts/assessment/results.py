@@ -30,7 +30,7 @@ class WorldChange(AssessmentMessage):
     after: JsonObject = {}
 
 
-class WorldLook(AssessmentMessage):
+class WorldAfterTurn(AssessmentMessage):
     """The state of the world after a turn; turn 0 is the state before the first.
 
     ``counts``: by modality, the simulator's counts. ``left_out``: how many changes are not listed.
@@ -138,7 +138,7 @@ class AssessmentResults(AssessmentMessage):
     seed: int = 0
     failed_turns: tuple[JsonObject, ...] = ()
     costs: ModelCosts = ModelCosts()
-    world: tuple[WorldLook, ...] = ()
+    world: tuple[WorldAfterTurn, ...] = ()
 
 
 PASSES_AT = 0.95  # of the points that somebody could judge
@@ -204,7 +204,7 @@ _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as bearer tokens
 
 
 def agent_key(text: str) -> str:
-    """The agent's bearer token, stripped of white space. Its ``ValueError`` does not repeat the token."""
+    """The agent's bearer token, stripped of white space. Raises ``ValueError``, without the text, if it is none."""
     key = text.strip()
     if not _CREDENTIAL.fullmatch(key):
         raise ValueError("the agent's key is no bearer token: 8 or more of A-Z a-z 0-9 - . _ ~ + / and = at its end")

@@ -122,9 +122,9 @@ class AsyncUESClient:
             trust_env=False,
             verify=trusted_certificates(),
         )
-        self._add_parts(WorldConnection(self._http, 1 + max_retries if retry_enabled else 1))
+        self._add_endpoints(WorldConnection(self._http, 1 + max_retries if retry_enabled else 1))
 
-    def _add_parts(self, line: WorldConnection) -> None:
+    def _add_endpoints(self, line: WorldConnection) -> None:
         """Creates a client for each part of the interface; subclasses add theirs."""
         self._line = line
         self.time = TimeEndpoints(line)

@@ -66,7 +66,7 @@ class EmailEndpoints(WorldEndpoints):
         return await self.post_action("send", **mail)
 
     async def receive(self, **mail: Unpack[ReceivedEmail]) -> ActionDone:
-        """Delivers a mail to the user at once. A later one is created with ``EventsEndpoints.create``."""
+        """Delivers a mail to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
         return await self.post_action("receive", **mail)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:

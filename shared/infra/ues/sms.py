@@ -52,7 +52,7 @@ class SmsEndpoints(WorldEndpoints):
         return await self.post_action("send", **message)
 
     async def receive(self, **message: Unpack[ReceivedSms]) -> ActionDone:
-        """Delivers a message to the user at once. A later one is created with ``EventsEndpoints.create``."""
+        """Delivers a message to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
         return await self.post_action("receive", **message)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from shared.contracts.approval import Rung, find_rung, rungs_above
+from shared.contracts.approval import LadderRung, find_rung, rungs_above
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record
 from shared.domain.exact_json import Json, JsonObject
@@ -112,7 +112,7 @@ def test_what_the_tools_command_writes_may_stand_in_a_record() -> None:
     assert "owner" not in oauth.connections[0].model_dump()
 
 
-_LADDER = tuple(Rung(level=level) for level in ("manager", "finance", "cfo"))
+_LADDER = tuple(LadderRung(level=level) for level in ("manager", "finance", "cfo"))
 
 
 @pytest.mark.promise("approvals.escalation")

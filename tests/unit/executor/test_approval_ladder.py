@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from services.executor.core.states.machine import TEMPLATES
-from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent, NoticeTarget, Rung
+from shared.contracts.approval import Approval, ApprovalStatus, LadderRung, NoticeEvent, NoticeTarget
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.words import Role, RuleAction, TaskState
@@ -15,10 +15,10 @@ from tests.unit.executor.stage import APPROVE, MANAGER, Stage, deadline, decisio
 
 FINANCE = Principal(id="fay", roles=(Role.APPROVER,), levels=("finance",))
 OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
-LADDER = (Rung(level="manager", hours=2), Rung(level="finance", hours=4), Rung(level="cfo"))
+LADDER = (LadderRung(level="manager", hours=2), LadderRung(level="finance", hours=4), LadderRung(level="cfo"))
 
 
-async def _asked(ladder: tuple[Rung, ...] = LADDER, approvers: int = 1, notices: int = 0) -> Stage:
+async def _asked(ladder: tuple[LadderRung, ...] = LADDER, approvers: int = 1, notices: int = 0) -> Stage:
     """A plan that a rule wants a manager to approve, for a tenant with a ladder."""
     stage = Stage()
     rule = TriggeredRule(
@@ -75,7 +75,7 @@ async def test_the_new_level_decides_and_a_ladder_that_does_not_know_the_level_b
     )
     await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", FINANCE, "yes"))
     assert (await replayed(stage)).difference == ""
-    stage = await _asked((Rung(level="cfo", hours=1),))
+    stage = await _asked((LadderRung(level="cfo", hours=1),))
     assert stage.turns.approvals[-1].deadline - stage.turns.approvals[-1].asked_at == timedelta(hours=8)
     assert (await _passed(stage, 8, "d1")).level == "cfo"
 
@@ -90,7 +90,7 @@ async def test_dying_while_it_goes_on_moves_it_one_level_once() -> None:
 
 @pytest.mark.promise("approvals.several")
 async def test_a_rule_or_a_level_asks_for_several_different_people_and_one_no_among_them_ends_it() -> None:
-    assert (await _asked((Rung(level="manager", hours=2, approvers=3),))).turns.approvals[-1].needed == 3
+    assert (await _asked((LadderRung(level="manager", hours=2, approvers=3),))).turns.approvals[-1].needed == 3
     stage, refused = await _asked((), approvers=2), await _asked((), approvers=3)
     for one in (stage, refused):
         await one.ends(TaskState.INPUT_REQUIRED, [], decision("approve", MANAGER, "one"))

@@ -17,7 +17,7 @@ from services.executor.core.authorize.approval import (
 from services.executor.core.authorize.policy import refuse_if_blocked
 from services.executor.core.session.dossier import binding_hash
 from services.executor.core.states.machine import Rejected
-from shared.contracts.approval import Approval, ApprovalStatus, Rung
+from shared.contracts.approval import Approval, ApprovalStatus, LadderRung
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, Turn, TurnKind
@@ -37,7 +37,7 @@ _PEOPLE = tuple(
 _ASKER = Principal(id="asker", roles=(Role.APPROVER,), levels=_LEVELS)
 _BYSTANDER = Principal(id="bystander", levels=_LEVELS)
 _ladders = st.lists(st.sampled_from(_LEVELS), unique=True, max_size=3).map(
-    lambda levels: tuple(Rung(level=level, hours=1) for level in sorted(levels, key=_LEVELS.index))
+    lambda levels: tuple(LadderRung(level=level, hours=1) for level in sorted(levels, key=_LEVELS.index))
 )
 
 
@@ -55,7 +55,7 @@ _said = st.builds(
 )
 
 
-def _asked(ladder: tuple[Rung, ...], needed: int) -> Approval:
+def _asked(ladder: tuple[LadderRung, ...], needed: int) -> Approval:
     plan = WritePlan(task_id="t")
     verdict = Verdict(passed=True, escalation_level="manager", policy_hash="p", context_hash="c", plan_hash=plan.hash)
     return ask_for_approval(plan, verdict, _ASKER.id, _NOW, hours=1, needed=needed, ladder=ladder)
@@ -91,7 +91,9 @@ def _course(approval: Approval, story: Sequence[_Said]) -> list[Approval]:
 
 
 @given(_ladders, st.integers(1, 3), st.lists(_said, max_size=12))
-def test_only_enough_rightful_yeses_in_time_approve(ladder: tuple[Rung, ...], needed: int, story: list[_Said]) -> None:
+def test_only_enough_rightful_yeses_in_time_approve(
+    ladder: tuple[LadderRung, ...], needed: int, story: list[_Said]
+) -> None:
     last = _course(_asked(ladder, needed), story)[-1]
     people = [one.by for one in last.decisions]
     assert len({one.id for one in people}) == len(people)
@@ -108,7 +110,7 @@ def test_only_enough_rightful_yeses_in_time_approve(ladder: tuple[Rung, ...], ne
 
 @given(_ladders, st.integers(1, 3), st.lists(_said, max_size=12))
 def test_what_is_decided_stays_so_and_levels_only_rise(
-    ladder: tuple[Rung, ...], needed: int, story: list[_Said]
+    ladder: tuple[LadderRung, ...], needed: int, story: list[_Said]
 ) -> None:
     course = _course(_asked(ladder, needed), story)
     decided = [one.status for one in course if one.status is not ApprovalStatus.WAITING]

@@ -36,7 +36,7 @@ from services.gateway.features.console.views.words import (
     format_time,
     relative_time,
 )
-from shared.contracts.assessment.results import ActionLogEntry, Run, WorldLook
+from shared.contracts.assessment.results import ActionLogEntry, Run, WorldAfterTurn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
@@ -308,7 +308,9 @@ def test_reads_that_follow_each_other_are_one_row_a_refused_one_its_own_and_an_a
 @pytest.mark.promise("console.replay")
 def test_what_the_simulator_counts_is_named_in_words_and_says_how_it_moved() -> None:
     noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
-    looks = [WorldLook(turn=turn, time=noon, counts={"email": {"total_unread_count": 4 - turn}}) for turn in (0, 1)]
+    looks = [
+        WorldAfterTurn(turn=turn, time=noon, counts={"email": {"total_unread_count": 4 - turn}}) for turn in (0, 1)
+    ]
     results = SimpleNamespace(world=looks, action_log=(), failed_turns=(), turns_taken=1)
     run = cast("Run", SimpleNamespace(results=results, updates=()))
 

@@ -28,7 +28,7 @@ from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps, loads_object
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import AllowedAddresses
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import approval, call
@@ -99,7 +99,7 @@ def _notifier(
     notices: DueNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
     webhooks, references = (
-        NoticeWebhooks(posts, Reach(public=True, schemes=frozenset({"https"}))),
+        NoticeWebhooks(posts, AllowedAddresses(public=True, schemes=frozenset({"https"}))),
         partial(read_reference, environ=environ),
     )
     return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)

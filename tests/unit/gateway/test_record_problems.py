@@ -12,7 +12,7 @@ from shared.contracts.policy import Policy
 from shared.contracts.task import Principal
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion
 from shared.domain.exact_json import JsonObject
-from shared.domain.outgoing import operators_reach
+from shared.domain.outgoing import addresses_for_operators
 from shared.ports.tenant_records import TenantRecords
 
 BAD: JsonObject = {
@@ -45,7 +45,7 @@ class _NeverStored(TenantRecords):
 
 
 async def _problems(judge: PolicyCheck, document: JsonObject) -> list[str]:
-    reach = operators_reach(())
+    reach = addresses_for_operators(())
     service = RecordService(_NeverStored(), judge, PermittedAddresses(reach, reach), lambda: datetime.now(UTC))
     with pytest.raises(BadRecord) as refused:
         await service.put("acme", RecordChange(document, 0), OLGA)

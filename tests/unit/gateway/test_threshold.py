@@ -18,7 +18,7 @@ from services.gateway.edge.errors import TooManyRequests
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_or_local_host, is_own_page
 from services.gateway.features.tasks.guarded_tasks import GuardedTasks
 from shared.contracts.task import TaskRecord, Turn
-from shared.domain.outgoing import tools_reach, why_refused
+from shared.domain.outgoing import addresses_for_tools, why_refused
 from shared.ports.meter import NoMeter
 from shared.ports.tasks import Accepted, Prepare, TooManyWaiting
 from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
@@ -299,11 +299,11 @@ HOSTS = ("tools.acme.example", "ported.acme.example:9009")
 @pytest.mark.promise("gateway.tools_endpoint")
 @each_row("url", GOOD)
 def test_loopback_and_named_hosts_are_permitted(url: str) -> None:
-    assert why_refused(url, tools_reach(HOSTS, loopback=True)) is None
+    assert why_refused(url, addresses_for_tools(HOSTS, loopback=True)) is None
 
 
 @pytest.mark.promise("gateway.tools_endpoint")
 @each_row("url", BAD)
 def test_everything_else_is_refused_and_loopback_too_outside_the_embedded_profile(url: str) -> None:
-    assert why_refused(url, tools_reach(HOSTS, loopback=True))
-    assert why_refused("http://127.0.0.1:9009/", tools_reach(HOSTS, loopback=False))
+    assert why_refused(url, addresses_for_tools(HOSTS, loopback=True))
+    assert why_refused("http://127.0.0.1:9009/", addresses_for_tools(HOSTS, loopback=False))

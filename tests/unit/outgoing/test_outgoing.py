@@ -13,18 +13,18 @@ from shared.domain import outgoing
 from shared.domain.address_ranges import AddressRange, range_of
 from tests.each_row import each_row
 
-OPEN = outgoing.Reach(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
+OPEN = outgoing.AllowedAddresses(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
 LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7", "[fd00::7]:8443")
-LIST = outgoing.Reach(listed=outgoing.normalize_host_list(LISTED), setting="TOOLS_ALLOWED_HOSTS")
+LIST = outgoing.AllowedAddresses(listed=outgoing.normalize_host_list(LISTED), setting="TOOLS_ALLOWED_HOSTS")
 
 
-def refused(url: str, reach: outgoing.Reach) -> outgoing.Refused:
+def refused(url: str, reach: outgoing.AllowedAddresses) -> outgoing.Refused:
     with pytest.raises(outgoing.Refused) as caught:
         outgoing.check_url(url, reach)
     return caught.value
 
 
-def permits(host: str, address: str, reach: outgoing.Reach, port: int = 443) -> bool:
+def permits(host: str, address: str, reach: outgoing.AllowedAddresses, port: int = 443) -> bool:
     try:
         outgoing.check_address(ip_address(address), outgoing.Target("https", host, port), reach)
     except outgoing.Refused:
@@ -107,7 +107,7 @@ def test_the_operators_list_opens_what_it_names_and_nothing_else(
 
 @pytest.mark.promise("ssrf.allowed")
 def test_loopback_is_opened_by_its_own_names_alone() -> None:
-    reach = outgoing.Reach(loopback=True)
+    reach = outgoing.AllowedAddresses(loopback=True)
 
     assert permits("localhost", "127.0.0.1", reach, 9009)
     assert permits("::1", "::1", reach, 9009)
@@ -129,7 +129,7 @@ def test_loopback_is_opened_by_its_own_names_alone() -> None:
     ("169.254.7.7", "169.254.7.7", True),  # listed
 )
 def test_a_tenants_operators_may_point_inside_and_not_at_metadata(host: str, address: str, is_permitted: bool) -> None:
-    assert permits(host, address, outgoing.operators_reach(("169.254.7.7",)), 5000) is is_permitted
+    assert permits(host, address, outgoing.addresses_for_operators(("169.254.7.7",)), 5000) is is_permitted
 
 
 @pytest.mark.promise("ssrf.silent")
@@ -176,10 +176,10 @@ ENOUGH = {
 }
 
 
-def executor_reach(monkeypatch: pytest.MonkeyPatch, **environ: str) -> outgoing.Reach:
+def executor_reach(monkeypatch: pytest.MonkeyPatch, **environ: str) -> outgoing.AllowedAddresses:
     for name, value in {**ENOUGH, "ALLOW_NO_ARCHIVE": "true", **environ}.items():
         monkeypatch.setenv(name, value)
-    return ExecutorSettings().tools_reach
+    return ExecutorSettings().addresses_for_tools
 
 
 @pytest.mark.promise("ssrf.allowed")

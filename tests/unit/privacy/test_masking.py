@@ -16,7 +16,7 @@ from services.executor.core.states.prompts import load_prompts
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject
-from shared.domain.marks import ProtectedKind, find_secret_values, protected_values
+from shared.domain.marks import ProtectedKind, find_protected_spans, protected_values
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
@@ -250,7 +250,7 @@ def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, Pro
     '{"password": null, "token": ""}',
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
-    assert find_secret_values(text) == ()
+    assert find_protected_spans(text) == ()
     assert redact_text(text) == text
 
 
@@ -278,7 +278,7 @@ def test_data_is_redacted_by_its_fields_too_and_a_number_in_json_if_it_is_a_card
 )  # fmt: skip
 def test_no_text_takes_long(text: str) -> None:
     began = time.process_time()
-    find_secret_values(text)
+    find_protected_spans(text)
     assert time.process_time() - began < 2
 
 

@@ -18,9 +18,9 @@ from shared.contracts.approval import (
     ConfirmationStep,
     Decision,
     Escalation,
+    LadderRung,
     NoticeEvent,
     NoticeTarget,
-    Rung,
     find_rung,
     rungs_above,
 )
@@ -153,7 +153,7 @@ def ask_for_approval(
     needed: int,
     why: tuple[str, ...] = (),
     confirmation: ConfirmationStep | None = None,
-    ladder: tuple[Rung, ...] = (),
+    ladder: tuple[LadderRung, ...] = (),
     grounds: Grounds | None = None,
     notices: tuple[NoticeTarget, ...] = (),
 ) -> Approval:

@@ -51,7 +51,7 @@ from services.executor.ports.tools import Tool
 from services.executor.ports.turns import QUESTION
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, as_text
-from shared.domain.marks import ProtectedKind, find_secret_values
+from shared.domain.marks import ProtectedKind, find_protected_spans
 from shared.domain.words import ToolClass
 
 
@@ -372,7 +372,7 @@ class SourceFinder:
 
     def _why_text_unsourced(self, text: str, *, is_sent: bool) -> str:
         """A sentence on the text's accounts, cards and addresses without a source. ``is_sent``: to somebody."""
-        for mark in find_secret_values(text):
+        for mark in find_protected_spans(text):
             writings = (mark.value, _GAPS.sub("", mark.value))
             if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_sent=is_sent):
                 return f"no source has the {_ACCOUNTS[mark.kind]} in its text"

@@ -35,7 +35,7 @@ class Approvals(ScriptedStore):
         asked = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
         rows = cast("list[list[str]]", await self._scripts.execute_many(*asked))
         found = await self._read_requests(
-            keys.unpack(keys.WaitingApprovalMember, member) for row in rows for member in row
+            keys.unpack_member(keys.WaitingApprovalMember, member) for row in rows for member in row
         )
         return [
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
@@ -45,7 +45,7 @@ class Approvals(ScriptedStore):
         """The approval, decided or not; None if it does not exist, or is no longer stored."""
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
         rows = cast("list[str | None]", await self._scripts.execute_many(*(("GET", name) for name in names)))
-        tasks = [keys.unpack(keys.EndedMember, row) for row in rows if row is not None]
+        tasks = [keys.unpack_member(keys.EndedMember, row) for row in rows if row is not None]
         asked = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._read_requests(asked)), None)
 
@@ -205,13 +205,13 @@ class DueNotices(ScriptedStore):
         return [_parse_due_notice(member) for row in rows for member in row]
 
     async def mark_done(self, due: DueNotice) -> None:
-        member = keys.unpack(keys.NoticeMember, due.name)
+        member = keys.unpack_member(keys.NoticeMember, due.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
         await self._scripts.execute("ZREM", notices, due.name)
 
 
 def _parse_due_notice(name: str) -> DueNotice:
-    member = keys.unpack(keys.NoticeMember, name)
+    member = keys.unpack_member(keys.NoticeMember, name)
     return DueNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
 
 

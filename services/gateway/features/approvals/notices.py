@@ -23,10 +23,10 @@ from services.gateway.features.webhooks.secrets import derive_delivery_id, is_se
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
-from shared.domain.outgoing import Reach, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import who_decides
-from shared.infra.live import LOOK_SECONDS, Listen, look_when_due
+from shared.infra.live import LOOK_SECONDS, Listen, poll_when_due
 from shared.ports.store import StoreUnavailable
 
 _TEXT = 600  # characters of a task's text or a call's arguments
@@ -169,7 +169,7 @@ class NoticeWebhooks(NamedTuple):
     """The queue that delivers notices, and the addresses that they may be sent to."""
 
     posts: DeliverySink
-    reach: Reach
+    reach: AllowedAddresses
 
 
 class Notifier:
@@ -195,7 +195,7 @@ class Notifier:
     async def run_in_background(self, listen: Listen) -> AsyncIterator[None]:
         """Queue due notices while the context lasts. ``listen``: opens an event that is set when one becomes due."""
         async with asyncio.TaskGroup() as group:
-            loop = group.create_task(look_when_due(listen, self._enqueue_due, "notices"))
+            loop = group.create_task(poll_when_due(listen, self._enqueue_due, "notices"))
             yield
             loop.cancel()
 
@@ -232,7 +232,7 @@ class Notifier:
             return
         await webhooks.posts.enqueue(build_signed_post(news, addressed, self._console, self._clock()))
 
-    def _resolve_target(self, target: NoticeTarget, tenant: str, reach: Reach) -> AddressedTarget:
+    def _resolve_target(self, target: NoticeTarget, tenant: str, reach: AllowedAddresses) -> AddressedTarget:
         url, secret = self._read_reference(target.url, tenant), self._read_reference(target.secret, tenant)
         if problem := why_refused(url, reach):
             raise UnreadableReference(f"the URL of a notice target: {problem}")

@@ -62,7 +62,7 @@ class SignedPostWork(NamedTuple):
 
 
 class UnreadableDelivery(NamedTuple):
-    """A webhook or notice that no key of this process can decrypt. ``subject`` and ``config_id``: from its id in the queue."""
+    """A webhook or notice that no key of this process can decrypt. ``subject``, ``config_id``: from its id there."""
 
     progress: DeliveryProgress
     subject: str
@@ -82,10 +82,10 @@ class DeliveryStep(StrEnum):
 
 
 class DeliveryQueue(Protocol):
-    """The durable queue of deliveries. One process at a time delivers to a webhook. All may raise ``StoreUnavailable``."""
+    """The durable queue of deliveries. Each is claimed by one process. All may raise ``StoreUnavailable``."""
 
     async def list_due(self, most: int, each: int) -> DueDeliveries:
-        """The due webhooks and notices, the longest due first: at most ``most`` of each partition, and ``each`` of each tenant."""
+        """What is due, the longest due first: at most ``most`` of each partition, and ``each`` of each tenant."""
 
     async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
         """Claim what is due for ``seconds``; returns what no other process has claimed."""

@@ -195,7 +195,7 @@ class DeliveryService:
 def choose_due_deliveries(
     due: Sequence[deliveries.DueDelivery], busy: Counter[str], rules: DeliveryRules
 ) -> list[deliveries.DueDelivery]:
-    """The due webhooks and notices to claim now, the longest due first, within the free slots of the process and of each tenant."""
+    """The due deliveries to claim now, the longest due first, within the free slots of the process and each tenant."""
     taken, counts = list[deliveries.DueDelivery](), Counter(busy)
     for one in due:
         if counts.total() >= rules.slots:

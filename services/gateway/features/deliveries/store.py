@@ -48,7 +48,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _keys_of_delivery(member)
         sealed = self._seal.encrypt(delivery.model_dump_json())
-        arguments = [keys.pack(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
+        arguments = [keys.pack_member(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
     async def list_due(self, most: int, each: int) -> deliveries.DueDeliveries:
@@ -120,7 +120,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         return token
 
     async def _read_row(self, member: keys.WebhookMember | keys.PostMember) -> rows.DeliveryRow | None:
-        text = await self._scripts.execute("HGET", _keys_of_delivery(member).hash, keys.pack(member))
+        text = await self._scripts.execute("HGET", _keys_of_delivery(member).hash, keys.pack_member(member))
         return None if text is None else rows.parse_row(str(text))
 
     async def _read_post(

@@ -11,7 +11,7 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask, Unsupporte
 from services.gateway.edge.fields import decode_base64, object_at, text_at
 from shared.contracts.task import FILE_ID, HistoryMessage, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
-from shared.domain.outgoing import Reach, Refused, check_url
+from shared.domain.outgoing import AllowedAddresses, Refused, check_url
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -80,7 +80,9 @@ class MessageFiles:
     a message; ``size``: bytes of a file.
     """
 
-    def __init__(self, archive: Archive | None, reach: Reach, most: int = 10, size: int = 10_000_000) -> None:
+    def __init__(
+        self, archive: Archive | None, reach: AllowedAddresses, most: int = 10, size: int = 10_000_000
+    ) -> None:
         self._archive, self._reach, self._most, self._size = archive, reach, most, size
 
     @property

@@ -30,7 +30,7 @@ from shared.contracts.assessment.messages import (
 )
 from shared.contracts.base import Contract
 from shared.contracts.task import Practice, TaskRecord, TaskRequest
-from shared.domain.outgoing import Reach, Refused, check_url
+from shared.domain.outgoing import AllowedAddresses, Refused, check_url
 from shared.domain.words import Dialect, TaskState
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
@@ -159,7 +159,7 @@ class ParticipationService:
         lists: TaskLists,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
-        worlds: Reach,
+        worlds: AllowedAddresses,
         read_user_messages: ReadWords,
         endpoint: Callable[[str, str, str], str],
     ) -> None:

@@ -19,7 +19,7 @@ from shared.contracts.tenant_document import (
     readable_policies,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.outgoing import Reach, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.ports.tenant_records import TenantRecords
 
 PolicyCheck = Callable[[Sequence[Policy]], Awaitable[tuple[FieldProblem, ...]]]  # may raise ``Unavailable``
@@ -56,8 +56,8 @@ class RecordChange(NamedTuple):
 class PermittedAddresses(NamedTuple):
     """The addresses that a record may name: ``servers``: of tool servers and their tokens, ``notices``: of notices."""
 
-    servers: Reach
-    notices: Reach
+    servers: AllowedAddresses
+    notices: AllowedAddresses
 
 
 class RecordService:

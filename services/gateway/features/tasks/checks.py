@@ -9,7 +9,7 @@ from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.webhooks.service import WebhookRegistrar
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.exact_json import dumps
-from shared.domain.outgoing import Reach, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.ports.tenant_records import TenantRecords
 
 
@@ -32,9 +32,9 @@ class MessageRules(NamedTuple):
     """
 
     limits: MessageLimits = MessageLimits()
-    endpoints: Reach = Reach()
+    endpoints: AllowedAddresses = AllowedAddresses()
     records: TenantRecords | None = None
-    files: MessageFiles = MessageFiles(None, Reach())
+    files: MessageFiles = MessageFiles(None, AllowedAddresses())
     webhooks: WebhookRegistrar | None = None
     known_by_id: bool = True
 

@@ -1,4 +1,4 @@
-"""Decides what a client's message becomes: a turn of a new or known task, a signal, or a repeat of an earlier message."""
+"""Decides what a client's message becomes: a turn of a new or known task, a signal, or a repeat of another."""
 
 from datetime import datetime
 from typing import NamedTuple, Protocol

@@ -115,7 +115,7 @@ def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
 def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: TaskListPlace | None) -> Call:
     place = (str(after.micros), after.task) if after else ("", "")
     since = str(int(wanted.since.timestamp() * 1_000_000)) if wanted.since else "-inf"
-    stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
+    stems = keys.task_list_prefixes(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
     stem = stems.session if wanted.session is not None else stems.tenant if wanted.owner is None else stems.owner
     return [stem + state.value for state in wanted.states], [count, *place, since]
 

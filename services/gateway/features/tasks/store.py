@@ -13,7 +13,7 @@ from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, client_task_key
 from shared.infra.lua import ScriptedStore, bounded_redis_calls
-from shared.infra.reads import PackedReads, Reads
+from shared.infra.reads import PackedReads, ReadPipeline
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.infra.stored_tasks import read_record
 from shared.ports.store import StoreUnavailable
@@ -51,7 +51,7 @@ def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
 class RedisClientIds(ScriptedStore, ClientIds):
     """Clients' own task ids in Redis. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, reads: Reads, tasks: Tasks) -> None:
+    def __init__(self, redis: Redis, reads: ReadPipeline, tasks: Tasks) -> None:
         super().__init__(redis)
         self._reads, self._tasks = reads, tasks
         self._known = LruCache[tuple[str, str], _CachedTask](_MOST_KNOWN)
@@ -64,7 +64,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
         if known is None:
             return await self._find_uncached(key)
         reads = known.reads if not fingerprint else _packed_reads(key, known.session_id)
-        noted, place, stored = await self._reads.ask(reads)
+        noted, place, stored = await self._reads.fetch(reads)
         task_id, signalled, answered = (field or "" for field in cast("list[str | None]", noted))
         is_there = place == known.place and task_id in ("", alias)
         if not is_there or not isinstance(stored, str):

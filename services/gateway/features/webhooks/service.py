@@ -8,7 +8,7 @@ from services.gateway.features.identity.model import Caller, may_set_webhooks, s
 from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.secrets import WebhookMasterSecrets
 from shared.contracts.task import TaskRecord
-from shared.domain.outgoing import Reach, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_refused
 
 _PATH = "pushNotificationConfig"
 
@@ -17,7 +17,7 @@ class WebhookRegistrar(NamedTuple):
     """Registers webhooks. ``reach``: the addresses that they may have; ``most``: how many a task may have."""
 
     webhooks: hooks.WebhookStore
-    reach: Reach
+    reach: AllowedAddresses
     secrets: WebhookMasterSecrets
     most: int = 10
 

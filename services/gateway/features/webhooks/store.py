@@ -77,4 +77,4 @@ def _task_keys(record: TaskRecord) -> keys.TaskKeys:
 
 
 def _pack_member(record: TaskRecord, config_id: str) -> str:
-    return keys.pack(keys.WebhookMember(record.tenant, record.session_id, record.task_id, config_id))
+    return keys.pack_member(keys.WebhookMember(record.tenant, record.session_id, record.task_id, config_id))

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from services.gateway.features.console.views.assessments import NOTHING, format_value, shorten
 from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name, parse_time_or_none
 from shared.contracts.assessment.messages import JsonObject
-from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldChange, WorldLook
+from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
 from shared.domain.instants import in_utc
 
 _GIST = 120
@@ -262,7 +262,9 @@ def _format_duration(written: str) -> str:
     return text.replace("T", "").strip() or "no time"
 
 
-def _count_rows(world: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
+def _count_rows(
+    world: WorldAfterTurn | None, before: WorldAfterTurn | None
+) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
     if world is None:
         return ()
     old = before.counts if before else world.counts
