@@ -168,8 +168,9 @@ class AnswerChecks:
     def _write_request_to_leave_parts(
         self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
-        """Asks the model to leave each part that it did not answer, if the answer has nothing of what was read, or says
-        that something was not found. The answer's words alone decide nothing; the model's declaration does.
+        """The text that asks the model to leave each part that it did not answer, if the answer has nothing of what was
+        read, or says that something was not found; else empty. The answer's words alone decide nothing; the model's
+        declaration does.
         """
         parts = progress.dossier.parts
         elsewhere = lacking is None or lacking or any(part.unmet for part in parts)
@@ -241,8 +242,8 @@ def _progress_fingerprint(progress: Progress, untraced: Sequence[str]) -> str:
 def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     """Why no part to find out can have an answer; empty if one may have.
 
-    One may have if there is a text, and something that it can come from: a successful read, a read that found nothing,
-    a figure or a file.
+    One may have if there is a text, unless the model has only made reads, without figures, plans and files, and each of
+    them failed. A read that found nothing has not failed.
     """
     if not text.strip():
         return "none was given"

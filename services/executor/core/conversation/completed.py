@@ -49,7 +49,8 @@ async def complete_answer(
     """The answered task, with the remarks below its answer and the parts that were not done.
 
     Both mappings are by part number. ``corrected``: what was wrong with calls that never entered a plan; ``unnamed``:
-    the listed identifiers that no call names.
+    the listed identifiers that no call names. Raises ``Failed`` if there is no answer or a write is not settled, and
+    ``Rejected`` if nothing was written and rules forbid the task's text.
     """
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")

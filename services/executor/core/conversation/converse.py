@@ -191,8 +191,8 @@ class Conversation:
 
     @property
     def _tier(self) -> Tier:
-        """The model tier of the next reply: small for the first; then large if the task is to act, or its question has
-        a complex word.
+        """The model tier of the next reply: small for the first, and for all of an orchestrator; then large if the
+        task is to act, or its question has a complex word.
         """
         if self._talk.replies == 0 or not self._local_thinks:
             return Tier.SMALL

@@ -205,8 +205,8 @@ class LocalTools:
         return {"note": _NO_CONDITION}
 
     def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
-        """If the calculated value is the condition of a part and is false, marks that part as left. Returns a note for
-        the model.
+        """If the calculated value is the condition of a part and is false, marks that part as left; if it is true,
+        removes that mark. Returns a note for the model.
         """
         part = self._find_named_part(call)
         if part and value.value == "false":

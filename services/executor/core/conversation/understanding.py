@@ -177,8 +177,8 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
 
 
 def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
-    """The sentences that name an identifier which no part, no read and no planned call names; beside a part's quote,
-    behind the verb of a tool that writes, no planned call.
+    """The sentences that name an identifier which no part, no read and no planned call names. Of a sentence that a part
+    quotes only in part, also one that no planned call names, in a clause that begins with a writing tool's verb.
     """
     planned = {
         key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)
@@ -239,7 +239,8 @@ async def _choose_named_process(ctx: TurnContext, name: str, *, acts: bool) -> _
 async def _get_or_design_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     """The stored design of the process, or one designed now. If there is neither, ``general`` and the reason.
 
-    If a stored design cannot be used and might ask for an approval, ``general`` asks a person, too.
+    If a stored design cannot be read from the store, or cannot be used and might ask for an approval, ``general`` asks
+    a person, too.
     """
     tenant, calls, by = ctx.record.tenant, 0, "synthesized before"
     try:

@@ -360,7 +360,10 @@ _MONTHS_AHEAD = 3  # in which a weekday is looked for that falls on a day: "Frid
 def find_dates(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], today: date, *, relative: bool = True
 ) -> list[DateMention]:
-    """The dates of a text in order; without ``relative`` only those that name a day or a month."""
+    """The dates of a text in order, then the periods between two of them, then the repetitions.
+
+    Without ``relative``, no repetitions, and no dates that are told by ``today`` alone, such as "next Friday".
+    """
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_date_in_digits(match, today)) is not None]
     words = _build_grammar_words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
@@ -421,7 +424,7 @@ def _with_past_weekday(text: str, mention: DateMention) -> DateMention:
 
 
 def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
-    """Yields days such as ``on the 15th`` and ``am 15.``: of this month, or of the next if that day has passed."""
+    """Yields days such as ``on the 15th`` and ``am 15.``: of this month and the next, without those that are past."""
     starts = [one.start for one in found]
     for match in _BARE_DAY.finditer(text):
         before = bisect_left(starts, match.end()) - 1  # the dates are in order and lie beside each other

@@ -307,7 +307,7 @@ class FactsIndex:
     def find_origins(
         self, value: Json, hints: ArgumentHints | None = None, *, most: int = _MOST_ORIGINS
     ) -> tuple[ReadField, ...]:
-        """The fields whose whole value is the value; if there are none, the texts that contain it."""
+        """The fields whose whole value is the value, at most ``most``; if there are none, the texts that contain it."""
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
         hints = hints or ArgumentHints()

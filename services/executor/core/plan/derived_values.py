@@ -43,9 +43,9 @@ class DerivedValues:
         return self.is_share(leaf, call) or self._is_spelled_identifier(leaf, call)
 
     def is_doubtful(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool) -> bool:
-        """Whether the argument is a whole number, a day or an hour that no source states and that follows from none.
+        """Whether the argument is a number, a day or an hour that no source states and that follows from none.
 
-        A number is not doubtful if the tool's schema gives a maximum for it.
+        A number is not doubtful if it is 0 or 1, or the tool's schema gives a maximum for it.
         """
         if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
             return False

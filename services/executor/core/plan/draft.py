@@ -54,7 +54,7 @@ class ClosedPlan(Contract):
 
     @property
     def events(self) -> tuple[dict[str, JsonValue], ...]:
-        """The verdicts, to be sent once POLICY_CHECK is entered."""
+        """The data of an event for each verdict, to be sent once POLICY_CHECK is entered."""
         return tuple(
             {
                 "passed": verdict.passed,

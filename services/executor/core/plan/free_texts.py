@@ -141,8 +141,8 @@ def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
 
 
 def _is_text_with_identifier(field: ReadField, value: str) -> bool:
-    """Whether a field is a text that somebody wrote and that contains the identifier: a number of at least three digits
-    only where it is no amount and no measure.
+    """Whether a field is a text that somebody wrote and that contains the identifier. A plain number counts only if
+    it has at least three digits and is neither an amount nor a measure there.
     """
     if field.kind is ContentKind.STRUCTURED:
         return False

@@ -95,8 +95,8 @@ def check_notice_release(
 
 
 def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
-    """The changes that a notice tells of: those of its own part; if it has no part or its part no change, all of the
-    plan.
+    """The changes that a notice tells of: those of its own part and of no part; if there are none, or it has no part
+    itself, all of the plan.
 
     "Close it, and tell somebody that it is closed" has the notice in a part of its own.
     """

@@ -214,7 +214,9 @@ ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server o
 
 
 def find_named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
-    """Tools that the text names and no server lists, classified by their names. Forbidden ones are left out."""
+    """Tools that the text names and no server lists, classified by their names. Those that the text says not
+    to use are left out.
+    """
     names = dict.fromkeys(name for name in _find_tool_names(text) if name not in known)
     return tuple(_build_tool(name, connection) for name in sorted(names))
 

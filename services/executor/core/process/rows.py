@@ -199,7 +199,9 @@ def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
 
 
 def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
-    """A group for each value of the field ``by``; a single None if ``by`` is empty."""
+    """A group for each value of the field ``by``; a single None if ``by`` is empty. Raises ``OperandNotFound`` if there
+    are no rows, or a row has no such field.
+    """
     if not by:
         return [None]
     if not rows:
@@ -259,7 +261,9 @@ def _group_conditions(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ..
 
 
 def _common_field_name(rows: ChosenRows) -> str:
-    """The name of the pattern's field, the same in all rows; empty where the rows themselves are counted."""
+    """The name of the pattern's field, the same in all rows; empty where the rows themselves are counted. Raises
+    ``OperandNotFound`` if the rows do not have it under one name.
+    """
     if not rows.pattern.fields:
         return ""
     names = {record.find_field(rows.pattern.fields) for record in rows.records}
@@ -270,7 +274,9 @@ def _common_field_name(rows: ChosenRows) -> str:
 
 
 def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, ...]:
-    """The rows of the only such list within an anchor's record, else of the list with all rows of the kind."""
+    """The rows of the list that has all rows of the kind: among the lists within an anchor's record, or if there are
+    none, among all. Raises ``OperandNotFound`` if there is no list, and ``AmbiguousOperand`` if none has all rows.
+    """
     of_kind = build_kind_test(inputs.links.records, pattern.kinds)
     lists: dict[tuple[str, str], list[SeenRecord]] = {}
     for record in inputs.links.records:

@@ -73,11 +73,13 @@ def find_template_problems(template: ProcessTemplate, *, synthesized: bool = Fal
     for state in template.instructions:
         if state not in states:
             yield f"it has instructions for {state}, where it never is"
-    yield from _find_uncomputable_figures(template)
+    yield from _find_problems_of_figures(template)
 
 
-def _find_uncomputable_figures(template: ProcessTemplate) -> Iterator[str]:
-    """Yields a sentence for each figure that can never be computed, whatever the facts."""
+def _find_problems_of_figures(template: ProcessTemplate) -> Iterator[str]:
+    """Yields a sentence for each thing that is wrong with how a figure is defined, so that it can never be computed or
+    used, and for a wrong pattern of the routed rows.
+    """
     before: set[str] = set()
     for figure in template.figures:
         if figure.operation not in OPERATIONS and figure.operation not in CALCULATORS:

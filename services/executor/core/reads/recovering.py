@@ -270,11 +270,11 @@ class ServerRead:
             max_tokens=512,
         )
 
-        def call(advice: StandInAdvice) -> ReadCall | None:
+        def check_advice(advice: StandInAdvice) -> ReadCall | None:
             return _check_stand_in_advice(advice, gone, arguments, shown.get(advice.tool or ""))
 
         try:
-            return (await ask_checked(ctx, question, StandInAdvice, call))[0]
+            return (await ask_checked(ctx, question, StandInAdvice, check_advice))[0]
         except Unanswered as none:
             ctx.journal.add_event("note", tool=gone.name, problem=none.reason)
             return None
@@ -286,10 +286,10 @@ class ServerRead:
         if found is None:
             return
 
-        async def ask(following: JsonObject) -> ToolAnswer:
+        async def ask_for_page(following: JsonObject) -> ToolAnswer:
             return (await send_call(ctx, f"{self._key}:page{found.pages + 1}", self.tool, following, self.names)).answer
 
-        await found.read_to_end(ask)
+        await found.read_to_end(ask_for_page)
         if note := found.summary:
             more = found.why_partial
             ctx.journal.add_event("note", tool=self.tool.name, pages=found.pages, rows=found.total, partial=more)

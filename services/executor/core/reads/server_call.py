@@ -149,7 +149,7 @@ async def _send_once(
     may_be_silent: bool = False,
 ) -> AnsweredCall:
     """The answer to the call, as a journal step. Raises ``Failed`` if the server cannot be reached, or if no answer
-    comes and the call may not be repeated (``may_be_silent``).
+    comes; with ``may_be_silent`` that is a result, too, since the call may be repeated.
     """
 
     async def call() -> str:

@@ -152,8 +152,8 @@ def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, 
 
 
 def _without_minor_unit(name: str, value: Json) -> Iterator[tuple[str, Json]]:
-    """Yields the amount that a name in cents gives, under the name in whole units; of minor units nobody knows how many
-    make one, so the figure stays.
+    """Yields the amount that a name in cents gives, under the name in whole units; of a name that says only
+    "minor units", the figure unchanged, since their size is unknown.
     """
     words, plain = singular_words(name), words_without_minor_unit(name)
     figure = None if isinstance(value, bool) else read_figure(value)
@@ -206,7 +206,7 @@ def words_without_minor_unit(name: str) -> Noun:
 
 
 def common_value(values: Sequence[FieldValue]) -> FieldValue:
-    """The value, if all are equal; ``UNKNOWN`` if two differ or one of them is unknown."""
+    """The value, if all are equal; ``UNKNOWN`` if two differ or one of them is unknown. There must be at least one."""
     first = values[0]
     return first if all(_are_equal_values(value, first) for value in values) else UNKNOWN
 
