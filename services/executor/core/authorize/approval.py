@@ -36,8 +36,8 @@ _READS = 40
 
 
 def collect_approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys) -> Grounds:
-    """The evidence shown to an approver: the rules that apply, the policy versions, the reads and figures, and the
-    source of each argument, which code found when the calls were proposed.
+    """The evidence shown to an approver: the rules that apply, the policy versions, the reads and figures, the
+    source of each argument, which code found when the calls were proposed, and what is not known.
     """
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()

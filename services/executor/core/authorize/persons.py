@@ -42,7 +42,7 @@ def is_plan_released(progress: Progress) -> bool:
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     """Whether a rule, the process or the tenant wants a person to approve the plan. A tenant may want one for each
-    write to which no rule applies.
+    write to which no rule applies. True, too, while there is no verdict.
     """
     verdict, template = progress.dossier.verdict, progress.template
     if verdict is None or template.confirmations or reasons_to_ask_a_person(ctx, progress):
@@ -209,7 +209,9 @@ def plan_state_path(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...
 
 
 def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None:
-    """A sentence on who has to approve the plan, and why; None if nobody has to."""
+    """A sentence on who has to approve the plan, and why; None if nobody has to. Raises ``Failed`` if there is no
+    verdict.
+    """
     verdict = progress.dossier.verdict
     if verdict is None:
         raise Failed("there is no policy verdict on the plan")

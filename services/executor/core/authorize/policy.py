@@ -415,5 +415,5 @@ def _normalize_figure(value: Json) -> str:
 
 
 def _to_context_fields(fields: JsonObject) -> dict[str, contracts.ContextValue]:
-    """The fields as the policy service takes them: it accepts values only up to a certain depth of nesting."""
+    """The same fields under the type of the contract, whose values are nested only so far, unlike JSON in general."""
     return cast(dict[str, contracts.ContextValue], fields)

@@ -222,8 +222,8 @@ def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
 
 
 def require_one_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
-    """The one unit of the amounts; amounts without a unit are taken to have it, unless it is cents. Raises
-    ``CannotCalculate`` if two units differ.
+    """The one unit of the amounts; amounts without a unit are taken to have it. Raises ``CannotCalculate`` if
+    two units differ, or some amounts are in cents and others without a unit.
     """
     units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
     named = [unit for unit in units if unit]

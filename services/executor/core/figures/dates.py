@@ -152,7 +152,9 @@ def _read_distance_from_today(group: _DateWords) -> Sequence[Period]:
 
 
 def _read_weekday(group: _DateWords) -> Sequence[Period]:
-    """``Friday`` is the coming one, today included; ``next Friday`` that one or the one after, as people differ."""
+    """``Friday`` is the coming one; on a Friday, today or in a week. ``next Friday`` is the coming one after today or
+    that of next week, as people differ; ``last Friday`` is the one before today.
+    """
     ahead = (group.values["W"] - group.today.weekday()) % 7
     if "K" in group.signs:
         week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1)
@@ -696,7 +698,7 @@ def read_moment(value: Json, order: DateOrder = "") -> datetime | None:
 
 
 def parse_moment(value: Json) -> datetime | None:
-    """A date with a time of day, in any usual notation and zone; None for anything else."""
+    """A date with a time of day in ISO 8601, with a zone or without; None for anything else."""
     if not isinstance(value, str) or not has_time(value):
         return None
     try:

@@ -230,8 +230,8 @@ def _check_comparable(values: list[Json], against: list[Json], condition: RowCon
 
 
 def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> OperationResult:
-    """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum is
-    the greatest or the least.
+    """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum,
+    or whose number of records, is the greatest or the least.
     """
     if call.operation not in (*AGGREGATES, *SOUGHT):
         raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")

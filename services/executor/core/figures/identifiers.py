@@ -68,7 +68,9 @@ def blank_special_identifiers(text: str) -> str:
 
 
 def find_codes(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields the tokens with a digit, numbers and dates among them, no ordinals: ``EXP-1006``, ``INV_22``, ``4411``. several codes that slashes join, also each of them."""
+    """Yields the tokens with a digit, numbers and dates among them, no ordinals: ``EXP-1006``, ``INV_22``, ``4411``;
+    of several codes that slashes join, also each of them.
+    """
     for match in _CODE.finditer(text):
         if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
             yield WrittenIdentifier(*match.span(), match[0], IdentifierKind.CODE)

@@ -352,7 +352,9 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
 
 @lru_cache(maxsize=64)
 def find_stated_days(text: str, today: date) -> frozenset[date]:
-    """The days that a text states: of a longer period its first, its last, and the day after it."""
+    """The days that a text states: of a longer period its first, its last, and the day after it; of
+    "two days before 4 March" also 4 March.
+    """
     periods = [
         period
         for mention in find_mentions_on_day(text, today).dates

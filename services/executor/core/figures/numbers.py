@@ -446,7 +446,9 @@ def _read_number_words(
 
 
 def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
-    """The number with the fraction words after it, ``two and a half``, and the index of the token after them."""
+    """The number with the words for a fraction or a dozen after it, ``two and a half``, and the index of the token
+    after them.
+    """
     rest = [token.folded for token in tokens[after : after + 3]]
     if rest[:1] and rest[0] in _DOZENS:
         return value * 12, after + 1

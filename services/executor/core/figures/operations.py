@@ -219,7 +219,9 @@ def to_decimal(number: Number) -> Decimal:
 
 
 def to_result_decimal(number: Fraction) -> Decimal:
-    """A fraction as a decimal: exact if it terminates, else rounded half up to six places."""
+    """A fraction as a decimal: exact if it terminates, else rounded half up to six places. Raises ``CannotCalculate``
+    if it has too many digits.
+    """
     try:
         return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
     except Inexact:
@@ -278,7 +280,9 @@ def count_decimal_places(number: Number) -> int:
 
 
 def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
-    """The exact result of an operation; quotients and averages are rounded half up to six places."""
+    """The exact result of an operation; quotients and averages are rounded half up to six places. Raises
+    ``CannotCalculate`` for too few or too many operands, and a division by zero.
+    """
     least = {"sum": 0, "product": 1, "average": 1, "minimum": 1, "maximum": 1}.get(operation, 2)
     if len(numbers) < least or (operation in ("quotient", "percentage") and len(numbers) > least):
         raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")

@@ -55,7 +55,7 @@ def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: Answ
 
 
 def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, scored: Score) -> str:
-    """A last line about the run, if the operator has configured one; else empty."""
+    """A last line about the run: its process, whether the policy passed, its score and its duration."""
     verdict, process = ended.final_progress.dossier.verdict, ended.final_progress.process_type
     policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
     took = round((now - record.accepted_at).total_seconds() * 1000)

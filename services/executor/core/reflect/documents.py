@@ -111,7 +111,9 @@ def documents_of_process(process_type: str) -> tuple[str, ...]:
 
 
 def asked_documents(task: str) -> tuple[str, ...]:
-    """The types of document that the task's text asks for, in order; one that is merely mentioned does not count."""
+    """The types of document that the task's text asks for, alphabetically; one that is merely mentioned does not
+    count.
+    """
     return tuple(
         name
         for name in document_templates()

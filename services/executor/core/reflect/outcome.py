@@ -114,7 +114,7 @@ def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
 
 
 def _list_tools(ended: RunEnd, *, worked: bool) -> tuple[str, ...]:
-    """Up to ten tools that worked, or with ``worked=False`` that failed; each once."""
+    """Up to ten tools that worked; with ``worked=False``, whose reads failed or whose writes no read proved."""
     read = [fact.tool for fact in ended.final_progress.dossier.facts if fact.ok is worked]
     written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]

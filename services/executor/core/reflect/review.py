@@ -154,7 +154,9 @@ def with_documents(ctx: TurnContext) -> TurnContext:
 
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
-    """Improves a weak answer and writes the task's documents. The answer to a solver request is not changed."""
+    """Improves a weak answer and writes the task's documents. Of a dry run and a solver request nothing is
+    changed.
+    """
     if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)

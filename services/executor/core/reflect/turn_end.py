@@ -169,7 +169,9 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
 
 
 def _session_with_turn(session: SessionState, ended: RunEnd, work: TurnWork, answer: str) -> SessionState:
-    """The session with this turn's user message and answer added. A message equal to the last one is not added."""
+    """The session with this turn's user message and answer added. A message equal to the last one is not added.
+    Unchanged by a turn of a timer, an operator or a cancel, except the timer that ends a ``TimedWait``.
+    """
     turn = work.turn
     said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):

@@ -148,8 +148,9 @@ def is_practice(record: TaskRecord) -> bool:
 
 
 def with_practice_rules(tenant: TenantRecord, record: TaskRecord, servers: Sequence[str]) -> TenantRecord:
-    """The tenant's record as it applies to practice: ``practice`` decides what an unruled write needs, and only the
-    operator's ``servers`` are used. Raises ``Rejected`` if the tenant refuses practice.
+    """The tenant's record for this task: for practice on one of the operator's ``servers``, the tenant's ``practice``
+    decides what an unruled write needs; for any other task it is unchanged. Raises ``Rejected`` if the tenant refuses
+    practice.
     """
     if not is_practice(record) or not is_under(record.request.tools_endpoint or "", servers):
         return tenant

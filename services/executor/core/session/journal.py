@@ -95,7 +95,9 @@ class TurnCounts:
             self._meter.add(names.STRATEGIES_LEFT, strategy=str(data["strategy"]))
 
     def count_settlement(self, entry: LedgerEntry, before: WriteStatus) -> None:
-        """Counts a write whose status is final for now: it is not being sent, and no proof is outstanding."""
+        """Counts a write whose status is final for now: it is not being sent, and no proof is outstanding. Counts a
+        doubt that is settled by it, too.
+        """
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
         if entry.status not in _ON_THE_WAY and not proof_comes:
             self._meter.add(names.WRITES, proof=entry.status.value)
@@ -103,8 +105,8 @@ class TurnCounts:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
 
     def count_end(self, end: TurnEnd, asked: Approval | None) -> None:
-        """Counts the approval that the turn asked for, and its task if that has ended. ``asked``: the approval before
-        the turn.
+        """Counts the approval that the turn asked for, those that it ended, and its task if that has ended. ``asked``:
+        the approval before the turn.
         """
         self._outcome, now = end.record.state.value, end.approval
         if end.settled is not None:
@@ -426,7 +428,7 @@ class Journal:
         verdicts: Sequence[Mapping[str, JsonValue]] = (),
     ) -> None:
         """Stores the progress with the next step, once for each ``label`` and visit of a state, together with the
-        entries ``beside``; adds an event.
+        entries ``beside``. Adds an event for a state that is entered, and one for each of the ``verdicts``.
         """
         changed = changed_fields_as_json(progress, self.progress)
         if "template" in changed:

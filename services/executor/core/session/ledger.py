@@ -79,7 +79,7 @@ def list_open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
 
 
 def doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
-    """The timer for the earliest deadline among these doubts; None if none has one."""
+    """The timer for the deadline of the first of these doubts that has one; None if none has."""
     return next((Timer(one.decide_by, f"{DOUBT_SUBJECT}{one.doubt_id}") for one in doubts if one.decide_by), None)
 
 

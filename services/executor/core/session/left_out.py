@@ -33,7 +33,9 @@ def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
 
 
 def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
-    """The remarks below an answer: calls that were not made, files that were not read; empty if there are none."""
+    """The remarks below an answer: calls that were not made, a named server without tools, files that were not read;
+    empty if there are none.
+    """
     missing, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
     if not ctx.toolbox.tools and endpoint is not None:

@@ -143,7 +143,9 @@ def _is_field_value(value: Json) -> bool:
 
 
 def distinguishing_key(items: Sequence[Json]) -> str | None:
-    """The field with a different value in each item of a list; None if there is none."""
+    """The field, an id or one of the usual names, with a different value in each item of a list; None if there is
+    none.
+    """
     records = [item for item in items if isinstance(item, dict)]
     if len(records) != len(items):
         return None
@@ -186,7 +188,9 @@ _ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor"
 
 
 def is_empty_result(result: Json) -> bool:
-    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or an answer whose list is empty."""
+    """Whether a read found nothing: null, an empty text, list or object, ``{"found": false}``, or an answer whose
+    list is empty.
+    """
     if not isinstance(result, dict):
         return result is None or result == "" or result == []
     lists = [item for item in result.values() if isinstance(item, list)]

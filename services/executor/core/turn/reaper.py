@@ -58,7 +58,9 @@ class Reaper:
         self.soonest: Mapping[int, float] = {}
 
     async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
-        """Looks at the partitions once; returns how many sessions it woke."""
+        """Looks at the partitions once, fires their due timers and wakes their overdue sessions; returns how many
+        sessions it woke.
+        """
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.find_overdue(partitions)

@@ -181,7 +181,7 @@ class ReplayCursor:
 
     def why_unavailable(self, key: str) -> str | None:
         """Why the policy service was unavailable for a step that the archived attempt did not finish; None if it was
-        available.
+        available. The steps inside count as replayed.
         """
         found = self.attempt.inputs.get(f"unavailable:{key}")
         if found is None or key in self.attempt.steps:
@@ -190,7 +190,7 @@ class ReplayCursor:
         return found
 
     def find_early_end(self, key: str) -> EarlyEnd | None:
-        """The recorded early end of a step without a result; None if there is none."""
+        """The recorded early end of a step without a result, whose inner steps then count as replayed; else None."""
         noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
         ended = parse_early_end(noted) if noted is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.begun.began.isoformat():
@@ -262,7 +262,9 @@ class ReplayCursor:
 
 
 def _could_have_ended_at(step: str, key: str) -> bool:
-    """Whether a run that ended at ``step`` may have reached ``key``: the same step, or one run in parallel."""
+    """Whether a run that ended at ``step`` may have reached ``key``: the same step, one run in parallel, or another
+    draft of the same reply.
+    """
     reads = _SIDE_BY_SIDE.match(step)
     beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
     return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])

@@ -141,7 +141,7 @@ class Runner:
         return True
 
     async def _take_lease(self, name: SessionName) -> Lease | None:
-        """The session's lease; None if its tenant has no free slot or another owner holds it."""
+        """The session's lease; None if its tenant has no free slot, another owner holds it, or no turn waits."""
         if not await self._slots.acquire(*name):
             return None
         lease = None

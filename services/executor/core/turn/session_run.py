@@ -82,7 +82,9 @@ class TurnAttempt:
         count_ended_task(self._meter, ended, "worker")
 
     async def _settle_by_reading(self, work: TurnWork, store: TurnStore) -> str:
-        """Tries once to settle the open writes by reading, which may fail like the turn; returns why that failed."""
+        """Tries once to settle the open writes by reading, which may fail like the turn; returns why what is
+        still open could not be read.
+        """
         if work.attempts > self._attempts + 1:
             return "whoever tried ended before it was done"
         try:

@@ -256,7 +256,9 @@ def was_shown_before(entry: LedgerEntry) -> bool:
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
-    """What the read-back shows before the call; None if it needs the call's own result."""
+    """What the read-back shows before the call; None if it needs the call's own result, cannot be made or gets no
+    answer.
+    """
     return await _make_read_back(ctx, call, await plan_results(ctx.store, plan))
 
 
