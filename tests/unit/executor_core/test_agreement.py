@@ -875,14 +875,23 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     ("Put all jobs except that of Oduya on hold.", "J-3040", "exception of Oduya"),  # the job has only the id
     ("Put all jobs except that of Oduya on hold.", "J-3041", ""),
     ("Put all jobs except that of Oduya on hold.", "J-3050", "exception of Oduya"),  # its key is a number by its name
+    (
+        "Put all jobs on hold, but not the one of Bay 7.",
+        "J-3060",
+        "exception of Bay 7",
+    ),  # no name says that it is a key
+    ("Put all jobs on hold, but not the one of Bay 7.", "J-3061", ""),
 )
 def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, job: str, why: str) -> None:
     clients: Json = [{"client_id": "C-1", "name": "Oduya Plc"}, {"client_id": "C-2", "name": "Roy Plc"}]
     jobs: Json = [{"job_id": f"J-304{number}", "client_id": f"C-{number + 1}"} for number in (0, 1)]
     numbered: Json = [{"job_no": "J-3050", "client_id": "C-1"}]
-    more = (("list_clients", clients), ("list_new_jobs", jobs), ("list_old_jobs", numbered))
+    tickets: Json = [{"ticket": f"J-306{number}", "room": f"Bay {7 + number}"} for number in (0, 1)]
+    more = (
+        ("list_clients", clients), ("list_new_jobs", jobs), ("list_old_jobs", numbered), ("list_tickets", tickets)
+    )  # fmt: skip
     facts = (*FACTS, *(_read(name, name, rows) for name, rows in more))
-    key = "job_no" if job == "J-3050" else "job_id"
+    key = {"J-305": "job_no", "J-306": "ticket"}.get(job[:-1], "job_id")
     called = _tool("set_job_status", key, status=["open", "on_hold"])
     found = _find(task, called, {key: job, "status": "on_hold"}, facts)
     assert any(why in doubt for doubt in found.doubts) if why else not found.doubts

@@ -264,14 +264,21 @@ def _is_free_choice(tool: Tool, path: str) -> bool:
 
 
 def _values_of_named_records(change: ChangeToCheck) -> frozenset[tuple[tuple[str, ...], str]]:
-    """The values of the records that the call names, as read: the words of each field's name, and its value as text."""
-    named = {as_text(one.value) for one in change.given if is_identifying_name(field_name_of(one.path))}
+    """The values of the records that the call names, as read: the words of each field's name, and its value as text.
+
+    A record is named by its identifier, or by one in a field of the argument's own name: ``ticket`` of a list.
+    """
+    given = {(field_name_of(one.path), as_text(one.value)) for one in change.given}
+    named = {value for name, value in given if is_identifying_name(name)}
+    codes = {(name, value) for name, value in given if looks_like_id_text(value)}
+    fields = [*fields_of_facts(change.facts)]
+    places = {(one.fact_id, one.parent) for one in fields if (one.field_name, as_text(one.value)) in codes}
     own = (
-        field
-        for field in fields_of_facts(change.facts)
-        if field.record is not None and field.record.identifier in named
+        one
+        for one in fields
+        if (one.record is not None and one.record.identifier in named) or (one.fact_id, one.parent) in places
     )
-    return frozenset((singular_words(field.name), as_text(field.value)) for field in own)
+    return frozenset((singular_words(one.name), as_text(one.value)) for one in own)
 
 
 @lru_cache(maxsize=4096)
