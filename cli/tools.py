@@ -109,7 +109,11 @@ tools.add_typer(made, name="made")
 def discover_tools(
     context: typer.Context,
     endpoint: Annotated[
-        str, typer.Option(help="The tool server: its URL, with or without /mcp.", envvar="GREEN_AGENT_MCP_URL")
+        str,
+        typer.Option(
+            help="The tool server: an MCP server's URL, with or without /mcp, or a REST bridge's without it.",
+            envvar="GREEN_AGENT_MCP_URL",
+        ),
     ] = "",
     protocol: Annotated[Protocol, typer.Option(help="Ask in this protocol alone: a2a is never tried.")] = Protocol.AUTO,
     tenant_file: Annotated[
