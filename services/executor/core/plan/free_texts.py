@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from decimal import Decimal
 from functools import cached_property, lru_cache
 
 from services.executor.core.figures.arguments import STRICT, ContentKind, ReadField, fields_of_facts
-from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE
 from services.executor.core.session.values import Fact, is_trusted_place, place_of_field
+from services.executor.core.tools.classes import nouns_of_identifier
 from services.executor.core.tools.record_tree import NO_KEYS
 from shared.domain.exact_json import as_text, loads_object
 
@@ -39,8 +37,8 @@ _NEAR = 4  # words before and behind what is taken from, within which it is said
 _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
+_NUMBERED = ("no", "nr", "number", "nummer", "id")
 _FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # the same numbers are found whenever a text is read
 
 
 class FreeTexts:
@@ -68,14 +66,17 @@ class FreeTexts:
             f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
         )
 
-    def find_revealing_text(self, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
+    def find_revealing_text(self, name: str, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
         """The free text from which the model learned an identifier, unless the text is a valid source; and whether a
         list that was not read by this identifier shows it, too. A record read by an identifier proves no more than the
-        text that gave it.
+        text that gave it. ``name``: of the argument.
         """
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
         fields = fields_of_facts(self._facts)
-        texts = [field for field in fields if _is_text_with_identifier(field, value) and field.fact_id not in asked]
+        kinds = nouns_of_identifier(name, frozenset())
+        texts = [
+            field for field in fields if field.fact_id not in asked and _is_text_with_identifier(field, value, kinds)
+        ]
         is_listed = any(one.fact_id not in asked and one.kind is ContentKind.STRUCTURED for one in origins)
         may_be_taken = any(self._is_allowed_text(one.fact_id, one.path) for one in texts)
         return texts[0] if texts and not may_be_taken else None, is_listed
@@ -140,14 +141,16 @@ def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
     return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
 
 
-def _is_text_with_identifier(field: ReadField, value: str) -> bool:
-    """Whether a field is a text that somebody wrote and that contains the identifier. A plain number counts only if
-    it has at least three digits and is neither an amount nor a measure there.
+def _is_text_with_identifier(field: ReadField, value: str, kinds: Iterable[str]) -> bool:
+    """Whether a field is a text that somebody wrote and that contains the identifier: a plain number only behind a word
+    for its kind, "fee 904" or "no. 904", and not in that record's own text.
     """
     if field.kind is ContentKind.STRUCTURED:
         return False
     if not (value.isdecimal() and len(value) >= _FEWEST_DIGITS):
         return occurs_in(value, str(field.value))
-    text = str(field.value)
-    mentions = find_mentions(text, _ANY_TIME).numbers if value in text else ()
-    return any(Decimal(value) in one.values and one.unit is None and one.money is None for one in mentions)
+    if field.kind is ContentKind.PROSE or (field.record is not None and field.record.identifier == value):
+        return False
+    called = "|".join((*(rf"{re.escape(kind)}s?" for kind in sorted(kinds)), *_NUMBERED))
+    pattern = rf"(?:(?<!\w)(?:{called})[\s:.]*|#\s*)+{value}(?!\w|[.,/:-]\d)"
+    return re.search(pattern, str(field.value), re.IGNORECASE) is not None

@@ -38,6 +38,7 @@ from services.executor.core.plan.faults import (
     PartContext,
     Severity,
     argument_name_of,
+    field_name_of,
 )
 from services.executor.core.plan.free_texts import FreeTexts
 from services.executor.core.plan.mentioned_records import NAMING, MentionedRecords
@@ -270,7 +271,7 @@ class SourceFinder:
             if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
                 continue
             value = as_text(traced.value_of(leaf))
-            text, is_listed = self._free.find_revealing_text(value, leaf.origins)
+            text, is_listed = self._free.find_revealing_text(field_name_of(leaf.path), value, leaf.origins)
             if text is None or self._records.is_in_user_texts(value):
                 continue
             nodes = self._records.find_by_id(value)

@@ -364,8 +364,8 @@ class CallView:
         return found
 
     def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
-        """The value of a field such as ``order.total``, in the nearest record of that kind or in an object within it;
-        else of the field at that path in the nearest record that has one.
+        """The value of a field such as ``order.total``, in the nearest record of that kind; else of the field at that
+        path in the nearest record that has one.
         """
         kind, name = _split_dotted(dotted)
         if given := [value for path, value in self._arguments if path == dotted]:
@@ -544,11 +544,11 @@ class CallView:
 
     def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
         """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list."""
-        is_deep = bool(kind) or "." in field
+        is_deep = "." in field
         if (id(nodes), is_deep) not in self._fields:
             found: dict[Noun, dict[str, FieldValue]] = {}
             for node in nodes:
-                within = nested_fields(node.record, node.keys) if is_deep else ()
+                within = nested_fields(node.record) if is_deep else ()
                 found.setdefault(node.kind, {}).update([*within, *fields_of_record(node.record)])
             self._fields[id(nodes), is_deep] = found
         of_kind = (
@@ -690,18 +690,15 @@ def _values_by_dotted_name(nodes: Sequence[GraphNode], name: str) -> list[FieldV
 
 
 def _values_in_nodes(nodes: Iterable[GraphNode], name: str, kind: Noun = ()) -> list[FieldValue]:
-    """The values of the field in the records, of this kind if one is given: then also of the objects within a record
-    that has no such field itself. A path leads into such objects.
-    """
+    """The values of the field in the records, of this kind if one is given. A path leads into the objects within."""
     of_kind = (one for one in nodes if not kind or are_same_kind(kind, one.kind))
-    return [value for node in of_kind for value in _values_in_node(node, name, is_deep=bool(kind))]
+    return [value for node in of_kind for value in _values_in_node(node, name)]
 
 
-def _values_in_node(node: GraphNode, name: str, *, is_deep: bool) -> list[FieldValue]:
+def _values_in_node(node: GraphNode, name: str) -> list[FieldValue]:
     if "." not in name:
-        found = find_values(name, fields_of_record(node.record), (node.kind,))
-        return found or (find_values_by_name(name, [*nested_fields(node.record, node.keys)]) if is_deep else [])
-    within = ((_words_of_path(path), value) for path, value in nested_fields(node.record, node.keys) if "." in path)
+        return find_values(name, fields_of_record(node.record), (node.kind,))
+    within = ((_words_of_path(path), value) for path, value in nested_fields(node.record))
     return [value for words, value in within if words == _words_of_path(name)]
 
 

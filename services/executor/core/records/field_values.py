@@ -13,13 +13,11 @@ from services.executor.core.records.seen_records import (
     Noun,
     are_same_kind,
     field_aliases,
-    has_read_tool,
-    rank_as_own_name,
     singular_words,
 )
 from services.executor.core.session.ledger import is_rule_value
 from services.executor.core.tools.classes import is_identifying_name
-from services.executor.core.tools.record_tree import RecordKeys, is_keyed_table
+from services.executor.core.tools.record_tree import is_keyed_table
 from shared.domain.exact_json import Json, JsonObject
 
 
@@ -44,20 +42,12 @@ def fields_of_record(record: JsonObject) -> Fields:
     return [(key, value) for key, value in record.items() if type(value) in _SCALARS or is_rule_value(value)]
 
 
-def nested_fields(
-    record: JsonObject, keys: RecordKeys, path: str = "", *, is_own: bool = True
-) -> Iterator[tuple[str, FieldValue]]:
-    """Yields the fields within a record's objects: by their path, and by their name in objects that are no records."""
+def nested_fields(record: JsonObject, path: str = "") -> Iterator[tuple[str, FieldValue]]:
+    """Yields the fields within a record's objects by their path: whose object it is, only the path says."""
     for key, inner in record.items():
-        if not isinstance(inner, dict) or is_keyed_table(inner):
-            continue
-        kind, here = singular_words(key), f"{path}{key}."
-        is_other = has_read_tool(kind, keys) or any(
-            keys.kind_of(name) or rank_as_own_name(name, kind) is not None for name in inner
-        )
-        for name, value in fields_of_record(inner):
-            yield from ((one, value) for one in ((here + name,) if is_other or not is_own else (here + name, name)))
-        yield from nested_fields(inner, keys, here, is_own=is_own and not is_other)
+        if isinstance(inner, dict) and not is_keyed_table(inner):
+            yield from ((f"{path}{key}.{name}", value) for name, value in fields_of_record(inner))
+            yield from nested_fields(inner, f"{path}{key}.")
 
 
 def fields_of_arguments(arguments: JsonObject) -> Fields:

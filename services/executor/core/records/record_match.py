@@ -41,7 +41,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     if not named:
         outermost = [node for node in nodes if not node.around]
         is_alone = len(nodes) == 1 or (
-            in_scope and len(outermost) == 1 and all(node.own is None for node in nodes) and not direct
+            in_scope and len(outermost) == 1 and not direct and not any(_has_id_field(node, asked) for node in nodes)
         )
         direct |= {
             place
@@ -88,6 +88,13 @@ def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
         for value in record.values()
         for name in names.values()
         if name
+    )
+
+
+def _has_id_field(node: RecordNode, asked: JsonObject) -> bool:
+    """Whether an object has an id or an id-like text that the read was not asked with, so that it may be another's."""
+    return node.own is not None or any(
+        (is_id_name(key) or is_id_text(value)) and value not in asked.values() for key, value in node.record.items()
     )
 
 
