@@ -187,9 +187,13 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
 
 
 def _names_day(words: Sequence[str]) -> bool:
-    """Whether eight digits under this name may be a day: ``due`` or ``payable_on``, not ``amount_due``."""
+    """Whether eight digits under this name may be a day: ``due``, ``payable_on``, ``from_date``; not ``amount_due``,
+    ``to_account``, ``rent_due`` or a mere ``to``.
+    """
     given = frozenset(words)
-    return bool(given & _DATE) and not given & (_AMOUNT - {"due", "payable"}) and words[-1] not in _IDENTIFIER
+    is_day = given <= _DATE | {"first", "last", "payable"} or not given.isdisjoint(_NAMES_OF_DATES) or words[-1] == "on"
+    is_other = given & (_ACCOUNT | _IDENTIFIER | _QUANTITY - _DATE | _AMOUNT - {"due", "payable"})
+    return is_day and not is_other and given not in ({"to"}, {"from"}, {"at"}, {"period"})
 
 
 def _kind_of_party(given: frozenset[str]) -> ArgumentKind | None:

@@ -351,8 +351,10 @@ _DAY_OF_WEEK = re.compile(
     r"\b([^\W\d_]{5,10}),?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))", re.I
 )
 _PAST_TENSE = re.compile(
-    r"\b(?:was|were|had|paid|sent|came|went|got|met|did|made|took|gave|left|bought|sold|spent|wrote|said|told|\w{3,}ed|"
-    r"hat|haben|hatten?|war|waren|wurden?|ont|avaient|avait|étaient|était)\b[^.;!?\n]*$",
+    r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bas )(?<!\bthe )(?<!\bif )"
+    r"\b(?:was|were|had|paid|sent|came|went|got|met|did|made|took|gave|left|bought|sold|spent|wrote|arrived|called|"
+    r"returned|cancelled|canceled|received|ordered|hat|haben|hatten?|war|waren|wurden?|ont|avaient|avait|étaient|était)\b"
+    r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,8}\s*$",
     re.IGNORECASE,
 )
 _CLAUSE = 200  # characters before a weekday in which the tense of its clause is looked for
