@@ -750,6 +750,7 @@ def test_an_account_in_a_text_needs_a_source_or_a_person(
     ("Tell K-12 what she owes.", "You owe 880.00 euros.", "its text names 880.00 euros, which no source has"),
     ("Tell K-12 what she owes.", "It is the 3rd of 4 letters, sent 2 times.", ""),
     ("Tell K-12 that it is $20 now.", "It is 20 dollars.", ""),
+    ("Tell K-12 what she owes.", "0 EUR is left of 50 real cases.", ""),
 )
 def test_an_amount_of_money_that_a_notice_names_has_a_source_or_a_person_is_asked(
     task: str, text: str, why: str

@@ -54,6 +54,8 @@ def lines(first: int, second: int) -> Json:
         (wrote("approve_order", SHOP, order(), order(status="decided")), ""),
         (wrote("deny_order", SHOP, order(), order(status="decided", decision="approved")), ""),
         (wrote("submit_order", SHOP, order(), order(status="filed", review="passed")), "left in a status"),
+        (wrote("reject_order", SHOP, order(), order(status="closed", check="passed")), "left in a status"),
+        (wrote("submit_order", SHOP, order(), order(status="filed", previous_status="denied")), "left in a status"),
     ],
 )
 def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidence, rule: str) -> None:
@@ -73,6 +75,32 @@ def test_an_answer_that_was_asked_with_the_id_of_the_call_is_about_it_however_it
     was, now = ({"deposit": one, "currency": "EUR"} for one in (before, after))
     write = wrote("release_deposit", {**SHOP, "amount": 640}, was, now)
     assert judge_answered_write(write).status == status
+
+
+@each_row(
+    "shown",
+    [
+        wrote("set_note", {**SHOP, "note": "ring", "valid_from": "2026-12-01"}, order(note=None, modified_on=None),
+              order(note="ring", modified_on="2026-11-29")),
+        wrote("create_invoice", {"customer": "Miller", "net_amount": "1000.00"}, [],
+              [{"invoice_id": 7, "customer": "Miller", "gross": "1190.00", "vat": "190.00"}], {"invoice_id": 7}, {}),
+        wrote("add_line", {**SHOP, "sku": "K-7", "price": "12.50", "quantity": 3}, [],
+              [{**SHOP, "sku": "K-7", "quantity": 3, "line_total": "37.50"}]),
+    ],
+)  # fmt: skip
+def test_what_a_server_adds_or_works_out_speaks_against_no_write(shown: WriteEvidence) -> None:
+    assert judge_answered_write(shown).status == VERIFIED
+
+
+@each_row(
+    "after",
+    {"name": "x", "limit": 40, "partner": {"customer_id": 7, "limit": 50}},
+    {"order_no": "O-2", "x": 1, "terms": {"limit": 50}},
+)
+def test_a_nested_object_with_an_id_is_no_part_of_what_was_asked_for(after: JsonObject) -> None:
+    before = {**after, "partner": {"customer_id": 7, "limit": 10}, "terms": {"limit": 10}}
+    write = wrote("set_limit", {**SHOP, "limit": 50}, {key: before[key] for key in after}, after)
+    assert judge_answered_write(write).status == UNVERIFIED
 
 
 CLAIM: JsonObject = {"order_id": "O-1", "amount": 1500}

@@ -275,6 +275,7 @@ _MOST_CHARACTERS = 20_000
 _SHORT = 60  # characters of a free text that is compared as a whole, too
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d")
 _TERM = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
+_DOTTED_DAY = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
 _NO_DIGITS = re.compile(r"\D+")
 _Key = str | Decimal | date | tuple[str, ...]
 _PERSON = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
@@ -448,7 +449,8 @@ class FactsIndex:
         """The texts of several words, keyed by each of their terms."""
         table: dict[str, list[ReadField]] = {}
         for field in self._several_words:
-            for term in {_fold_term(match) for match in _TERM.findall(str(field.value))}:
+            text = str(field.value)
+            for term in {*map(_fold_term, _TERM.findall(text)), *map(_fold_term, _DOTTED_DAY.findall(text))}:
                 table.setdefault(term, []).append(field)
         return table
 

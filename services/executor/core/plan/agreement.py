@@ -129,11 +129,10 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
 
 def find_disagreements_of_notice(notice: ChangeToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a notice does not agree with the words of its part: it forbids to tell
-    anybody, or says another hall, team or record than the call.
+    anybody, or says another hall or team than the call.
     """
     if _ASKS_NOT_TO.search(notice.part.quote):
         yield CallFault("", f"{notice.tool.name}: this part says that nobody is to be told")
-    yield from _find_excluded_records(notice)
     yield from _find_conflicting_words(notice)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
@@ -100,6 +101,10 @@ _SOUGHT = NAMING | {ArgumentKind.ACCOUNT}
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _ACCOUNTS = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
 _GAPS = re.compile(r"[ -]")
+_NAMES_MONEY = re.compile(
+    r"[€$£¥]|\b[A-Z]{3}\b|\b(?:euros?|dollars?|francs?|franken|cents?)\b"
+)  # "50 real cases" is none
+_MOST_AMOUNTS = 100
 _DIGITS = re.compile(r"[0-9]+")
 _SHOWN = 80  # characters of a value in a sentence
 
@@ -378,24 +383,29 @@ class SourceFinder:
             if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_sent=is_sent):
                 return f"no source has the {_ACCOUNTS[mark.kind]} in its text"
         if is_sent and (amount := next(self._find_unsourced_money(text), None)) is not None:
-            return f"its text names {amount.text}, which no source has"
+            return f"its text names {amount}, which no source has"
         addresses = (one for one in find_special_identifiers(text) if one.form in ADDRESSES)
         if any(not self._has_source("url", one.text, is_sent=is_sent) for one in addresses):
             return "no source has the address in its text"
         return ""
 
-    def _find_unsourced_money(self, text: str) -> Iterator[NumberMention]:
+    def _find_unsourced_money(self, text: str) -> Iterator[str]:
         """Yields the amounts of money in a text that are no amount of the task, a result or a calculation, in its unit
-        or in the minor one.
+        or in the minor one; of a long text the first ones are looked at.
         """
         numbers = find_mentions(text, self._sources.now, relative=False).numbers
-        for one in numbers:
-            if any(one != other and other.start <= one.start and one.end <= other.end for other in numbers):
-                continue  # "5 euros" of "5 euros and 20 cents"
+        money: dict[str, NumberMention] = {}
+        reached = 0
+        for one in sorted(numbers, key=lambda one: (one.start, -one.end)):
+            is_whole = one.end > reached  # "5 euros" lies within "5 euros and 20 cents"
+            reached = max(reached, one.end)
+            if is_whole and one.money is not None and any(one.values) and _NAMES_MONEY.search(one.text):
+                money.setdefault(one.text, one)
+        for one in islice(money.values(), _MOST_AMOUNTS):
             size = 10 ** minor_unit_places(one.money)
-            figures = [f"{figure}" for value in one.values for figure in (value, value * size)]
-            if one.money is not None and not self._has_source("amount", one.text, *figures):
-                yield one
+            figures = (f"{figure}" for value in one.values for figure in (value, value * size))
+            if not any(self._has_source("amount", figure, is_sent=True) for figure in (one.text, *figures)):
+                yield one.text
 
     def _why_moment_differs(self, text: str, part_mentions: Mentions) -> str:
         """A sentence if the text has another day or hour than the part states; else empty."""

@@ -40,8 +40,12 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     in_scope = any(shows_same_value(value, name) for value in asked.values() for name in names.values())
     if not named:
         outermost = [node for node in nodes if not node.around]
+        is_asked_whole = all(any(shows_same_value(one, name) for one in asked.values()) for name in names.values())
         is_alone = len(nodes) == 1 or (
-            in_scope and len(outermost) == 1 and not direct and not any(_has_id_field(node, asked) for node in nodes)
+            is_asked_whole
+            and len(outermost) == 1
+            and not direct
+            and not any(_has_id_field(node, asked) for node in nodes)
         )
         direct |= {
             place

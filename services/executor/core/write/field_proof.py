@@ -40,7 +40,13 @@ _ENDING = frozenset("close end stop finish expire reject decline deny refuse dis
 _REFUSING = frozenset("reject decline deny refuse dismiss".split())
 _REFUSED = frozenset("rejected declined denied refused dismissed".split())
 _AGREEING = frozenset("approve accept grant confirm allow authorize".split())
-_SAYS_NEITHER = frozenset("decided processed handled reviewed resolved".split())
+_SAYS_NEITHER = "decided"
+_TELLS_STATUS = frozenset("status state stage decision outcome verdict result".split())
+_FORMER = frozenset("previous last old former prior".split())
+_PLAIN_AMOUNT = frozenset(
+    """amount sum value payment paid received refunded charged booked credited debited eur usd gbp chf cent cents minor
+    units in""".split()
+)
 _AGREED = frozenset("approved accepted granted confirmed allowed passed".split())
 _ENDED = frozenset(
     """cancelled canceled closed ended stopped void voided withdrawn terminated deleted removed dropped archived expired
@@ -572,10 +578,15 @@ def _got_another_value(
 
 
 def _is_same_sort(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether both are amounts, days or moments by their names and values."""
+    """Whether both are plain amounts, days or moments by their names and values: no balance or tax, and no day on which
+    the server did something, as ``modified_on``.
+    """
+    words = frozenset(words_of(leaf.name))
     kinds = {kind_of_argument(one.name, {}, one.value) for one in (claim, leaf)}
-    is_comparable = kinds in ({ArgumentKind.AMOUNT}, {ArgumentKind.DATE})
-    return is_comparable and has_time(claim.value) is has_time(leaf.value)
+    if kinds == {ArgumentKind.AMOUNT}:
+        return words <= _PLAIN_AMOUNT and bool(read_figure(leaf.value))
+    is_done_on = any(word.endswith("ed") for word in words)
+    return kinds == {ArgumentKind.DATE} and has_time(claim.value) is has_time(leaf.value) and not is_done_on
 
 
 def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], Json]) -> bool | None:
@@ -614,13 +625,19 @@ def _is_new_state(leaf: Leaf, verb: str) -> bool:
 
 
 def _says_opposite(leaf: Leaf, verb: str) -> bool:
-    """Whether a field says "denied" after a verb that ends nothing, or "approved" after one that refuses; or, after
+    """Whether a status says "denied" after a verb that ends nothing, or "approved" after one that refuses; or, after
     one that approves or refuses, only that it was "decided".
     """
-    said = str(leaf.value).lower()
+    words, said = words_of(leaf.name), str(leaf.value).lower()
+    if words[-1:] == [] or words[-1] not in _TELLS_STATUS or not _FORMER.isdisjoint(words):
+        return False
     if verb in _REFUSING:
-        return said in _AGREED | _SAYS_NEITHER
-    return said in (_REFUSED | _SAYS_NEITHER if verb in _AGREEING else _REFUSED if verb not in _ENDING else ())
+        return said in _AGREED or said == _SAYS_NEITHER
+    return (
+        said in _REFUSED
+        if verb not in _AGREEING | _ENDING
+        else verb in _AGREEING and said in {*_REFUSED, _SAYS_NEITHER}
+    )
 
 
 class _EarlierRecords:
