@@ -232,10 +232,12 @@ async def test_a_fault_of_an_answer_is_told_again_only_where_something_was_done_
     ("2 April 2026", ()),
     ("3 April", ("3 April",)),
     ("1 May 2026", ()),
+    ("24.12.2025", ()),
 )
 async def test_a_day_of_an_answer_that_stands_nowhere_is_told_and_named(said: str, strange: tuple[str, ...]) -> None:
     parts = ("When is claim C-1 due", "is that before 1 May 2026")
-    days = {"due_at": "2026-03-12T09:00:00Z", "note": "Asked again on 2 April."}
+    letter = "Rechnung vom 24.12.2025, zahlbar sofort."
+    days = {"due_at": "2026-03-12T09:00:00Z", "note": "Asked again on 2 April.", "body": letter}
     stage = Stage(f"{parts[0]}, and {parts[1]}?", [READ], parts=parts, kind="find out", answer=f"C-1 is due {said}.")
     stage.servers.add("get_claim", lambda given: {**given, **days}, ToolClass.READ, CLAIM_ID)
     caveat = f"\n\nNot verified: {', '.join(strange)}." if strange else ""

@@ -219,7 +219,7 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
     """Fields that an edit sets although the user mentions neither their names nor their values.
 
     They count only beside a field that the user does mention, or with a text of several words. A field that keeps its
-    recorded value does not count.
+    recorded value does not count, nor does a listed word where the record is not known to have the field.
     """
     tool = change.tool
     if words_of_tool(tool.name).verb not in EDITING:
@@ -239,11 +239,14 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
         or (not told and one.origin == "none" and " " in as_text(one.value))
     ]
     present = _values_of_named_records(change) if sets else frozenset[tuple[tuple[str, ...], str]]()
+    recorded = {name for name, _ in present}
     for one in sets:
+        name = singular_words(field_name_of(one.path))
+        is_choice = name in recorded and _is_free_choice(tool, one.path)
         is_word = isinstance(one.value, bool) or (
-            isinstance(one.value, str) and (one.kind is ArgumentKind.OTHER or _is_free_choice(tool, one.path))
+            isinstance(one.value, str) and (one.kind is ArgumentKind.OTHER or is_choice)
         )
-        is_there = (singular_words(field_name_of(one.path)), as_text(one.value)) in present
+        is_there = (name, as_text(one.value)) in present
         if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
             continue
         if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in change.user_mentions)):

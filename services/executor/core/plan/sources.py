@@ -105,6 +105,7 @@ _NAMES_MONEY = re.compile(
     r"[€$£¥]|\b[A-Z]{3}\b|\b(?:euros?|dollars?|francs?|franken|cents?)\b"
 )  # "50 real cases" is none
 _MOST_AMOUNTS = 100
+_MOST_READ = 20_000  # characters of a text that is sent
 _DIGITS = re.compile(r"[0-9]+")
 _SHOWN = 80  # characters of a value in a sentence
 
@@ -393,7 +394,7 @@ class SourceFinder:
         """Yields the amounts of money in a text that are no amount of the task, a result or a calculation, in its unit
         or in the minor one; of a long text the first ones are looked at.
         """
-        numbers = find_mentions(text, self._sources.now, relative=False).numbers
+        numbers = find_mentions(text[:_MOST_READ], self._sources.now, relative=False).numbers
         money: dict[str, NumberMention] = {}
         reached = 0
         for one in sorted(numbers, key=lambda one: (one.start, -one.end)):
