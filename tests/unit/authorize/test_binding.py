@@ -177,6 +177,25 @@ def test_a_dot_goes_into_the_record_of_that_kind_and_into_the_objects_within_it(
     assert find_value(_PATRONS[0], row, _PATRONS[2]) is None
 
 
+@each_row(
+    ("flags", "value"),
+    ({"hot": {"locked": True}}, True),
+    ([{"hot": {"locked": True}}], None),
+    (None, None),
+    ({"hot": [{"locked": True}]}, None),
+    ({"h1": {"locked": True}, "h2": {"locked": False}}, None),
+)
+def test_a_path_steps_over_no_record_that_has_its_first_step_in_another_shape(flags: Json, value: Json) -> None:
+    order = read("get_order", {"order_id": "O-1", "customer_id": "K-1", "flags": flags}, "f1", order_id="O-1")
+    customer = read(
+        "get_customer", {"customer_id": "K-1", "flags": {"hot": {"locked": False}}}, "f2", customer_id="K-1"
+    )
+    fields = _bound(order, customer, tool="cancel_order", call={"order_id": "O-1"}, asked=("flags.hot.locked",)).fields
+    found = fields.get("flags")
+    hot = found.get("hot") if isinstance(found, dict) else None
+    assert (hot.get("locked") if isinstance(hot, dict) else None) is value
+
+
 @each_row("other", [None, False, True])
 def test_a_record_as_near_as_the_one_that_has_a_field_may_say_otherwise(other: bool | None) -> None:
     """Both leases lead to a unit; that of the second nobody read, or it says the same, or not."""

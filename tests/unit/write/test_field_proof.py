@@ -98,8 +98,9 @@ def test_what_a_server_adds_or_works_out_speaks_against_no_write(shown: WriteEvi
     {"order_no": "O-2", "x": 1, "terms": {"limit": 50}},
 )
 def test_a_nested_object_with_an_id_is_no_part_of_what_was_asked_for(after: JsonObject) -> None:
-    before = {**after, "partner": {"customer_id": 7, "limit": 10}, "terms": {"limit": 10}}
-    write = wrote("set_limit", {**SHOP, "limit": 50}, {key: before[key] for key in after}, after)
+    was: JsonObject = {"partner": {"customer_id": 7, "limit": 10}, "terms": {"limit": 10}}
+    before: JsonObject = {key: was.get(key, value) for key, value in after.items()}
+    write = wrote("set_limit", {**SHOP, "limit": 50}, before, after)
     assert judge_answered_write(write).status == UNVERIFIED
 
 

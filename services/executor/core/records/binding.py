@@ -304,6 +304,9 @@ class CallView:
             if found := _values_in_nodes(level, name):
                 found += self._values_of_subject_links(level, name) if place == 1 and with_subject_links else []
                 return UNKNOWN if self._may_differ_in_unread(name, place) else common_value(found)
+            first = _split_dotted(name)[0]
+            if first and any(singular_words(key) == first for node in level for key in node.record):
+                return UNKNOWN  # a record as near has the path's first step, as a list or null: none further is meant
         return UNKNOWN
 
     def _has_argument_in_minor_units(self, name: str) -> bool:
