@@ -22,6 +22,8 @@ SAME, DIFFERS, CANNOT = 0, 1, 2
 
 
 class WantedTask(NamedTuple):
+    """The command's arguments: the task to replay, and the form of the report."""
+
     task_id: str
     tenant: str
     as_json: bool

@@ -210,8 +210,8 @@ class A2aAgent:
         self._client, self.tools = client, tuple(tools)
 
     async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
-        """Sends one message and returns its result. At the deadline (on the event loop's clock) it returns an
-        unfinished answer.
+        """Sends one message and returns its result; at the deadline (on the event loop's clock) an unfinished answer.
+        Raises ``ToolSilent`` if the agent has not even taken the message by then.
         """
         if to_exact(to_builtins(arguments)) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"

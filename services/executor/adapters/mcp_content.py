@@ -99,7 +99,9 @@ class CompiledListing:
 
 
 def to_tool_answer(tool: str, result: CallToolResult) -> ToolAnswer:
-    """The result as exact JSON. JSON in a text block is preferred to structured content, and that to plain text."""
+    """The result as exact JSON. JSON in a text block is preferred to structured content, and that to plain text. Raises
+    ``ToolSilent`` if it cannot be used.
+    """
     if result.result_type != "complete":
         raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
     texts = [_read_text(block) for block in result.content]

@@ -75,8 +75,8 @@ class TokenEndpoints:
         return token.value
 
     async def get_token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
-        """An access token. A ``refused`` one is replaced once for all callers that hold it. Raises
-        ``CredentialUnavailable``.
+        """An access token. A ``refused`` one is replaced once for all callers that hold it; one that was
+        replaced a moment ago is returned again. Raises ``CredentialUnavailable``.
         """
         name = _token_key(owner, credential)
         asking = self._asking.setdefault(name, _SharedRequest())

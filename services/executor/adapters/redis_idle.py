@@ -56,7 +56,9 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         )
 
     async def read(self, session: SessionName) -> PackedSession | None:
-        """The session's packed state; None if it has none. Only ``evict`` checks whether the session has work."""
+        """The session's packed state; None if it has none, and it then leaves the idle list. Only ``evict`` checks
+        whether the session has work.
+        """
         name = keys.session_keys(*session).session
         found = await self._scripts.execute("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))

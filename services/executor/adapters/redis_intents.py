@@ -51,7 +51,7 @@ class StoredIntents:
         if problem := self._lineage.failover_risk:
             return _unsent_refusal(entry, str(problem))
         if self.may_have_been_sent(entry):
-            return WriteRefusal(mark_in_doubt(entry), failover_conflict(entry))
+            return WriteRefusal(mark_possibly_sent(entry), failover_conflict(entry))
         if not is_confirmed:
             return _unsent_refusal(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
         return None
@@ -105,8 +105,8 @@ def failover_conflict(entry: LedgerEntry) -> LedgerConflict:
     return LedgerConflict(f"{entry.call.call_id} may have been sent before Redis failed over")
 
 
-def mark_in_doubt(entry: LedgerEntry) -> LedgerEntry:
-    """The entry as in doubt: it may have been sent, and the record's state before it is unknown."""
+def mark_possibly_sent(entry: LedgerEntry) -> LedgerEntry:
+    """The entry as of a write that may have been sent: ``SENDING``, and the record's state before it unknown."""
     note = "Redis failed over, crashed or was restored since the task was accepted: it may have been sent before"
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 

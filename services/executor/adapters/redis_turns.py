@@ -9,7 +9,7 @@ from typing import cast
 import structlog
 
 from services.executor.adapters.redis_idle import SESSION, restore_session
-from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_in_doubt
+from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_possibly_sent
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
@@ -107,7 +107,7 @@ class RedisTurnStore(ports.TurnStore):
         self._intents.check_failover_visible()
         is_doubted = self._intents.may_have_been_sent(entry)
         pulse, is_confirmed = await self._store_intent(
-            mark_in_doubt(entry) if is_doubted else entry, hold_seconds, batch
+            mark_possibly_sent(entry) if is_doubted else entry, hold_seconds, batch
         )
         if pulse.refused:
             return pulse

@@ -95,7 +95,9 @@ def origin_of(url: str) -> tuple[str, str, int | None]:
 
 
 def to_port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSilent:
-    """The port's error for one of ``TRANSPORT_ERRORS``. ``what`` begins its message, with what was asked for."""
+    """The port's error for one of ``TRANSPORT_ERRORS``. ``what``: what was asked for, as the beginning of
+    the message of a ``ToolSilent``.
+    """
     words = str(error) or type(error).__name__
     if isinstance(error, _NEVER_CONNECTED):
         return ToolUnreachable(f"no connection: {words}")

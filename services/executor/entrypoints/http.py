@@ -26,7 +26,9 @@ def health_app(
     servers: HasCircuitCounts | None = None,
     metrics: MetricsPage | None = None,
 ) -> Starlette:
-    """``mended``: repaired faults by kind; ``count_behind``: outcomes not learned yet; ``servers``: tool servers by
+    """The app with the paths for health and metrics.
+
+    ``mended``: repaired faults by kind; ``count_behind``: outcomes not learned yet; ``servers``: tool servers by
     state of their circuit breakers.
     """
 

@@ -28,6 +28,8 @@ class ReadFile(Contract):
 
 
 class TaskFiles(Protocol):
+    """Fetches, archives and reads the files of tasks' messages."""
+
     async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
         """Reads a file; one that is given by its address is fetched and archived first. A failure is returned as its
         ``problem``.

@@ -52,6 +52,8 @@ class OrchestratorUnavailable(Exception):
 
 
 class Orchestrator(Protocol):
+    """An outside service that takes the model's place in a conversation: it is told results, and asks for calls."""
+
     async def send(self, message: OrchestratorMessage) -> OrchestratorReply:
         """Sends the message and returns the reply; raises ``OrchestratorUnavailable``. A message is never sent twice,
         because the orchestrator keeps the conversation.

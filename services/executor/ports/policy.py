@@ -15,6 +15,8 @@ class PolicyUnavailable(Exception):
 
 
 class PolicyService(Protocol):
+    """The service that judges plans by rules. Its questions may be repeated: they change nothing."""
+
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         """The verdict, bound to the hashes of policy, context and plan; raises ``PolicyUnavailable``."""
 
@@ -26,6 +28,8 @@ class PolicyService(Protocol):
 
 
 class Tenants(Protocol):
+    """The records of the tenants, in versions."""
+
     async def get(self, tenant: str) -> TenantRecord:
         """The tenant's present record; raises ``UnknownTenant`` or ``StoreUnavailable``."""
 

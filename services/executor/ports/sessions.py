@@ -126,6 +126,8 @@ class ExtendsLeases(Protocol):
 
 
 class Sessions(ExtendsLeases, Protocol):
+    """The sessions in the durable store, which executors lease to run their turns."""
+
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
         """The session's lease, with its next turn begun; None if another owner holds it or no turn waits.
 

@@ -23,6 +23,8 @@ class CredentialHeader(NamedTuple):
 
 
 class Credentials(Protocol):
+    """The credentials that go with requests to tool servers."""
+
     async def header_for(
         self, connection: Connection, refused: CredentialHeader | None = None
     ) -> CredentialHeader | None:

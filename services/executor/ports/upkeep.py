@@ -41,6 +41,8 @@ class OverdueWork(NamedTuple):
 
 
 class Upkeep(Protocol):
+    """What the reaper asks of the durable store: which sessions and timers are overdue, and to repair them."""
+
     async def end_dead_leases(self) -> int:
         """Ends the leases of executors that are known to be dead, so that nobody waits for them to expire; returns how
         many.

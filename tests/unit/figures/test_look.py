@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.figures.calculate import LOOK, MOST_SHOWN, look_at_rows
+from services.executor.core.figures.calculate import LOOK, MOST_SHOWN, select_rows_for_model
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.tools.shorten import shorten_result
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -21,7 +21,7 @@ FACTS = (fact({"items": ROWS, "page": 1}, "r1"), fact({"claim": {"id": "C-1", "l
 
 
 def asked(**given_: Json) -> JsonObject:
-    answer = look_at_rows({"ref": "r1", **given_}, FACTS, date(2026, 1, 11))
+    answer = select_rows_for_model({"ref": "r1", **given_}, FACTS, date(2026, 1, 11))
     assert isinstance(answer, dict)
     assert len(dumps(answer)) <= MOST_SHOWN
     return answer
@@ -49,14 +49,14 @@ def test_what_does_not_fit_is_told_and_can_be_looked_at_next() -> None:
 
 def test_dates_are_sorted_as_dates() -> None:
     rows: Json = [{"d": "02.03.2026"}, {"d": "2026-01-05"}, {"d": "10 February 2026"}, {"d": None}]
-    answer = look_at_rows({"ref": "r1", "sort_by": "d"}, [fact(rows, "r1")])
+    answer = select_rows_for_model({"ref": "r1", "sort_by": "d"}, [fact(rows, "r1")])
     assert isinstance(answer, dict)
     assert answer["shown"] == [{"d": "2026-01-05"}, {"d": "10 February 2026"}, {"d": "02.03.2026"}, {"d": None}]
 
 
 def test_a_long_text_is_looked_at_by_its_lines_and_a_record_or_a_list_in_it_by_its_path() -> None:
     text = "\n".join(f"line {at}" for at in range(2000))
-    answer = look_at_rows(
+    answer = select_rows_for_model(
         {"ref": "r1", "list": "body", "where": ["text contains '1999'"]}, [fact({"body": text}, "r1")]
     )
     assert isinstance(answer, dict)
@@ -77,7 +77,7 @@ def test_a_long_text_is_looked_at_by_its_lines_and_a_record_or_a_list_in_it_by_i
 )
 def test_what_cannot_be_looked_at_is_a_sentence(given_: JsonObject, why: str) -> None:
     with pytest.raises(CannotCalculate, match=why):
-        look_at_rows(given_, FACTS)
+        select_rows_for_model(given_, FACTS)
 
 
 _VALUES = (
@@ -95,7 +95,7 @@ def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]],
     asked_for: list[JsonObject] = [{}, {"sort_by": name}, {"distinct": name}, {"fields": [name]}, {"first": 3}]
     for more in asked_for:
         try:
-            answer = look_at_rows({"ref": "r1", **more}, [of])
+            answer = select_rows_for_model({"ref": "r1", **more}, [of])
         except CannotCalculate:
             continue
         assert len(dumps(answer)) <= MOST_SHOWN
@@ -104,7 +104,7 @@ def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]],
 def test_the_tool_has_a_closed_schema_and_no_figure_becomes_a_float() -> None:
     assert LOOK.input_schema["additionalProperties"] is False
     assert len(LOOK.description) <= 1200
-    answer = look_at_rows({"ref": "r1"}, [fact([{"a": Decimal("0.1")}], "r1")])
+    answer = select_rows_for_model({"ref": "r1"}, [fact([{"a": Decimal("0.1")}], "r1")])
     assert dumps(answer) == '{"matching":1,"rows":1,"shown":[{"a":0.1}]}'
 
 

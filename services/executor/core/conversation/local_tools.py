@@ -24,7 +24,7 @@ from services.executor.core.figures.calculate import (
     calculate,
     define_calculate_tool,
     describe_value,
-    look_at_rows,
+    select_rows_for_model,
 )
 from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
 from services.executor.core.figures.operands import select_cells
@@ -141,8 +141,10 @@ class LocalTools:
         self.values = [one for one in self.values if one.name != value.name] + [value]
         return {**describe_value(value), **self._update_part_by_condition(value, call)}
 
-    async def _look_at_rows(self, call: _LocalCall) -> Json:
-        return look_at_rows(call.given, (*call.facts, *files_for_look_tool(self.ctx.files)), local_now(self.ctx).date())
+    async def _show_rows_to_model(self, call: _LocalCall) -> Json:
+        return select_rows_for_model(
+            call.given, (*call.facts, *files_for_look_tool(self.ctx.files)), local_now(self.ctx).date()
+        )
 
     async def _leave_part(self, call: _LocalCall) -> Json:
         """Marks a part as left, because a result shows that its condition does not hold, or because its question has no
@@ -219,7 +221,7 @@ class LocalTools:
 _METHODS: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
     UNDERSTAND: LocalTools._understand,
     CALCULATE.name: LocalTools._calculate,
-    LOOK.name: LocalTools._look_at_rows,
+    LOOK.name: LocalTools._show_rows_to_model,
     LEAVE_PART.name: LocalTools._leave_part,
     WHAT_WOULD_POLICY_SAY.name: LocalTools._ask_policy,
     FIND_TOOLS.name: LocalTools._find_tools,

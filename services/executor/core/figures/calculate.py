@@ -254,7 +254,7 @@ LOOK = define_local_tool(
 )
 
 
-def look_at_rows(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
+def select_rows_for_model(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
     """The rows that the model asks for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
     try:
         fact, cells = _find_fact_and_rows(given, facts)

@@ -67,7 +67,9 @@ def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose_read_back: ReadBa
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan with the call that takes each change back, if a later change of its part asks for it on failure."""
+    """The plan in which each change has the call that takes it back, if the catalogue names one. If a later change of
+    the same part fails, these calls are made.
+    """
     calls: list[PlannedCall] = []
     for call in plan.calls:
         is_change = call.tool_class is ToolClass.CHANGE

@@ -299,8 +299,8 @@ def _refuse_by_tool_rules(judged: JudgedPlan) -> None:
 
 
 def _find_blocked_calls(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
-    """By call id, why a call is left out: a rule blocks it or a call of its part, or it needs the answer of a blocked
-    call.
+    """By call id, why a call is left out: a rule blocks it or a call of its part, it needs the answer of a blocked
+    call, or it may tell of a blocked change.
 
     Empty if the policy is invalid, or a rule about tools refuses a call: then the plan is not carried out at all.
     """

@@ -591,7 +591,9 @@ class CallView:
 
     @cached_property
     def _unread_references_one_step_away(self) -> list[RecordReference]:
-        """The same, in records one step away: the customer of a disconnection order's contract."""
+        """The references, in records one step away, to records of other kinds that not every declared read has shown:
+        the customer of a disconnection order's contract.
+        """
         return self._unread_references_in(self._levels[2])
 
     @cached_property

@@ -72,6 +72,8 @@ class Limits(NamedTuple):
 
 
 class Ports(NamedTuple):
+    """What a run reaches outside of its process, apart from the store of its turn."""
+
     model: Model
     tools: ToolServers
     policy: PolicyService
