@@ -50,11 +50,11 @@ def cancel(task_id: TaskId, name: Name = "", url: Gateway = "", as_json: AsJson 
       purple task cancel TASK
     """
 
-    async def end(client: GatewayClient) -> JsonObject:
+    async def cancel_and_reread(client: GatewayClient) -> JsonObject:
         await client.cancel_task(task_id, build_speaker_claim(name, Role.CLIENT))
         return await client.request_json("GET", path_of("tasks", task_id))
 
-    print_answer(run_with_gateway(url, end), print_task, as_json=as_json)
+    print_answer(run_with_gateway(url, cancel_and_reread), print_task, as_json=as_json)
 
 
 @task.command()

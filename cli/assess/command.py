@@ -120,7 +120,7 @@ assess = typer.Typer()
 
 
 @assess.callback(invoke_without_command=True)
-def measure(
+def measure_agent(
     context: typer.Context,
     scenario: Annotated[str, typer.Option(help="Which scenario; the assessor's card lists them.")] = "",
     agent: Annotated[str, typer.Option(help="The agent's address; it speaks A2A.", metavar="URL")] = "",

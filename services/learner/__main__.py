@@ -9,7 +9,7 @@ import uvloop
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
-from services.learner.bootstrap import learn
+from services.learner.bootstrap import run_learner
 from services.learner.settings import LearnerSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         settings = read_settings(LearnerSettings)
         configure_logging("learner", settings.log_level, settings.log_format)
         with open_tracer(settings, "learner") as tracer:
-            uvloop.run(learn(settings, tracer))
+            uvloop.run(run_learner(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:
         return print_problem(problem)
     except StoreUnavailable as error:

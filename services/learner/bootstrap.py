@@ -25,7 +25,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 log = structlog.get_logger()
 
 
-async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
+async def run_learner(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
     """Runs the service until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:

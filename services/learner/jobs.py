@@ -22,7 +22,7 @@ from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due, keep_following, keep_seeding
+from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_following, keep_seeding
 from services.learner.ports.outcomes import TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
@@ -59,7 +59,7 @@ class MemoryJobs:
         """Runs until ``stop`` is set. A model call in progress is then abandoned, and its task searched again later."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
-            group.create_task(keep_doing_due(self.forgetter.carry_out_waiting, 1, stop))
+            group.create_task(keep_doing_due_work(self.forgetter.carry_out_waiting, 1, stop))
             group.create_task(keep_following(self.follower, self.news, learner, stop))
             await stop.wait()
             finding.cancel()
@@ -74,7 +74,7 @@ class MemoryJobs:
         if self.worker is None or self.close is None:
             return
         try:
-            await keep_doing_due(self.worker.run_once, AT_ONCE, stop)
+            await keep_doing_due_work(self.worker.run_once, AT_ONCE, stop)
         finally:
             await self.close()
 
@@ -90,7 +90,7 @@ def build_memory_jobs(
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
     news, outcomes = learner.add_listener(), RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
-    follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions, news.drain)
+    follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions, news.drain_partitions)
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.open_session_archive()))
     if not wants_facts:
         return MemoryJobs(rememberer, follower, news, forgetter)

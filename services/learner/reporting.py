@@ -14,7 +14,7 @@ from services.learner.core.files.report import (
     BadReport,
     PreparedRows,
     Report,
-    prepare_training,
+    prepare_training_rows,
     read_report,
     report_as_json,
 )
@@ -48,7 +48,7 @@ def report_command(arguments: Sequence[str]) -> int:
     if not found.reports:
         return _print_error("There is no report. " + " ".join(found.unread[:3]))
     chosen = found.reports[: options.most]
-    sys.stdout.write(json.dumps(_as_json(chosen, found, prepare_training(chosen))) + "\n")
+    sys.stdout.write(json.dumps(_as_json(chosen, found, prepare_training_rows(chosen))) + "\n")
     return 0
 
 

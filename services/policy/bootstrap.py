@@ -3,11 +3,11 @@
 from fastapi import FastAPI
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.entrypoints.http import application
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.ports.meter import NO_METER, Meter
 
 
 def build(settings: PolicySettings, meter: Meter = NO_METER) -> FastAPI:
-    """The application, with its own cache of parsed conditions."""
-    return application(ConditionCache(), settings.max_body_bytes, meter)
+    """The policy service as an ASGI application, with a cache of parsed conditions of its own."""
+    return build_application(ConditionCache(), settings.max_body_bytes, meter)

@@ -6,7 +6,7 @@ from services.executor.ports.policy import PolicyService
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import prepare
+from services.policy.core.prepared import prepare_policies
 from services.policy.core.prose import check_candidates
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Verdict
@@ -28,7 +28,7 @@ class LocalPolicy(PolicyService):
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
-        return decide_allowances(request, prepare(request.policies, self._conditions))
+        return decide_allowances(request, prepare_policies(request.policies, self._conditions))
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:

@@ -21,7 +21,7 @@ from services.learner.core.files.importer import Importer
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due, keep_seeding
+from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_seeding
 from services.learner.ports.files import StoredFile
 from shared.contracts.digest import Digest, digest_of
 from shared.contracts.learning_files import FileReport, FileRequest, ForgetRequest, LearningFile
@@ -230,7 +230,7 @@ async def test_a_request_to_forget_over_which_something_breaks_stops_nothing(red
 
     stop = asyncio.Event()
     worker = ForgetRequestWorker(Breaks(redis, None))
-    forgetting = asyncio.create_task(keep_doing_due(worker.carry_out_waiting, 1, stop))
+    forgetting = asyncio.create_task(keep_doing_due_work(worker.carry_out_waiting, 1, stop))
     async with asyncio.timeout(PATIENCE):
         await claimed.wait()
         stop.set()

@@ -44,7 +44,7 @@ class DiesAfterKeeping(RedisFactRepository):
     """A book whose learner has stored a task's facts, and dies before it says so."""
 
     @override
-    async def finish(self, done: Sequence[tuple[str, str]]) -> None:
+    async def finish_searches(self, done: Sequence[tuple[str, str]]) -> None:
         raise StoreUnavailable("killed")
 
 

@@ -306,10 +306,10 @@ async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> N
     assert await learner.run_once() == 0
     assert await _commands(redis) == before + 1
     await leave(redis, [an_outcome(1, session=a_session(3)), an_outcome(2, session=a_session(4))])
-    news.drain()
+    news.drain_partitions()
     learner.expect_outcomes_in([3])
     assert (await learner.run_once(), await learner.run_once()) == (1, 0)
-    assert set(news.drain()) == {3}
+    assert set(news.drain_partitions()) == {3}
     learner.expect_outcomes_in(range(64))
     assert await learner.run_once() == 1
 

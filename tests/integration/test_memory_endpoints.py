@@ -160,12 +160,12 @@ async def test_a_row_that_cannot_be_reckoned_with_holds_up_nobody_else(redis: Re
 async def test_facts_are_found_in_the_order_in_which_tasks_ended(redis: Redis) -> None:
     """Not in that of tenants' names: the first in the alphabet would be the only one whose facts are found."""
     lore, book = RedisKnowledge(redis), RedisFactRepository(redis)
-    await lore.queue("zeta", ["1"])
+    await lore.queue_searches("zeta", ["1"])
     await redis.zincrby(
         keys.FACT_FINDING, -10, keys.pack_member(keys.FactMember("zeta", "1"))
     )  # ten milliseconds before
-    await lore.queue("acme", ["1"])
-    await lore.queue("zeta", ["1"])
+    await lore.queue_searches("acme", ["1"])
+    await lore.queue_searches("zeta", ["1"])
     assert await book.claim(2, 60.0) == [("zeta", "1"), ("acme", "1")]
 
 

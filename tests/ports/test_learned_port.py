@@ -238,7 +238,7 @@ async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redi
     changes: Sequence[Callable[[], Awaitable[object]]] = (
         lambda: RedisLessons(redis).store_all([lesson_of(an_outcome(1))]),
         lambda: RedisKnowledge(redis).store_change(named, "0"),
-        lambda: RedisFactRepository(redis).store(todo, FactChange((), (FACT,)), {}, "1"),
+        lambda: RedisFactRepository(redis).store_facts(todo, FactChange((), (FACT,)), {}, "1"),
         lambda: change_learned(Scripts(redis), "acme", emptied, StoredVersions()),
         lambda: RedisForgetting(redis, None).remove_stored(asked),
     )

@@ -21,7 +21,7 @@ OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
 
 
 @contextmanager
-def translate_spoiled() -> Iterator[None]:
+def raise_memory_spoiled() -> Iterator[None]:
     """Raises ``MemorySpoiled`` for a ``StoreUnavailable`` inside, if the server says that its data are at fault."""
     try:
         yield
@@ -37,13 +37,13 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", found)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
-        with translate_spoiled():
+        with raise_memory_spoiled():
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return memory.FactTodo.read_row(row)
 
     async def facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
-        with translate_spoiled():
+        with raise_memory_spoiled():
             async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.hget(names.memory, "version")
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
@@ -51,7 +51,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         read = [(row, KnownFact.read_row(row)) for row in rows]
         return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
 
-    async def store(
+    async def store_facts(
         self, todo: memory.FactTodo, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
         names = keys.learned_keys(todo.tenant)
@@ -59,11 +59,11 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         arguments += [*change.gone, *(fact.stored_json() for fact in change.come)]
         for name, count in counts.items():
             arguments += [name, count]
-        with translate_spoiled():
+        with raise_memory_spoiled():
             reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
         return reply != -1
 
-    async def finish(self, done: Sequence[tuple[str, str]]) -> None:
+    async def finish_searches(self, done: Sequence[tuple[str, str]]) -> None:
         """Removes events that were searched for facts; one that was queued again meanwhile is postponed instead."""
         members = [keys.pack_member(keys.FactMember(*one)) for one in done]
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
@@ -78,9 +78,9 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def give_up(self, tenant: str, event_id: str) -> None:
         names = keys.learned_keys(tenant)
         stored = [names.knowledge, names.fact_todos, names.memory]
-        with suppress(memory.MemorySpoiled), translate_spoiled():
+        with suppress(memory.MemorySpoiled), raise_memory_spoiled():
             await self._scripts.run("keep_facts", stored, [event_id, "", 0, 0, 0, "facts_given_up", 1])
-        with suppress(memory.MemorySpoiled), translate_spoiled():
+        with suppress(memory.MemorySpoiled), raise_memory_spoiled():
             await self._scripts.execute("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
@@ -98,7 +98,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
     async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
     ) -> memory.StoredKnowledge:
-        with translate_spoiled():
+        with raise_memory_spoiled():
             scores, version, things, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
         marked = zip(event_ids, cast("list[float | None]", scores), strict=True)
         return memory.StoredKnowledge(
@@ -133,13 +133,13 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         if change.todos:
             calls.append(("queue_due", *_build_queueing(change.tenant, [todo.event_id for todo in change.todos])))
         replies = await self._scripts.run_all(calls)
-        with translate_spoiled():
+        with raise_memory_spoiled():
             for refusal in replies:
                 if isinstance(refusal, ResponseError):
                     raise store_unavailable(refusal)
         return replies[0] == 1
 
-    async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
+    async def queue_searches(self, tenant: str, event_ids: Sequence[str]) -> None:
         await self._scripts.run("queue_due", *_build_queueing(tenant, event_ids))
 
 

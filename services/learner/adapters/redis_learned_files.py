@@ -32,7 +32,7 @@ async def change_learned(
     names, asked = keys.learned_keys(tenant), list(commands)
     first = (names.cases, names.counts, names.memory, names.knowledge)
     places = list(dict.fromkeys((*first, *(name for _, name, _ in asked))))
-    words = [word for command, name, rest in asked for word in _spell_command(command, places.index(name) + 1, rest)]
+    words = [word for command, name, rest in asked for word in _encode_command(command, places.index(name) + 1, rest)]
     return await scripts.run("change_learned", places, [*read, f"change-{uuid4().hex}", *words]) == 1
 
 
@@ -41,7 +41,7 @@ def digest_of_list(rows: Iterable[str]) -> str:
     return sha1("\n".join(rows).encode(), usedforsecurity=False).hexdigest()
 
 
-def _spell_command(command: str, place: int, words: Sequence[Argument]) -> list[Argument]:
+def _encode_command(command: str, place: int, words: Sequence[Argument]) -> list[Argument]:
     """A command as script arguments, in pieces of ``_AT_ONCE`` words; nothing if it has no words."""
     if command == "DEL":
         return [command, place, 0]
@@ -62,7 +62,7 @@ class RedisCaseRepository(CaseRepository):
         self._lease_ms = int(lease_seconds * 1000)
 
     async def lock(self, tenant: str) -> bool:
-        """Takes or extends the loader's lock. If it expires, a merge may be done in vain: see ``keep``."""
+        """Takes or extends the loader's lock. Should it expire, ``replace_log`` still stores no object twice."""
         key = keys.learned_keys(tenant).seeding
         taken, holder = await self._scripts.execute_many(
             ("SET", key, self._owner, "NX", "PX", self._lease_ms), ("GET", key)

@@ -69,7 +69,7 @@ class Learner:
 
     def _tell_listeners(self, partitions: Collection[int]) -> None:
         for listener in self._listeners:
-            listener.add(partitions)
+            listener.add_partitions(partitions)
 
     async def update_share(self) -> None:
         """Takes or releases partitions, so that each living learner has its share."""

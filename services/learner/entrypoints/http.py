@@ -47,7 +47,7 @@ class LearnerGauges(GaugeReading):
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
             metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)
-        for what, count in _list_figures(self._memory()):
+        for what, count in _flatten_counts(self._memory()):
             metrics.add(names.FACTS_FOUND, self._growth_of(f"memory {what}", count), what=what)
 
     def _growth_of(self, name: str, count: int) -> int:
@@ -55,9 +55,9 @@ class LearnerGauges(GaugeReading):
         return max(0, count - before)
 
 
-def _list_figures(told: Mapping[str, JsonValue], stem: str = "") -> Iterator[tuple[str, int]]:
+def _flatten_counts(told: Mapping[str, JsonValue], stem: str = "") -> Iterator[tuple[str, int]]:
     for name, value in told.items():
         if isinstance(value, dict):
-            yield from _list_figures(value, f"{stem}{name}_")
+            yield from _flatten_counts(value, f"{stem}{name}_")
         elif isinstance(value, int):
             yield f"{stem}{name}", value

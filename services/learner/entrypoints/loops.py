@@ -27,11 +27,11 @@ log = structlog.get_logger()
 async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
     """Adjusts the learner's share of partitions to the number of living learners, until cancelled."""
 
-    async def adjust() -> None:
+    async def adjust_share_once() -> None:
         await learner.update_share()
         await asyncio.sleep(every_seconds)
 
-    await _run_for_ever(adjust)
+    await _run_for_ever(adjust_share_once)
 
 
 async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
@@ -40,7 +40,7 @@ async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: flo
     clock = asyncio.get_running_loop().time
     swept = clock()
 
-    async def learn() -> None:
+    async def learn_once() -> None:
         nonlocal swept
         if await learner.run_once():
             return
@@ -54,7 +54,7 @@ async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: flo
         else:
             await asyncio.sleep(patience)
 
-    await _run_for_ever(learn, stop)
+    await _run_for_ever(learn_once, stop)
 
 
 async def _run_for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
@@ -79,11 +79,11 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
     clock = asyncio.get_running_loop().time
     swept = clock()
 
-    async def follow() -> None:
+    async def follow_once() -> None:
         nonlocal learned, swept
         if clock() > swept + SWEEP_SECONDS:
             swept = clock()
-            follower.expect_anywhere()
+            follower.expect_outcomes_everywhere()
         before, learned = learned, learner.counts.learned
         if not await follower.run_once():
             if not stop.is_set():  # until the learner says where to look, so that both read in one round trip
@@ -91,23 +91,23 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
         elif learner.counts.learned != before:
             await _pause(stop, _STEP_ASIDE_SECONDS)
 
-    await _run_until_stopped(follow, stop)
+    await _run_until_stopped(follow_once, stop)
     try:
         await follower.release_partitions()
     except StoreUnavailable as error:
         log.warning("left_without_a_word", error=str(error))
 
 
-async def keep_doing_due(do_due: Callable[[datetime], Awaitable[int]], at_once: int, stop: asyncio.Event) -> None:
+async def keep_doing_due_work(do_due: Callable[[datetime], Awaitable[int]], at_once: int, stop: asyncio.Event) -> None:
     """Does what is due until ``stop`` is set. ``do_due`` does up to ``at_once`` and returns how many it did; where it
     did fewer, it is called again after a while, so that what comes within a short time is done together.
     """
 
-    async def do_and_wait() -> None:
+    async def do_due_work_once() -> None:
         if await do_due(datetime.now(UTC)) < at_once:
             await _pause(stop, _DUE_SECONDS)
 
-    await _run_until_stopped(do_and_wait, stop)
+    await _run_until_stopped(do_due_work_once, stop)
 
 
 async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
@@ -142,7 +142,7 @@ class SeedingStatus:
     problem: str = ""
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def count(self, seeded: SeedResult) -> None:
+    def count_object(self, seeded: SeedResult) -> None:
         """Counts one loaded object and logs its bad rows; does nothing if another learner had loaded it."""
         if seeded.kept is None:
             return
@@ -163,7 +163,7 @@ async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus,
         try:
             if seeder is None:
                 seeder = await asyncio.to_thread(open_seeder)
-            if done := await seeder.load_new(status.count):
+            if done := await seeder.load_new(status.count_object):
                 status.problem = ""
                 status.looked.set()
         except (BucketUnavailable, StoreUnavailable) as error:

@@ -60,8 +60,8 @@ class MemorySpoiled(Exception):
 
 
 class KnowledgeRepository(Protocol):
-    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``; ``read_known`` and ``keep``
-    also ``MemorySpoiled``.
+    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``; ``read_known`` and
+    ``store_change`` also ``MemorySpoiled``.
     """
 
     async def read_known(
@@ -74,7 +74,7 @@ class KnowledgeRepository(Protocol):
         False, with nothing changed, if the tenant's memory has another version by now.
         """
 
-    async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
+    async def queue_searches(self, tenant: str, event_ids: Sequence[str]) -> None:
         """Queues the events' tasks to be searched for facts; harmless for those that were searched or have none."""
 
 
@@ -107,7 +107,8 @@ class FactCost(NamedTuple):
 class FactRepository(Protocol):
     """Facts of tenants, and the tasks to be searched for facts.
 
-    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``MemorySpoiled``.
+    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``store_facts`` also
+    ``MemorySpoiled``.
     """
 
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
@@ -118,13 +119,15 @@ class FactRepository(Protocol):
 
     async def facts(self, tenant: str) -> KnownFacts: ...
 
-    async def store(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
+    async def store_facts(
+        self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = ""
+    ) -> bool:
         """Stores facts and removes the todo in one step; False if the tenant's memory has another version by now.
 
         ``NO_CHANGE`` fits any version.
         """
 
-    async def finish(self, done: Sequence[tuple[str, str]]) -> None:
+    async def finish_searches(self, done: Sequence[tuple[str, str]]) -> None:
         """Remove events from those to be searched for facts."""
 
     async def give_up(self, tenant: str, event_id: str) -> None:

@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from services.policy.core.evaluate import MAX_WORK
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge
-from services.policy.core.session_calls import EarlierCall, count_used, earlier_calls, find_met_preconditions, has_level
+from services.policy.core.session_calls import (
+    EarlierCall,
+    count_used_calls,
+    earlier_calls,
+    find_met_preconditions,
+    has_level,
+)
 from services.policy.core.tool_rules import ReadyToolRule, is_tool_left_out, why_tool_left_out
 from shared.contracts import allowance as contracts
 from shared.contracts.policy import Confirmation, ToolRuleKind
@@ -65,7 +71,7 @@ def _prohibitions_of_rule(
         case ToolRuleKind.AT_MOST if "*" in ready.rule.tool:  # several tools share the limit
             yield None
         case ToolRuleKind.AT_MOST:
-            remaining = max(0, ready.limit - count_used(ready, earlier, {}))
+            remaining = max(0, ready.limit - count_used_calls(ready, earlier, {}))
             yield contracts.CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
         case ToolRuleKind.ONLY_AFTER if not find_met_preconditions(ready, earlier, {}):
             yield contracts.Precondition(**dict(bar), any_of=ready.rule.after)

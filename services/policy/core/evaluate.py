@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.findings import CallFacts, applies_to_call, facts_of_calls, facts_of_rows, find_in_call
-from services.policy.core.plan_findings import find_in_plan
-from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge, prepare
+from services.policy.core.findings import CallFacts, applies_to_call, facts_of_calls, facts_of_rows, findings_for_call
+from services.policy.core.plan_findings import findings_for_plan
+from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge, prepare_policies
 from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
 from services.policy.core.text_rules import text_findings
 from shared.contracts import policy as contracts
@@ -29,7 +29,7 @@ def evaluate(request: contracts.EvaluateRequest, conditions: ConditionCache) -> 
     A rule that cannot be parsed or evaluated becomes a problem in the verdict, which then does not pass. Raises
     ``RequestTooLarge``.
     """
-    return decide(request, prepare(request.policies, conditions))
+    return decide(request, prepare_policies(request.policies, conditions))
 
 
 def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contracts.Verdict:
@@ -38,9 +38,11 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
     _refuse_too_much_searching(request.text, prepared)
     seen = [(ready, facts_of_calls(ready.policy, request)) for ready in prepared.ready]
     by_row = ((ready, facts_of_rows(ready.policy, request)) for ready in prepared.ready)
-    every = (finding for ready, looked in by_row for facts in looked for finding in find_in_call(ready.rules, facts))
+    every = (
+        finding for ready, looked in by_row for facts in looked for finding in findings_for_call(ready.rules, facts)
+    )
     found = [*(_drop_repeated_rules(every) if any(call.rows for call in request.calls) else every)]
-    found += find_in_plan(seen, request)
+    found += findings_for_plan(seen, request)
     found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
     ruled = {
         call.call_id: tuple(ready.policy.id for ready, looked in seen if _governs_call(ready, call, looked[number]))

@@ -18,8 +18,8 @@ from services.policy.core.rules import (
     ReportedFinding,
     WaitingRule,
     build_problem,
-    say_undecided,
     shown_values,
+    undecided_sentence,
 )
 from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, TriggeredRule
@@ -95,11 +95,11 @@ def _build_call_facts(policy: Policy, context: Context, call: CallContext, bindi
     return CallFacts(call, binding, known, proven, recorded, policy.judges_records, tuple(instead), summed)
 
 
-def find_in_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
+def findings_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
     """Yields each rule's findings for the call; nothing for a rule whose condition is false."""
     for ready in rules.find_candidates(facts.contexts):
         try:
-            yield from _find_for_rule(ready, facts)
+            yield from _findings_of_rule(ready, facts)
         except ConditionError as error:
             yield build_problem(ready.policy_id, ready.rule.id, error)
 
@@ -151,7 +151,7 @@ def _is_in_force(ready: ReadyRule, facts: CallFacts) -> bool:
         return False
 
 
-def _find_for_rule(ready: ReadyRule, facts: CallFacts) -> Iterator[Finding]:
+def _findings_of_rule(ready: ReadyRule, facts: CallFacts) -> Iterator[Finding]:
     decision = ready.condition.decide(facts.context)
     if decision is True:
         yield _build_triggered(ready, facts)
@@ -159,7 +159,7 @@ def _find_for_rule(ready: ReadyRule, facts: CallFacts) -> Iterator[Finding]:
     is_missing = decision is UNKNOWN and not ready.rule.if_known
     if decision is UNKNOWN:
         if is_missing and facts.binding and _waits_for_unknown(ready, facts):
-            because = say_undecided(ready.condition.missing_fields(facts.context))
+            because = undecided_sentence(ready.condition.missing_fields(facts.context))
             action = RuleAction.BLOCK if _forbids_for_everyone(ready, facts) else RuleAction.ESCALATE
             yield _build_triggered(ready, facts, because, action)
         else:

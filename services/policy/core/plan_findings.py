@@ -13,10 +13,10 @@ from shared.contracts import policy as contracts
 from shared.domain.words import Level, RuleAction
 
 
-def find_in_plan(
+def findings_for_plan(
     seen: Sequence[tuple[ReadyPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
-    """Yields the findings of tool rules for each call. ``seen``: the policies, each with the facts of the calls."""
+    """The findings of tool rules for each call, in order. ``seen``: the policies, each with the facts of the calls."""
     found: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in seen):
         return found
@@ -24,7 +24,7 @@ def find_in_plan(
     for number, call in enumerate(request.calls):
         own: list[rules.Finding] = []
         for policy, facts in seen:
-            own += _find_for_policy(policy, _PlannedCall(call, facts[number], earlier, request.confirmations))
+            own += _findings_of_policy(policy, _PlannedCall(call, facts[number], earlier, request.confirmations))
         found += own
         if not any(isinstance(one, contracts.CallRefusal) for one in own):
             earlier.append(session_calls.EarlierCall(call.tool, call.fields, None, call.call_id))
@@ -40,7 +40,7 @@ class _PlannedCall(NamedTuple):
     confirmations: Sequence[contracts.Confirmation]
 
 
-def _find_for_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
+def _findings_of_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
     call = planned.call
     if is_tool_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
         yield contracts.CallRefusal(
@@ -52,14 +52,14 @@ def _find_for_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rul
             reason=why_tool_left_out(call.tool, policy.policy),
         )
     for ready in policy.tool_rules:
-        found = _find_for_call(ready, planned) if ready.matches(call.tool) else None
+        found = _findings_for_call(ready, planned) if ready.matches(call.tool) else None
         if found and ready.rule.report_only and isinstance(found, contracts.CallRefusal | contracts.TriggeredRule):
             yield rules.ReportedFinding(found)
         elif found and not (ready.rule.report_only and isinstance(found, contracts.CallPrerequisite)):
             yield found
 
 
-def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
+def _findings_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
     call, facts, earlier, confirmations = planned
     values, missing = session_calls.distinguishing_values(ready.per, facts.context)
     if missing:
@@ -69,7 +69,7 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
         case contracts.ToolRuleKind.NEVER:
             return _build_refusal(ready, call)
         case contracts.ToolRuleKind.AT_MOST:
-            used = session_calls.count_used(ready, earlier, facts.context)
+            used = session_calls.count_used_calls(ready, earlier, facts.context)
             return _build_refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
         case contracts.ToolRuleKind.ONLY_AFTER:
             opening = session_calls.find_met_preconditions(ready, earlier, facts.context)
@@ -116,7 +116,7 @@ def _finding_in_doubt(
 ) -> contracts.CallRefusal | rules.WaitingRule:
     if not planned.facts.binding:
         return rules.WaitingRule(ready.rule.id)
-    return _build_refusal(ready, planned.call, {}, rules.say_undecided(missing))
+    return _build_refusal(ready, planned.call, {}, rules.undecided_sentence(missing))
 
 
 def _build_refusal(

@@ -59,17 +59,17 @@ class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
         super().__init__(limit)
         self._conditions = conditions
 
-    def prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
+    def get_or_prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
         """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
         named = policy_hash(policies)
         prepared = self.look_up(named)
         if prepared is None:
-            prepared = prepare(policies, self._conditions, named)
+            prepared = prepare_policies(policies, self._conditions, named)
             self.put(named, prepared, 32 * prepared.cost + sum(len(one.model_dump_json()) for one in policies))
         return prepared
 
 
-def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str | None = None) -> ReadyPolicies:
+def prepare_policies(policies: Sequence[Policy], conditions: ConditionCache, named: str | None = None) -> ReadyPolicies:
     """Parses and measures policies. ``named``: their hash, if known. Raises ``RequestTooLarge`` for too much text."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []

@@ -51,7 +51,7 @@ def build_problem(policy_id: str, rule_id: str, error: ConditionError | str) -> 
     return contracts.PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
 
 
-def say_undecided(missing: Sequence[str]) -> str:
+def undecided_sentence(missing: Sequence[str]) -> str:
     """A sentence for people on which missing fields leave a rule undecided."""
     return f"cannot be decided: {', '.join(missing)} missing or null"
 
@@ -104,7 +104,7 @@ class ReadyRule(NamedTuple):
 
 
 def prepare_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: ConditionCache) -> ReadyRule:
-    """Prepares the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown word."""
+    """Parses the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown action or level."""
     action = enum_member_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = conditions.get(rule.condition)

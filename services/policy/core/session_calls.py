@@ -34,7 +34,7 @@ def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, Conte
     return single, tuple(name for name in values if name not in single)
 
 
-def count_used(ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
+def count_used_calls(ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
     """How many earlier calls count against the rule's limit. A call that lacks a distinguishing field counts."""
     return sum(
         1

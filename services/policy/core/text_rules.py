@@ -174,7 +174,7 @@ class ReadyTexts(NamedTuple):
 
 
 def prepare_text_rule(rule: TextRule) -> ReadyTextRule:
-    """Prepares the rule. Raises ``ValueError`` if it has neither keywords nor pattern, or an unknown word."""
+    """Compiles the rule. Raises ``ValueError`` for unusable or missing keywords and patterns, or an unknown type."""
     words = tuple(map(folded_words, rule.keywords))
     if not words and rule.pattern is None:
         raise ValueError("a text rule needs keywords or a pattern")
@@ -201,14 +201,14 @@ def text_findings(
     """
     concerned = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
     if concerned and request.text is not None:
-        yield from _find_in_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
+        yield from _findings_in_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
         return
     cause = "it is about the task's text, and the request has none"
     for texts, first in concerned:
         yield build_problem(texts.policy_id, first, cause) if request.binding else WaitingRule(first)
 
 
-def _find_in_text(
+def _findings_in_text(
     policies: Sequence[ReadyTexts], invalid: Iterable[PolicyProblem], text: FoldedText
 ) -> Iterator[Finding]:
     violations, applied = list[str](), list[str]()

@@ -76,7 +76,7 @@ class ReadyToolRule(NamedTuple):
 
 
 def prepare_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) -> ReadyToolRule:
-    """Prepares the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for any other fault."""
+    """Checks the rule, and parses its condition. Raises ``ConditionError`` for that, else ``ValueError``."""
     kind = enum_member_of(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
     if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER:

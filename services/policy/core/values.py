@@ -39,7 +39,7 @@ class TypeClash(Exception):
 
 
 class Amount(NamedTuple):
-    """A text that spells a number, such as ``5,000`` or ``$7,200.50``."""
+    """The number that a text such as ``5,000`` or ``$7,200.50`` spells, and its currency sign; empty if it has none."""
 
     number: Decimal
     currency: str
@@ -123,7 +123,7 @@ def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Tru
     return holds(first, second)
 
 
-def _differ(compare: Callable[[Value, Value], Truth], left: Value, right: Value) -> Truth:
+def _negate_equality(compare: Callable[[Value, Value], Truth], left: Value, right: Value) -> Truth:
     same = compare(left, right)
     return UNKNOWN if same is UNKNOWN else not same
 
@@ -136,8 +136,8 @@ OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
     "<=": partial(_compare_order, operator.le),
     "==": equal,
     "===": identical,
-    "!=": partial(_differ, equal),
-    "!==": partial(_differ, identical),
+    "!=": partial(_negate_equality, equal),
+    "!==": partial(_negate_equality, identical),
 }
 
 

@@ -42,7 +42,7 @@ class RefusalBody(BaseModel):
     field: str | None = None
 
 
-def answer_refused(refused: RequestRejected | RequestTooLarge) -> JSONResponse:
+def build_refusal_response(refused: RequestRejected | RequestTooLarge) -> JSONResponse:
     """The HTTP response for ``RequestRejected`` or ``RequestTooLarge``."""
     refusal = RefusalBody(error=str(refused), field=refused.field)
     return JSONResponse(refusal.model_dump(), refused.status if isinstance(refused, RequestRejected) else 422)
@@ -103,7 +103,7 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, held: Prepa
     Raises ``RequestRejected`` if they are unknown or invalid, ``RequestTooLarge`` if there are too many.
     """
     if policy_hash is None:
-        return held.prepare(_read_policies(document))
+        return held.get_or_prepare(_read_policies(document))
     if document.get("policies"):
         raise RequestRejected(422, "policies: the path names them already", "policies")
     found = held.look_up(policy_hash)
@@ -166,7 +166,7 @@ class PolicyApp(FastAPI):
         try:
             answer: Response = await request["endpoint"](request=request, **request.path_params)
         except (RequestRejected, RequestTooLarge) as refused:
-            answer = answer_refused(refused)
+            answer = build_refusal_response(refused)
         await answer(request.scope, request.receive, send)
 
     @override
@@ -179,7 +179,7 @@ class PolicyApp(FastAPI):
         return super().openapi()
 
 
-def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
+def build_application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
     """The service as an ASGI application. Between requests it keeps only caches of policies and conditions."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}

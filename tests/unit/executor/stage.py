@@ -20,7 +20,7 @@ from services.executor.ports.turns import Timer
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import prepare
+from services.policy.core.prepared import prepare_policies
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule, Verdict
@@ -159,7 +159,7 @@ class RealRules(RealPolicy):
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
-        return decide_allowances(request, prepare(request.policies, ConditionCache()))
+        return decide_allowances(request, prepare_policies(request.policies, ConditionCache()))
 
 
 class OneTenant(Tenants):

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.learner.core.files.report import (
     BadReport,
     Report,
-    prepare_training,
+    prepare_training_rows,
     read_report,
     report_as_json,
     report_facts,
@@ -77,7 +77,7 @@ def test_any_parts_are_shown_and_make_only_rows_that_the_learner_reads(
 ) -> None:
     report = _report(top_failures=failures, scenario_difficulty_ranking=ranking, brainos_training_signals=signals)
     json.dumps(report_as_json(report))
-    rows = prepare_training([report]).rows
+    rows = prepare_training_rows([report]).rows
     assert read_rows("x.jsonl", lines_of(rows)).bad == []
 
 
@@ -90,7 +90,7 @@ def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebod
         {"scenario": "vague"},
     ]
     ranking: JsonValue = {"payroll_uk": {"pass_rate": 0.2, "difficulty": "hard"}}
-    found = prepare_training([_report(top_failures=failures, scenario_difficulty_ranking=ranking)])
+    found = prepare_training_rows([_report(top_failures=failures, scenario_difficulty_ranking=ranking)])
     rows = read_rows("x.jsonl", lines_of(found.rows)).good
     assert [(row.request, row.metadata.overall_score, row.metadata.failure_cause) for row in rows] == [
         ("invoice missing po", 0.22, "paid without one"),
@@ -104,14 +104,14 @@ def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebod
 def test_rows_that_a_report_brings_are_passed_on_bad_ones_named_and_a_signal_says_whether_it_failed() -> None:
     good: JsonValue = a_row()
     bad: JsonValue = {"messages": []}
-    found = prepare_training([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
+    found = prepare_training_rows([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
     assert found.rows == [good]
     assert [line.startswith("r.json: brainos_training_signals 2: metadata") for line in found.skipped] == [True]
     signals: JsonValue = [
         {"scenario": "payroll", "score": 93, "training_type": "positive", "task": "Run the payroll"},
         {"scenario": "close", "score": 50},
     ]
-    found = prepare_training([_report(brainos_training_signals=signals)])
+    found = prepare_training_rows([_report(brainos_training_signals=signals)])
     rows = read_rows("x.jsonl", lines_of(found.rows)).good
     assert [(row.request, row.metadata.overall_score) for row in rows] == [("Run the payroll", 0.93)]
     assert found.skipped == ["r.json: brainos_training_signals: close does not say its training_type"]

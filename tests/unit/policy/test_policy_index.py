@@ -7,7 +7,7 @@ import pytest
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import PreparedPolicies, prepare
+from services.policy.core.prepared import PreparedPolicies, prepare_policies
 from services.policy.core.values import Context
 from shared.contracts.policy import (
     CallContext,
@@ -129,7 +129,7 @@ def _rules(conditions: Iterable[str]) -> tuple[Rule, ...]:
 
 
 def _open(rules: tuple[Rule, ...], *contexts: Context) -> list[str]:
-    [ready] = prepare((Policy(id="P", rules=rules),), ConditionCache()).ready
+    [ready] = prepare_policies((Policy(id="P", rules=rules),), ConditionCache()).ready
     return [rule.rule.id for rule in ready.rules.find_candidates(contexts)]
 
 
@@ -180,7 +180,7 @@ def _other(rule: PolicyContract, name: str) -> object:
 def test_the_memory_of_policies_is_bounded() -> None:
     """What was not used for longest is forgotten; whoever names it is asked for it."""
     held = PreparedPolicies(ConditionCache(), limit=4_000)
-    hashes = [held.prepare((_FULL.model_copy(update={"version": str(version)}),)).hash for version in range(50)]
+    hashes = [held.get_or_prepare((_FULL.model_copy(update={"version": str(version)}),)).hash for version in range(50)]
 
     assert held.look_up(hashes[0]) is None
     assert held.look_up(hashes[-1]) is not None

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import RequestTooLarge, prepare
+from services.policy.core.prepared import RequestTooLarge, prepare_policies
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
 from shared.contracts.policy import (
     CallContext,
@@ -302,7 +302,7 @@ _FAILED = PastCall(tool="get", outcome=CallOutcome.FAILED)
 
 
 def _asked(request: AllowanceRequest) -> Allowances:
-    return decide_allowances(request, prepare(request.policies, ConditionCache()))
+    return decide_allowances(request, prepare_policies(request.policies, ConditionCache()))
 
 
 _UNMENTIONED = ToolAllowance(tool="")

@@ -2,7 +2,7 @@
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
-from services.policy.core.prepared import ReadyPolicies, prepare
+from services.policy.core.prepared import ReadyPolicies, prepare_policies
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
 from tools.bench.scale.growth import Growth, median_times
 
@@ -25,7 +25,7 @@ _REQUEST = EvaluateRequest(policies=(), calls=(_CALL,), plan_hash="plan", bindin
 
 def _prepare(rules: int) -> ReadyPolicies:
     policy = Policy(id="scale", version="1", rules=tuple(map(_rule, range(rules))))
-    return prepare((policy,), ConditionCache())
+    return prepare_policies((policy,), ConditionCache())
 
 
 def _rule(number: int) -> Rule:

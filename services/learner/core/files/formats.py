@@ -61,7 +61,7 @@ def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue
     return inner
 
 
-def read_all(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue], T]) -> list[T]:
+def parse_entries(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue], T]) -> list[T]:
     """Parses each entry with ``read``. Raises ``BadFile`` with the positions of wrong entries, up to a bound."""
     good: list[T] = []
     problems: list[str] = []
@@ -105,16 +105,16 @@ def read_arms(content: JsonValue) -> list[ArmRecord]:
     """The arms of a file, without those that were never pulled; raises ``BadFile``."""
     found = entries_of_object(content, "arms", "bandit")
     entries = ((f"{kind}", arms) for kind, arms in found.items())
-    kinds = read_all(entries, _read_object)
+    kinds = parse_entries(entries, _read_object)
     named = (
         (f"{kind} {strategy}", {"kind": kind, "strategy": strategy, "arm": arm})
         for kind, arms in zip(found, kinds, strict=True)
         for strategy, arm in arms.items()
     )
-    return [record for record in read_all(named, _read_arm) if record.arm.n]
+    return [record for record in parse_entries(named, _read_arm) if record.arm.n]
 
 
-def checked_trend(text: str) -> str:
+def check_trend(text: str) -> str:
     """Returns the text if it is a valid stored trend. Raises ``BadEntry``."""
     try:
         points = parse_trend(text)
@@ -141,7 +141,7 @@ def _read_arm(entry: JsonValue) -> ArmRecord:
     units = round(arm.q * arm.n * REWARD_UNITS) if arm.units is None else arm.units
     if units > arm.n * REWARD_UNITS:
         raise BadEntry("units: more than its pulls could have earned")
-    return ArmRecord((str(told["kind"]), strategy.value), Arm(arm.n, units), checked_trend(arm.trend))
+    return ArmRecord((str(told["kind"]), strategy.value), Arm(arm.n, units), check_trend(arm.trend))
 
 
 _SUMMARY, _NOTE, _NOTES, _KEYWORDS, _ID = 200, 200, 10, 15, 16
@@ -190,7 +190,7 @@ class _Case(BaseModel):
 
 def read_cases(content: JsonValue) -> list[CaseEntry]:
     """The cases of a file, newest first, with protected values removed; raises ``BadFile``."""
-    return read_all(number_entries(entries_of_list(content, "cases", "entries", "case_log")), _read_case)[::-1]
+    return parse_entries(number_entries(entries_of_list(content, "cases", "entries", "case_log")), _read_case)[::-1]
 
 
 def _read_case(entry: JsonValue) -> CaseEntry:
@@ -242,18 +242,18 @@ def read_statistics(content: JsonValue) -> FileStatistics:
         problems.append(f"days: more than {DAYS_KEPT} days")
     if problems:
         raise BadFile(problems)
-    trend = read_all([("quality_trend", told.get("quality_trend", ""))], _check_trend)[0]
+    trend = parse_entries([("quality_trend", told.get("quality_trend", ""))], _check_trend)[0]
     accuracy = entries_of_object(told.get("accuracy", {}))
     unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
     if unknown:
         raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
-    rows = read_all(((f"accuracy {name}", row) for name, row in accuracy.items()), _read_accuracy)
+    rows = parse_entries(((f"accuracy {name}", row) for name, row in accuracy.items()), _read_accuracy)
     return FileStatistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
 
 
 def _read_numbers(content: JsonValue, part: str) -> dict[str, int]:
     found = entries_of_object(content)
-    numbers = read_all(((f"{part} {name}", number) for name, number in found.items()), _check_number)
+    numbers = parse_entries(((f"{part} {name}", number) for name, number in found.items()), _check_number)
     return dict(zip(found, numbers, strict=True))
 
 
@@ -266,7 +266,7 @@ def _check_number(entry: JsonValue) -> int:
 def _check_trend(entry: JsonValue) -> str:
     if not isinstance(entry, str):
         raise BadEntry("it is no text")
-    return checked_trend(entry)
+    return check_trend(entry)
 
 
 def _read_accuracy(entry: JsonValue) -> Accuracy:

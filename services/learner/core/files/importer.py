@@ -174,7 +174,7 @@ class _Entity(BaseModel):
 
 def read_facts(content: JsonValue) -> list[KnownFact]:
     """The facts of a file, newest first; raises ``BadFile``."""
-    found = formats.read_all(
+    found = formats.parse_entries(
         formats.number_entries(formats.entries_of_list(content, "facts", "entries", "knowledge")), _read_fact
     )
     return sorted(found, key=lambda fact: fact.at, reverse=True)
@@ -182,7 +182,7 @@ def read_facts(content: JsonValue) -> list[KnownFact]:
 
 def read_entities(content: JsonValue) -> list[EntityRecord]:
     """The entities of a file; raises ``BadFile``."""
-    return formats.read_all(formats.number_entries(formats.entries_of_list(content, "entities")), _read_entity)
+    return formats.parse_entries(formats.number_entries(formats.entries_of_list(content, "entities")), _read_entity)
 
 
 def _read_fact(entry: JsonValue) -> KnownFact:

@@ -202,7 +202,7 @@ class PreparedRows(NamedTuple):
     skipped: Sequence[str]
 
 
-def prepare_training(reports: Iterable[Report]) -> PreparedRows:
+def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
     """Training rows from reports. An entry gives no row if neither it nor its scenario has a score."""
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
@@ -284,7 +284,7 @@ _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 def report_rows(name: str, content: bytes) -> TrainingRows:
     """The failures and ready-made rows of a report, as training rows. Never raises: anything else is a bad row."""
     try:
-        found = prepare_training([read_report(name, content)])
+        found = prepare_training_rows([read_report(name, content)])
     except BadReport as bad:
         return TrainingRows([], [BadRow("the object", str(bad))], 1.0)
     rows = read_rows_of((f"row {number}", row) for number, row in enumerate(_rescale_ready_rows(found.rows, name), 1))
@@ -363,9 +363,9 @@ def report_importer(
 ) -> Callable[[str, bytes], Awaitable[None]]:
     """A function that imports the facts of one report; it may be repeated and raises ``StoreUnavailable``."""
 
-    async def teach(name: str, content: bytes) -> None:
+    async def import_facts_of_report(name: str, content: bytes) -> None:
         facts = report_facts(name, content, clock())
         if facts:
             await importer.carry_out(FileRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts]))
 
-    return teach
+    return import_facts_of_report

@@ -220,7 +220,7 @@ def find_names(text: str) -> Iterator[FoundEntity]:
             yield from _find_name(kind, match.start("name"), match["name"])
 
 
-def short_name(value: str) -> str:
+def name_without_legal_form(value: str) -> str:
     """A company's name without its legal form."""
     found = re.fullmatch(rf"(?P<name>.+?),?[ ]{_LEGAL}\.?", value)
     return found["name"] if found else value
@@ -274,7 +274,7 @@ def find_entities(text: str) -> tuple[FoundEntity, ...]:
 
 def names_of(found: FoundEntity) -> tuple[str, ...]:
     """The names by which later tasks may call the entity."""
-    short = short_name(found.value)
+    short = name_without_legal_form(found.value)
     return (found.value, short) if short != found.value else (found.value,)
 
 

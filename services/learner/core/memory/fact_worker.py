@@ -173,7 +173,7 @@ class FactWorker:
         found = await asyncio.gather(*(self._search_task(*one, now) for one in claimed), return_exceptions=True)
         pairs = list(zip(claimed, found, strict=True))
         if done := [one for one, is_done in pairs if is_done is True]:
-            await self._facts.finish(done)
+            await self._facts.finish_searches(done)
         await asyncio.gather(
             *(self._facts.postpone(*one, _LATER_SECONDS) for one, is_done in pairs if is_done is False)
         )
@@ -230,12 +230,12 @@ class FactWorker:
     ) -> bool:
         facts = facts_of(found, todo)
         if not facts:
-            return await self._facts.store(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
+            return await self._facts.store_facts(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
         for _ in range(_TIMES):
             known = await self._facts.facts(todo.tenant)
             change = merge_facts(known, facts)
             counts = {**_build_counts(facts, cost), **more}
-            if await self._facts.store(todo, change, counts, known.version):
+            if await self._facts.store_facts(todo, change, counts, known.version):
                 return True
         return False
 

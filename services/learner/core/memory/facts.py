@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from services.learner.core.memory.entities import find_entities, names_of, number_as_text, read_number, short_name
+from services.learner.core.memory.entities import (
+    find_entities,
+    name_without_legal_form,
+    names_of,
+    number_as_text,
+    read_number,
+)
 from services.learner.ports.memory import FactChange, FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
 from shared.domain.keywords import keywords, stem
@@ -131,7 +137,7 @@ def _find_meaning(subject: str, attribute: str) -> tuple[str, frozenset[str]] | 
 @lru_cache(maxsize=_COMPARED)
 def _normalize_subject(name: str) -> str:
     """A subject's name for comparison; a company's legal form is removed."""
-    return short_name(name).casefold()
+    return name_without_legal_form(name).casefold()
 
 
 def _value_of(fact: KnownFact) -> frozenset[str]:

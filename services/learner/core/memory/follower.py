@@ -13,12 +13,12 @@ class OutcomeNews:
         self.some = asyncio.Event()
         self._partitions: set[int] = set()
 
-    def add(self, partitions: Collection[int]) -> None:
+    def add_partitions(self, partitions: Collection[int]) -> None:
         if partitions:
             self._partitions.update(partitions)
             self.some.set()
 
-    def drain(self) -> Collection[int]:
+    def drain_partitions(self) -> Collection[int]:
         """The partitions added since the last call."""
         found, self._partitions = self._partitions, set()
         self.some.clear()
@@ -61,7 +61,7 @@ class OutcomeFollower:
         self._expected = frozenset(taken.more).union(again)
         return len(taken.deliveries)
 
-    def expect_anywhere(self) -> None:
+    def expect_outcomes_everywhere(self) -> None:
         """Reads all partitions in the next run."""
         self._expected = self._mine
 

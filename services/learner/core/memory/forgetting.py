@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import structlog
 
-from services.learner.core.memory.entities import find_entities, short_name
+from services.learner.core.memory.entities import find_entities, name_without_legal_form
 from services.learner.ports.memory import FactTodo, Forgetting
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
@@ -106,7 +106,7 @@ def _changed_links(
 def _make_name_test(subject: str, stored: StoredMemory) -> Callable[[str], bool]:
     """A function that tells whether a text contains the subject, in any known spelling, as whole words."""
     wanted = {one.field for one in find_entities(subject)}
-    bare = short_name(subject).casefold()
+    bare = name_without_legal_form(subject).casefold()
     names = {subject.casefold(), bare}
     for field, known in stored.entities.items():
         written = {name.casefold() for name in (known.value, *known.names)}

@@ -168,7 +168,7 @@ class Rememberer:
             new = [memo for memo in memos if memo.event_id not in known.remembered]
             again = [memo.event_id for memo in memos if memo.todo and memo.event_id in known.remembered]
             if again:
-                await self._knowledge.queue(tenant, again)
+                await self._knowledge.queue_searches(tenant, again)
             if not new or await self._knowledge.store_change(change_of(known, new), known.version):
                 return len(new)
         raise MemoryContended(f"{len(events)} events could not be remembered in {_TIMES} attempts")
