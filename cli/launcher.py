@@ -43,7 +43,7 @@ def are_unruled_writes_undecided(options: StackOptions) -> bool:
     return not said and not _tenant_record_path(options).exists()
 
 
-def apply_unruled_writes(options: StackOptions) -> StackOptions:
+def record_unruled_writes_choice(options: StackOptions) -> StackOptions:
     """The options, with a ``TENANT_FILE`` that says whether writes that no rule covers need approval.
 
     The file is kept in the stack's folder. The record of the example company says ``allow``; for it a file is written
@@ -202,7 +202,7 @@ async def run_stack(options: StackOptions, tell: Tell = ignore_progress) -> Asyn
     _check_ports_free(options)
     _check_authentication(options)
     start_fork_server()
-    options = apply_unruled_writes(options)
+    options = record_unruled_writes_choice(options)
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     options = replace(
         options,

@@ -209,7 +209,7 @@ def _match_url(url: str) -> re.Match[str]:
     return found
 
 
-def is_under(url: str, servers: Collection[str]) -> bool:
+def is_below_any_server(url: str, servers: Collection[str]) -> bool:
     """Whether the URL has the origin of one of the servers, and a path at or below that server's path."""
     rest = url.partition("://")[2].partition("/")[2]
     bases = [server.rstrip("/") for server in servers]

@@ -92,7 +92,9 @@ def card_routes(
 
     async def get_keys() -> JSONResponse:
         """The keys that verify this agent's card, as a JSON Web Key Set."""
-        return JSONResponse(keys.published if keys else {"keys": []}, headers={"Cache-Control": "public, max-age=300"})
+        return JSONResponse(
+            keys.public_key_set if keys else {"keys": []}, headers={"Cache-Control": "public, max-age=300"}
+        )
 
     router.add_api_route(JWKS_PATH, get_keys, methods=["GET"], response_class=JSONResponse)
     for path in PATHS:

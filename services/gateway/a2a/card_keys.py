@@ -38,7 +38,7 @@ class CardKeys:
         self._sign, self._key, self._header = create_agent_card_signer(pem, header), signing, header
 
     @property
-    def published(self) -> dict[str, JsonValue]:
+    def public_key_set(self) -> dict[str, JsonValue]:
         """The public keys as a JSON Web Key Set (RFC 7517)."""
         return {"keys": [dict[str, JsonValue](key) for key in self._published]}
 

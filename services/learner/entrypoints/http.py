@@ -21,7 +21,10 @@ def health_app(
     memory: MemoryStatus,
     metrics: MetricsPage | None = None,
 ) -> Starlette:
-    """``ping`` raises ``StoreUnavailable`` unless the store answers and takes writes."""
+    """The application with ``/health``, ``/ready`` and, if metrics are given, ``/metrics``.
+
+    ``ping`` raises ``StoreUnavailable`` unless the store answers and takes writes.
+    """
 
     def describe() -> dict[str, JsonValue]:
         counts = learner.counts

@@ -87,9 +87,9 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
         before, learned = learned, learner.counts.learned
         if not await follower.run_once():
             if not stop.is_set():  # until the learner says where to look, so that both read in one round trip
-                await _pause(news.some, _LOOK_SECONDS)
+                await _wait_for_event(news.some, _LOOK_SECONDS)
         elif learner.counts.learned != before:
-            await _pause(stop, _STEP_ASIDE_SECONDS)
+            await _wait_for_event(stop, _STEP_ASIDE_SECONDS)
 
     await _run_until_stopped(follow_once, stop)
     try:
@@ -105,7 +105,7 @@ async def keep_doing_due_work(do_due: Callable[[datetime], Awaitable[int]], at_o
 
     async def do_due_work_once() -> None:
         if await do_due(datetime.now(UTC)) < at_once:
-            await _pause(stop, _DUE_SECONDS)
+            await _wait_for_event(stop, _DUE_SECONDS)
 
     await _run_until_stopped(do_due_work_once, stop)
 
@@ -116,13 +116,13 @@ async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.
             await step()
         except (StoreUnavailable, MemoryContended) as error:
             log.warning("memory_waits", error=str(error))
-            await _pause(stop, _AGAIN_SECONDS)
+            await _wait_for_event(stop, _AGAIN_SECONDS)
         except Exception as error:  # the outer edge of memory: learning goes on without it
             log.exception("memory_broke", error=type(error).__name__)
-            await _pause(stop, _AGAIN_SECONDS)
+            await _wait_for_event(stop, _AGAIN_SECONDS)
 
 
-async def _pause(until: asyncio.Event, seconds: float) -> None:
+async def _wait_for_event(until: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await until.wait()

@@ -201,12 +201,12 @@ def build_application(conditions: ConditionCache, max_body_bytes: int, meter: Me
 
     @app.post(f"{by_hash}/evaluate", response_model=Verdict, responses=or_unknown, openapi_extra=about_plans)
     async def evaluate_known_rules(policy_hash: str, request: Request) -> Response:
-        """The same under policies that were sent before; 404 where they are not known, or not any more."""
+        """Decide as ``/v1/evaluate`` does, under policies that were sent before; 404 if they are unknown by now."""
         return _json_response(_reach_verdict(await read_document(request, max_body_bytes), policy_hash, held, meter))
 
     @app.post(f"{by_hash}/allowances", response_model=Allowances, responses=or_unknown, openapi_extra=about_tools)
     async def allow_by_known_rules(policy_hash: str, request: Request) -> Response:
-        """The same under policies that were sent before; 404 where they are not known, or not any more."""
+        """Answer as ``/v1/allowances`` does, under policies that were sent before; 404 if they are unknown by now."""
         return _json_response(_judge_allowances(await read_document(request, max_body_bytes), policy_hash, held))
 
     @app.post(

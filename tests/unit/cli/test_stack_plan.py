@@ -11,8 +11,8 @@ from cli.launcher import (
     LONGEST_PAUSE,
     STEADY_SECONDS,
     RestartBackoff,
-    apply_unruled_writes,
     are_unruled_writes_undecided,
+    record_unruled_writes_choice,
 )
 from cli.stack.child import TERM_SECONDS
 from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, model_notice, plan_stack
@@ -142,31 +142,31 @@ def _said_by_record(options: StackOptions) -> str:
 @pytest.mark.promise("launcher.unruled_writes")
 @pytest.mark.parametrize("word", ["allow", "approve"])
 def test_the_word_of_the_environment_stands_in_the_record(tmp_path: Path, word: str) -> None:
-    settled = apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": word}))
+    settled = record_unruled_writes_choice(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": word}))
     assert _said_by_record(settled) == word
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_without_a_word_with_another_one_or_beside_a_spoiled_record_nothing_is_started(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="UNRULED_WRITES") as caught:
-        apply_unruled_writes(_options(tmp_path, FOREIGN))
+        record_unruled_writes_choice(_options(tmp_path, FOREIGN))
     assert all(word in caught.value.sentence for word in ("approve", "allow"))
     with pytest.raises(CommandError, match="UNRULED_WRITES cannot be 'maybe'"):
-        apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "maybe"}))
+        record_unruled_writes_choice(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "maybe"}))
     (tmp_path / "tenant.json").write_text("{")
     with pytest.raises(CommandError, match=r"tenant\.json cannot be read"):
-        apply_unruled_writes(_options(tmp_path, FOREIGN))
+        record_unruled_writes_choice(_options(tmp_path, FOREIGN))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_it_is_asked_once_and_remembered_in_a_record_that_its_owner_may_edit(tmp_path: Path) -> None:
     assert are_unruled_writes_undecided(_options(tmp_path, FOREIGN))
-    apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "allow"}))
+    record_unruled_writes_choice(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "allow"}))
     record = tmp_path / "tenant.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "time_zone": "Europe/Rome"}))
     assert not are_unruled_writes_undecided(_options(tmp_path, FOREIGN))
-    assert _said_by_record(apply_unruled_writes(_options(tmp_path, FOREIGN))) == "allow"
-    apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "approve"}))
+    assert _said_by_record(record_unruled_writes_choice(_options(tmp_path, FOREIGN))) == "allow"
+    record_unruled_writes_choice(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "approve"}))
     assert json.loads(record.read_text())["time_zone"] == "Europe/Rome"
     assert json.loads(record.read_text())["unruled_writes"] == "approve"
 
@@ -176,15 +176,15 @@ def test_a_record_of_ones_own_says_it_itself(tmp_path: Path) -> None:
     """A second word beside it would be one too many."""
     own = {**FOREIGN, "TENANT_FILE": "/mine.json"}
     assert not are_unruled_writes_undecided(_options(tmp_path, own))
-    assert apply_unruled_writes(_options(tmp_path, own)).environ["TENANT_FILE"] == "/mine.json"
+    assert record_unruled_writes_choice(_options(tmp_path, own)).environ["TENANT_FILE"] == "/mine.json"
     with pytest.raises(CommandError, match="TENANT_FILE"):
-        apply_unruled_writes(_options(tmp_path, {**own, "UNRULED_WRITES": "allow"}))
+        record_unruled_writes_choice(_options(tmp_path, {**own, "UNRULED_WRITES": "allow"}))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_the_example_company_has_its_own_record_and_a_word_changes_it(tmp_path: Path) -> None:
     assert not are_unruled_writes_undecided(_options(tmp_path, {}))
-    assert "TENANT_FILE" not in apply_unruled_writes(_options(tmp_path, {})).environ
-    settled = apply_unruled_writes(_options(tmp_path, {"UNRULED_WRITES": "approve"}))
+    assert "TENANT_FILE" not in record_unruled_writes_choice(_options(tmp_path, {})).environ
+    settled = record_unruled_writes_choice(_options(tmp_path, {"UNRULED_WRITES": "approve"}))
     assert _said_by_record(settled) == "approve"
     assert json.loads(Path(settled.environ["TENANT_FILE"]).read_text())["policies"]

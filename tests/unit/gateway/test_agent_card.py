@@ -129,7 +129,7 @@ def _pem(*keys: EllipticCurvePrivateKey) -> str:
 
 def _verify(card: AgentCard, keys: CardKeys) -> None:
     """As the official library does it, with the keys that the agent publishes."""
-    published = {one.key_id: one for one in PyJWKSet.from_dict(keys.published).keys}
+    published = {one.key_id: one for one in PyJWKSet.from_dict(keys.public_key_set).keys}
     create_signature_verifier(lambda kid, _: published[kid or ""], ["ES256"])(card)
 
 
@@ -171,7 +171,7 @@ def test_the_pure_card_of_0_3_is_signed_as_it_stands() -> None:
     unsigned = {name: value for name, value in shown.items() if name != "signatures"}
     signed = json.dumps(unsigned, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
     token = f"{first.protected}.{base64url_encode(signed).decode()}.{first.signature}"
-    (published,) = PyJWKSet.from_dict(keys.published).keys
+    (published,) = PyJWKSet.from_dict(keys.public_key_set).keys
     assert api_jws.decode(token, published, ["ES256"]) == signed
 
 

@@ -31,7 +31,7 @@ from shared.contracts.task import SentFile, TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.outgoing import is_under
+from shared.domain.outgoing import is_below_any_server
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, PlanAudit, Strategy
 from shared.ports.daily_spend import DailySpend, UnlimitedSpend
@@ -154,7 +154,7 @@ def with_practice_rules(tenant: TenantRecord, record: TaskRecord, servers: Seque
     decides what an unruled write needs; for any other task it is unchanged. Raises ``Rejected`` if the tenant refuses
     practice.
     """
-    if not is_practice(record) or not is_under(record.request.tools_endpoint or "", servers):
+    if not is_practice(record) or not is_below_any_server(record.request.tools_endpoint or "", servers):
         return tenant
     if tenant.practice == "refuse":
         raise Rejected("This tenant takes part in no practice.")

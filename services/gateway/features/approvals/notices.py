@@ -166,7 +166,7 @@ _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_
 
 
 class NoticeWebhooks(NamedTuple):
-    """The queue that delivers notices, and the addresses that they may be sent to."""
+    """What delivers notices: the queue of their posts, and the addresses that they may be sent to."""
 
     posts: DeliverySink
     reach: AllowedAddresses

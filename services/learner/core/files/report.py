@@ -311,10 +311,12 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
 def _rescale_ready_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
     """The rows, with ready-made scores out of 100 divided by 100."""
     ready = [row for row in rows if _read_metadata(row).get("source") != source]
-    if not any(_score(row) > 1 for row in ready):
+    if not any(_overall_score_of(row) > 1 for row in ready):
         return [*rows]
     return [
-        {**row, "metadata": {**_read_metadata(row), "overall_score": _score(row) / 100}} if row in ready else row
+        {**row, "metadata": {**_read_metadata(row), "overall_score": _overall_score_of(row) / 100}}
+        if row in ready
+        else row
         for row in rows
     ]
 
@@ -324,7 +326,7 @@ def _read_metadata(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return told if isinstance(told, dict) else {}
 
 
-def _score(row: dict[str, JsonValue]) -> float:
+def _overall_score_of(row: dict[str, JsonValue]) -> float:
     score = _read_metadata(row).get("overall_score")
     return score if isinstance(score, int | float) and not isinstance(score, bool) else 0.0
 

@@ -48,14 +48,14 @@ def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
     same = next((fact for fact in facts if says_the_same(fact, new)), None)
     if same is not None:
         facts = [fact for fact in facts if fact is not same]
-        new = _strengthen(same, new)
+        new = _strengthen_fact(same, new)
     rivals = [fact for fact in facts if fact.superseded_at is None and contradicts(fact, new)]
     newest = max(rivals, key=lambda fact: fact.at, default=None)
     if newest is not None and newest.at > new.at:
-        return [_supersede(new, newest), *facts]
+        return [_supersede_fact(new, newest), *facts]
     if newest is not None:
         new = new.model_copy(update={"replaces": newest.text})
-    return [new, *(_supersede(fact, new) if any(fact is one for one in rivals) else fact for fact in facts)]
+    return [new, *(_supersede_fact(fact, new) if any(fact is one for one in rivals) else fact for fact in facts)]
 
 
 def says_the_same(one: KnownFact, other: KnownFact) -> bool:
@@ -74,7 +74,7 @@ def contradicts(one: KnownFact, other: KnownFact) -> bool:
     return bool(_meaning_of(one)) and _meaning_of(one) == _meaning_of(other) and _value_of(one) != _value_of(other)
 
 
-def _strengthen(before: KnownFact, new: KnownFact) -> KnownFact:
+def _strengthen_fact(before: KnownFact, new: KnownFact) -> KnownFact:
     """The known fact after it was taught again: newer and more certain, and valid again if it had been contradicted."""
     unsure = (1 - before.confidence) * (1 - new.confidence)
     newest = new if new.at >= before.at else before
@@ -91,7 +91,7 @@ def _strengthen(before: KnownFact, new: KnownFact) -> KnownFact:
     )
 
 
-def _supersede(fact: KnownFact, by: KnownFact) -> KnownFact:
+def _supersede_fact(fact: KnownFact, by: KnownFact) -> KnownFact:
     return fact.model_copy(update={"superseded_at": by.at, "superseded_by": by.text})
 
 
