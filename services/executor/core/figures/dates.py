@@ -354,7 +354,7 @@ _PAST_TENSE = re.compile(
     r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bas )(?<!\bthe )(?<!\bif )"
     r"\b(?:was|were|had|paid|sent|came|went|got|met|did|made|took|gave|left|bought|sold|spent|wrote|arrived|called|"
     r"returned|cancelled|canceled|received|ordered|hat|haben|hatten?|war|waren|wurden?|ont|avaient|avait|étaient|était)\b"
-    r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,8}\s*$",
+    r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,12}\s*$",
     re.IGNORECASE,
 )
 _CLAUSE = 200  # characters before a weekday in which the tense of its clause is looked for
