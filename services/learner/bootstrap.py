@@ -64,11 +64,11 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
         await consuming
         await remembering
         await files.close()
-        await _release_all(learner, outcomes)
+        await _release_partitions(learner, outcomes)
         server.should_exit = True
 
 
-async def _release_all(learner: Learner, outcomes: RedisOutcomes) -> None:
+async def _release_partitions(learner: Learner, outcomes: RedisOutcomes) -> None:
     """Releases the partitions, so that other learners take over at once instead of waiting for the locks to expire."""
     try:
         await learner.release_partitions()

@@ -88,7 +88,7 @@ _ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
 Row = tuple[str, Mapping[str, str]]
 
 
-class _LetterPlace(NamedTuple):
+class _LetterAddress(NamedTuple):
     kind: LetterKind
     partition: int
     entry_id: str
@@ -116,7 +116,7 @@ class DeadLetters(ScriptedStore):
     async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until it yields enough."""
         mine: list[DeadLetter] = []
-        places = [_LetterPlace(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
+        places = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
         for _ in range(_ROUNDS):
             if not places:
                 break
@@ -156,7 +156,7 @@ class DeadLetters(ScriptedStore):
             raise _letter_not_found(letter_id)
         return letter
 
-    async def _find(self, tenant: str, letter_id: str) -> tuple[_LetterPlace, DeadLetter]:
+    async def _find(self, tenant: str, letter_id: str) -> tuple[_LetterAddress, DeadLetter]:
         place = _parse_letter_id(letter_id)
         if place is None:
             raise _letter_not_found(letter_id)
@@ -165,7 +165,7 @@ class DeadLetters(ScriptedStore):
             return place, letter
         raise _letter_not_found(letter_id)
 
-    async def _restart_task(self, place: _LetterPlace, dead: DeadTurn) -> str:
+    async def _restart_task(self, place: _LetterAddress, dead: DeadTurn) -> str:
         """Accept the new task, then delete the letter; after a crash in between, a repeat finds the same task."""
         record, turn = build_requeued_task(dead, place.letter_id, self._clock())
         accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{place.letter_id}")
@@ -173,7 +173,7 @@ class DeadLetters(ScriptedStore):
         await self._delete(place)
         return accepted.record.task_id
 
-    async def _delete(self, place: _LetterPlace) -> bool:
+    async def _delete(self, place: _LetterAddress) -> bool:
         return await self._scripts.execute("XDEL", place.stream, place.entry_id) == 1
 
 
@@ -181,20 +181,20 @@ def _letter_not_found(letter_id: str) -> NotFound:
     return NotFound(f"dead letter {letter_id!r}")
 
 
-def _parse_letter_id(letter_id: str) -> _LetterPlace | None:
+def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
     match = _ID.fullmatch(letter_id)
     if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST for part in match[3].split("-")):
         return None
-    return _LetterPlace(LetterKind(match[1]), int(match[2]), match[3])
+    return _LetterAddress(LetterKind(match[1]), int(match[2]), match[3])
 
 
-def _letters_of_tenant(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
+def _letters_of_tenant(place: _LetterAddress, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
     parse = _parse_turn_letter if place.kind is LetterKind.TURN else _parse_outcome_letter
     found = (parse(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in found if letter.tenant in (tenant, None)]
 
 
-def _parse_turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+def _parse_turn_letter(place: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     content = fields.get("letter", "")
     try:
         dead = DeadTurn.model_validate_json(content)
@@ -204,7 +204,7 @@ def _parse_turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLe
     return DeadLetter(place.letter_id, place.kind, _added_time(place), *told_of)
 
 
-def _parse_outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+def _parse_outcome_letter(place: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome; without tenant and content if the outcome cannot be parsed."""
     (_, content), error = unpack_outcome(fields.get("o", "")), fields.get("error", "")
     tries, told = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
@@ -215,7 +215,7 @@ def _parse_outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> Dea
     return DeadLetter(place.letter_id, place.kind, _added_time(place), *told_of)
 
 
-def _added_time(place: _LetterPlace) -> datetime:
+def _added_time(place: _LetterAddress) -> datetime:
     """When the letter was added, from its stream id, which begins with the server's time in milliseconds."""
     return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from services.gateway.features.identity.api_paths import CALLERS
-from services.gateway.openapi.paths import OPERATIONS, OWN, ParameterPlace, PathShape, callers_of
+from services.gateway.openapi.paths import OPERATIONS, OWN, ParameterShape, PathShape, callers_of
 from services.gateway.openapi.schemas import Schema, all_schemas, reference
 from shared.domain.version import VERSION
 
@@ -125,7 +125,7 @@ def _add_path_parameters(path: str, found: Schema) -> Schema:
     return {**deepcopy(found), "parameters": parameters}
 
 
-def _describe_parameter(place: ParameterPlace, where: str) -> JsonValue:
+def _describe_parameter(place: ParameterShape, where: str) -> JsonValue:
     return {"name": place.name, "in": where, "required": place.required, "schema": place.schema}
 
 

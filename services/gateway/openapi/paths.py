@@ -14,7 +14,7 @@ _JSON, _EVENTS = "application/json", "text/event-stream"
 _ERROR_1_0, _ERROR_0_3 = "Status", "V03Error"
 
 
-class ParameterPlace(NamedTuple):
+class ParameterShape(NamedTuple):
     name: str
     schema: Schema
     required: bool = False
@@ -34,50 +34,50 @@ class PathShape(NamedTuple):
     errors: str = "Refusal"
     body: str = "Anything"
     body_needed: bool = False
-    query: tuple[ParameterPlace, ...] = ()
-    headers: tuple[ParameterPlace, ...] = ()
+    query: tuple[ParameterShape, ...] = ()
+    headers: tuple[ParameterShape, ...] = ()
     refusals: tuple[int, ...] = ()
     unready: bool = False  # 503 says more than a refusal
 
 
-_NEW = ParameterPlace(HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
-_MAYBE_NEW = ParameterPlace(HEADER, {"type": "string", "enum": ["1.0"]})
-_OLD = ParameterPlace(HEADER, {"type": "string", "enum": ["0.3"]})
-_LAST = ParameterPlace("Last-Event-ID", {"type": "string"})
-_BASE = ParameterPlace("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
-_LENGTH = ParameterPlace("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
+_NEW = ParameterShape(HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
+_MAYBE_NEW = ParameterShape(HEADER, {"type": "string", "enum": ["1.0"]})
+_OLD = ParameterShape(HEADER, {"type": "string", "enum": ["0.3"]})
+_LAST = ParameterShape("Last-Event-ID", {"type": "string"})
+_BASE = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
+_LENGTH = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
 _STATES = ("SUBMITTED", "WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED", "COMPLETED", "REJECTED", "FAILED", "CANCELED")
 _LIST = (
-    ParameterPlace("contextId", {"type": "string"}),
-    ParameterPlace("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _STATES]}),
-    ParameterPlace("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST}),
-    ParameterPlace("pageToken", {"type": "string"}),
+    ParameterShape("contextId", {"type": "string"}),
+    ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _STATES]}),
+    ParameterShape("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST}),
+    ParameterShape("pageToken", {"type": "string"}),
     _LENGTH,
-    ParameterPlace("statusTimestampAfter", {"type": "string", "format": "date-time"}),
-    ParameterPlace("includeArtifacts", {"type": "boolean"}),
+    ParameterShape("statusTimestampAfter", {"type": "string", "format": "date-time"}),
+    ParameterShape("includeArtifacts", {"type": "boolean"}),
 )
 _AUDIT = (
-    ParameterPlace("since", {"type": "string", "format": "date-time"}),
-    ParameterPlace("until", {"type": "string", "format": "date-time"}),
-    ParameterPlace("task", {"type": "string", "maxLength": 512}),
-    ParameterPlace("session", {"type": "string", "maxLength": 512}),
-    ParameterPlace("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED}),
-    ParameterPlace("token", {"type": "string", "maxLength": 512}),
-    ParameterPlace("format", {"type": "string", "enum": ["json", "ndjson"]}),
+    ParameterShape("since", {"type": "string", "format": "date-time"}),
+    ParameterShape("until", {"type": "string", "format": "date-time"}),
+    ParameterShape("task", {"type": "string", "maxLength": 512}),
+    ParameterShape("session", {"type": "string", "maxLength": 512}),
+    ParameterShape("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED}),
+    ParameterShape("token", {"type": "string", "maxLength": 512}),
+    ParameterShape("format", {"type": "string", "enum": ["json", "ndjson"]}),
 )
 OWN = PathShape(refusals=(409,))
 
 
-def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
+def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
     answers = {200: {MEDIA_TYPE: (schema,), _JSON: (schema,)}}
     return PathShape(answers, _ERROR_1_0, body, body not in ("", "Anything"), query, (_NEW,))
 
 
-def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
+def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
     return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, body not in ("", "Anything"), query, (_OLD,), (409,))
 
 
-def _shape_stream(errors: str, header: ParameterPlace, body: str) -> PathShape:
+def _shape_stream(errors: str, header: ParameterShape, body: str) -> PathShape:
     refusals = () if body else (409,)
     return PathShape({200: {_EVENTS: ("text",)}}, errors, body, body != "", headers=(header, _LAST), refusals=refusals)
 

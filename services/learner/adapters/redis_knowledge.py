@@ -129,7 +129,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         rest = [names.accuracy, names.fact_todos, names.memory]
         calls: list[tuple[str, list[str], list[Argument]]]
-        calls = [("remember", [*first, *rest], _list_arguments(change, version))]
+        calls = [("remember", [*first, *rest], _arguments_of_change(change, version))]
         if change.todos:
             calls.append(("queue_due", *_build_queueing(change.tenant, [todo.event_id for todo in change.todos])))
         replies = await self._scripts.run_all(calls)
@@ -151,7 +151,7 @@ def _build_queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], l
     ]
 
 
-def _list_arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
+def _arguments_of_change(change: memory.MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo.stored_json() for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT]

@@ -13,7 +13,7 @@ from services.gateway.edge.fields import decode_page_token, encode_page_token, p
 from services.gateway.features.audit.rows import audit_rows, rows_from_record, time_of_row
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.tasks.listing import TaskListPlace, TaskLists, WantedTasks
+from services.gateway.features.tasks.listing import TaskListPosition, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -241,12 +241,12 @@ def _build_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[s
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
-def _parse_live_place(after: str) -> TaskListPlace | None:
+def _parse_live_place(after: str) -> TaskListPosition | None:
     """Parse a page's place in the list of stored tasks; None for the start. Raises ``ValueError``."""
     if not after:
         return None
     micros, _, task = after.partition(" ")
-    return TaskListPlace(int(micros), task)
+    return TaskListPosition(int(micros), task)
 
 
 _NDJSON = "application/x-ndjson"

@@ -19,7 +19,7 @@ USUAL = 50
 _EVERY_STATE = tuple(TaskState)
 
 
-class TaskListPlace(NamedTuple):
+class TaskListPosition(NamedTuple):
     """A task's place in the list: when it last changed (microseconds), and its key in the store's list."""
 
     micros: int
@@ -40,7 +40,7 @@ class TaskListPage(NamedTuple):
     """A page of tasks. ``after``: the last task's place, None on the last page; ``total``: over all pages."""
 
     records: Sequence[TaskRecord]
-    after: TaskListPlace | None
+    after: TaskListPosition | None
     total: int
 
     @property
@@ -62,7 +62,7 @@ class TaskQuery(NamedTuple):
 class TaskLists(ScriptedStore):
     """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
-    async def page(self, wanted: WantedTasks, size: int, after: TaskListPlace | None) -> TaskListPage:
+    async def page(self, wanted: WantedTasks, size: int, after: TaskListPosition | None) -> TaskListPage:
         """At most ``size`` of the wanted tasks after a place; may raise ``StoreUnavailable``."""
         partitions = _list_partitions(wanted)
         calls = [_build_list_call(wanted, partition, size + 1, after) for partition in partitions]
@@ -98,13 +98,13 @@ def visible_owner(caller: Caller) -> str | None:
     return None if sees_all(caller.principal) else caller.principal.id
 
 
-def _parse_token(token: str) -> TaskListPlace | None:
+def _parse_token(token: str) -> TaskListPosition | None:
     if not token:
         return None
     micros, task = decode_page_token(token)
     if not (micros.isascii() and micros.isdecimal() and task):
         raise InvalidField("pageToken", "is none that this server gave")
-    return TaskListPlace(int(micros), task)
+    return TaskListPosition(int(micros), task)
 
 
 def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
@@ -112,7 +112,7 @@ def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
     return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
 
 
-def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: TaskListPlace | None) -> Call:
+def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: TaskListPosition | None) -> Call:
     place = (str(after.micros), after.task) if after else ("", "")
     since = str(int(wanted.since.timestamp() * 1_000_000)) if wanted.since else "-inf"
     stems = keys.task_list_prefixes(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
@@ -120,5 +120,5 @@ def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: Tas
     return [stem + state.value for state in wanted.states], [count, *place, since]
 
 
-def _parse_list_reply(reply: list[str]) -> Iterable[TaskListPlace]:
-    return (TaskListPlace(int(micros), member) for member, micros in zip(reply[1::2], reply[2::2], strict=True))
+def _parse_list_reply(reply: list[str]) -> Iterable[TaskListPosition]:
+    return (TaskListPosition(int(micros), member) for member, micros in zip(reply[1::2], reply[2::2], strict=True))

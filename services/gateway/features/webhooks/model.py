@@ -194,7 +194,7 @@ def delivery_state_of(registered: RegisteredWebhook) -> str:
 def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     """Parse scheme and credentials: 1.0 has one scheme; of the list in older protocols, the first is used."""
     given = object_at(config, "authentication", path)
-    scheme = text_at(given, "scheme", f"{path}.scheme") or _first_scheme(given, path)
+    scheme = text_at(given, "scheme", f"{path}.scheme") or _first_offered_scheme(given, path)
     credentials = text_at(given, "credentials", f"{path}.credentials") or ""
     if credentials and not scheme:
         raise InvalidField(f"{path}.scheme", "is required with credentials")
@@ -203,7 +203,7 @@ def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     return scheme, check_header_value(credentials, f"{path}.credentials")
 
 
-def _first_scheme(given: JsonObject, path: str) -> str:
+def _first_offered_scheme(given: JsonObject, path: str) -> str:
     if given.get("schemes") is None:
         return ""
     first = next(iter(list_at(given, "schemes", f"{path}.schemes")), "")
