@@ -40,7 +40,7 @@ _ENDING = frozenset("close end stop finish expire reject decline deny refuse dis
 _REFUSING = frozenset("reject decline deny refuse dismiss".split())
 _REFUSED = frozenset("rejected declined denied refused dismissed".split())
 _AGREEING = frozenset("approve accept grant confirm allow authorize".split())
-_SAYS_NEITHER = "decided"
+_DECIDED = frozenset({"decided"})  # which says neither
 _TELLS_STATUS = frozenset("status state stage decision outcome verdict result".split())
 _FORMER = frozenset("previous last old former prior".split())
 _PLAIN_AMOUNT = frozenset(
@@ -628,16 +628,16 @@ def _says_opposite(leaf: Leaf, verb: str) -> bool:
     """Whether a status says "denied" after a verb that ends nothing, or "approved" after one that refuses; or, after
     one that approves or refuses, only that it was "decided".
     """
-    words, said = words_of(leaf.name), str(leaf.value).lower()
-    if words[-1:] == [] or words[-1] not in _TELLS_STATUS or not _FORMER.isdisjoint(words):
+    words = words_of(leaf.name)
+    if _TELLS_STATUS.isdisjoint(words[-1:]) or not _FORMER.isdisjoint(words):
         return False
     if verb in _REFUSING:
-        return said in _AGREED or said == _SAYS_NEITHER
-    return (
-        said in _REFUSED
-        if verb not in _AGREEING | _ENDING
-        else verb in _AGREEING and said in {*_REFUSED, _SAYS_NEITHER}
-    )
+        contrary = _AGREED | _DECIDED
+    elif verb in _AGREEING:
+        contrary = _REFUSED | _DECIDED
+    else:
+        contrary = frozenset[str]() if verb in _ENDING else _REFUSED
+    return str(leaf.value).lower() in contrary
 
 
 class _EarlierRecords:
