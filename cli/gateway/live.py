@@ -167,7 +167,7 @@ async def send_and_follow_turn(
 
 async def send_message(client: GatewayClient, message: OutgoingMessage) -> AcceptedTurn:
     """Send a message and return once it is accepted. The task runs whether or not anybody follows it."""
-    after = await _last_event_id(client, message.task_id) if message.task_id else ""
+    after = await _find_last_event_of_waiting(client, message.task_id) if message.task_id else ""
     return AcceptedTurn((await client.send_message(message)).id, after)
 
 
@@ -183,7 +183,7 @@ async def follow_turn(
     return await client.get_task(accepted.task_id), events
 
 
-async def _last_event_id(client: GatewayClient, task_id: str) -> str:
+async def _find_last_event_of_waiting(client: GatewayClient, task_id: str) -> str:
     """The id of a waiting task's last event, so that only the events of the next turn are shown; empty if it runs."""
     last = ""
     if (await client.get_task(task_id)).is_open:

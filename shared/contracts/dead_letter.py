@@ -4,7 +4,7 @@ from datetime import datetime
 
 from shared.contracts.base import Contract
 from shared.contracts.task import Principal, TaskRequest, Turn
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 
 
 class DeadTurn(Contract):
@@ -17,7 +17,7 @@ class DeadTurn(Contract):
     session_id: str
     task_id: str
     turn: Turn
-    dialect: Dialect
+    dialect: A2aVersion
     requester: Principal
     request: TaskRequest
     attempts: int

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import AwareDatetime, Field, JsonValue
 
 from shared.contracts.base import Contract
-from shared.domain.words import Dialect, Role, TaskState
+from shared.domain.words import A2aVersion, Role, TaskState
 
 
 class Principal(Contract):
@@ -155,7 +155,7 @@ class TaskRecord(Contract):
     tenant: str
     task_id: str
     session_id: str
-    dialect: Dialect
+    dialect: A2aVersion
     requester: Principal
     request: TaskRequest
     state: TaskState = TaskState.SUBMITTED

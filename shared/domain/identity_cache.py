@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 class IdentityCache(Generic[Key, Value]):
-    """Caches ``compute(object)`` for the newest ``most`` objects, by identity.
+    """Caches ``compute(object)`` for the ``most`` most recently used objects, by identity.
 
     A look-up takes the same time for an object of any size. The cache holds the object, so its id is not reused. The
     object must not change, since the first computed value is returned.

@@ -152,7 +152,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
 
 
-class Dialect(StrEnum):
+class A2aVersion(StrEnum):
     """The A2A protocol version that a task was created in and is answered in."""
 
     LEGACY = "legacy"

@@ -64,7 +64,7 @@ def pack_row(steps: Sequence[StoredStep]) -> bytes:
     return _SHAPES.pack(_encode([[step.key, step.kind, *step.parts] for step in steps]))
 
 
-def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
+def parse_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
     """The steps of the rows in order. Raises ``ValueError`` for an unreadable row."""
     return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
 

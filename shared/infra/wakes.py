@@ -37,11 +37,11 @@ class ArqWakes(ScriptedStore, Wakes):
         """Queues the session, in turn with other tenants, unless it is queued already."""
         await self._queue_wakes([(tenant, session_id)])
 
-    async def wake_first(self, tenant: str, session_id: str) -> None:
+    async def wake_ahead(self, tenant: str, session_id: str) -> None:
         """Queues a session whose work was begun ahead of all others."""
         await self._queue_wakes([(tenant, session_id)], begun=True)
 
-    async def wake_unattended(
+    async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Queues those sessions that are neither queued nor just taken; returns them."""

@@ -12,10 +12,10 @@ class HeardWakes(SessionWakes):
         self.heard: list[tuple[str, str]] = []
         self.queued = set(queued)
 
-    async def wake_first(self, tenant: str, session_id: str) -> None:
+    async def wake_ahead(self, tenant: str, session_id: str) -> None:
         self.heard.append((tenant, session_id))
 
-    async def wake_unattended(
+    async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         fresh = [(tenant, session_id) for tenant, session_id in sessions if (tenant, session_id) not in self.queued]

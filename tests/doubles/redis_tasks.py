@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ANNA = Principal(id="anna")
@@ -15,7 +15,7 @@ def a_record(session_id: str = "s1", task_id: str | None = None, principal: Prin
         tenant="acme",
         task_id=task_id or f"t-{uuid4().hex[:8]}",
         session_id=session_id,
-        dialect=Dialect.LEGACY,
+        dialect=A2aVersion.LEGACY,
         requester=principal,
         request=TaskRequest(text="approve expense 7"),
         accepted_at=NOON,

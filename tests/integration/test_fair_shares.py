@@ -287,7 +287,7 @@ async def queued(wakes: ArqWakes, *names: Session) -> None:
 async def test_a_session_stands_in_the_queue_once_however_often_it_is_woken(redis: Redis, redis_url: str) -> None:
     wakes = ArqWakes(redis)
     await queued(wakes, *sessions("acme", 3), *sessions("acme", 3))
-    assert await wakes.wake_unattended(sessions("acme", 3)) == []
+    assert await wakes.wake_unless_queued(sessions("acme", 3)) == []
     assert await _taken(redis, redis_url, 10, left=0) == sessions("acme", 3)
 
 
@@ -297,9 +297,9 @@ async def test_what_was_just_taken_is_not_queued_by_a_reaper_but_by_a_new_messag
     (one,) = sessions("acme", 1)
     await queued(wakes, one)
     await _taken(redis, redis_url, 10, left=0)
-    assert await wakes.wake_unattended([one]) == []
+    assert await wakes.wake_unless_queued([one]) == []
     await redis.delete(keys.TAKEN)
-    assert await wakes.wake_unattended([one]) == [one]
+    assert await wakes.wake_unless_queued([one]) == [one]
     await _taken(redis, redis_url, 10, left=0)
     await queued(wakes, one)
     assert await _taken(redis, redis_url, 10, left=0) == [one]
@@ -341,7 +341,7 @@ async def test_a_tenant_without_room_keeps_its_places_and_holds_up_nobody(redis:
 async def test_who_was_begun_before_goes_first(redis: Redis, redis_url: str) -> None:
     wakes = ArqWakes(redis)
     await queued(wakes, *sessions("acme", 3))
-    await wakes.wake_first("acme", "begun")
+    await wakes.wake_ahead("acme", "begun")
     assert await _taken(redis, redis_url, 2, left=2) == [("acme", "begun"), ("acme", "s000")]
 
 
@@ -349,7 +349,7 @@ async def test_who_was_begun_before_goes_first_though_it_is_queued_already(redis
     """Its executor died, and meanwhile it was told of more work."""
     wakes = ArqWakes(redis)
     await queued(wakes, *sessions("acme", 4))
-    assert await wakes.wake_unattended([("acme", "s003")], begun=True) == []
+    assert await wakes.wake_unless_queued([("acme", "s003")], begun=True) == []
     assert await _taken(redis, redis_url, 2, left=2) == [("acme", "s000"), ("acme", "s003")]
 
 

@@ -25,7 +25,7 @@ from services.gateway.features.webhooks.store import RedisWebhooks
 from services.learner.adapters.redis_learned_files import change_learned, digest_of_list
 from services.learner.ports.files import StoredVersions
 from shared.contracts.task import TaskRecord
-from shared.domain.words import Dialect, WriteStatus
+from shared.domain.words import A2aVersion, WriteStatus
 from shared.infra import keys
 from shared.infra.embedded_redis import server_program
 from shared.infra.lineage import lineage_of
@@ -155,7 +155,7 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
         record = await accepted(TaskStore(cluster, live))
         await hooks.put(
             record,
-            TaskWebhook(config_id="c1", url="https://a.example/", dialect=Dialect.A2A_1_0),
+            TaskWebhook(config_id="c1", url="https://a.example/", dialect=A2aVersion.A2A_1_0),
             from_start=True,
             most=3,
         )

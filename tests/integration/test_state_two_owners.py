@@ -12,7 +12,7 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState, WriteStatus
-from shared.infra.journal_rows import read_rows
+from shared.infra.journal_rows import parse_rows
 from shared.infra.keys import partition_keys_of, task_keys
 from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
@@ -168,7 +168,7 @@ class World:
     async def check(self) -> None:
         """What is stored is what the rightful owners stored, each thing once and in order."""
         task, partition = task_keys("acme", "s1", self.record.task_id), partition_keys_of("acme", "s1")
-        journal = [step.key for step in read_rows(await self.redis.xrange(task.journal))]
+        journal = [step.key for step in parse_rows(await self.redis.xrange(task.journal))]
         entries = await self.redis.xrange(task.events)
         events = [event.kind for entry_id, row in entries for _, event in read_events(entry_id, row["e"])]
         ledger = str(await self._raw("HGET", task.ledger, an_entry().key) or "").partition("\n")[0]

@@ -34,7 +34,7 @@ from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import loads_object
 from shared.domain.partition import partition_of
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 from shared.infra import keys
 from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
@@ -47,7 +47,7 @@ from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET
 
 SEAL = SecretCipher(read_secrets(SECRET).sealing_keys())
-HOOK = TaskWebhook(config_id="c1", url="https://hooks.example/a", dialect=Dialect.A2A_0_3)
+HOOK = TaskWebhook(config_id="c1", url="https://hooks.example/a", dialect=A2aVersion.A2A_0_3)
 
 
 def _notice(number: int, tenant: str = "acme") -> SignedPost:
@@ -155,8 +155,8 @@ async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redi
 
 
 @pytest.mark.promise("push.killed")
-@pytest.mark.parametrize("dialect", list(Dialect))
-async def test_an_end_whose_events_have_left_is_told(redis: Redis, task_store: TaskStore, dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", list(A2aVersion))
+async def test_an_end_whose_events_have_left_is_told(redis: Redis, task_store: TaskStore, dialect: A2aVersion) -> None:
     """Details leave an hour after the end, and a receiver may be away for longer."""
     record = await _hooked(redis, task_store, HOOK.model_copy(update={"dialect": dialect}))
     await _finish(redis, record)
@@ -245,13 +245,13 @@ class World(HttpPoster):
 
 @pytest.mark.promise("push.killed")
 @settings(max_examples=12)
-@given(fates=st.text("dkf", max_size=8), waits=st.booleans(), dialect=st.sampled_from(Dialect))
-def test_whatever_dies_all_is_told_in_order(redis_server: str, fates: str, waits: bool, dialect: Dialect) -> None:
+@given(fates=st.text("dkf", max_size=8), waits=st.booleans(), dialect=st.sampled_from(A2aVersion))
+def test_whatever_dies_all_is_told_in_order(redis_server: str, fates: str, waits: bool, dialect: A2aVersion) -> None:
     """Of two webhooks of one task, the one that meets with mishaps is told the same as the other."""
     asyncio.run(_same_whatever_dies(redis_server, fates, waits, dialect))
 
 
-async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: Dialect) -> None:
+async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: A2aVersion) -> None:
     redis = connect(url)
     await redis.flushall()
     async with ChannelListener(redis) as live:
@@ -273,7 +273,7 @@ async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: Dialec
 @pytest.mark.promise("push.killed")
 async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, task_store: TaskStore) -> None:
     """Delivery stops after the question's result; meanwhile the task goes on, and then the question itself is told."""
-    record = await _hooked(redis, task_store, HOOK.model_copy(update={"dialect": Dialect.A2A_1_0}))
+    record = await _hooked(redis, task_store, HOOK.model_copy(update={"dialect": A2aVersion.A2A_1_0}))
     await _finish(redis, record, TaskState.INPUT_REQUIRED)
     world = World(redis)
     lines = RedisDeliveryQueue(redis, SEAL)

@@ -18,7 +18,7 @@ from services.executor.core.turn.worker import Worker
 from services.planner.core.request import parse_request
 from shared.contracts.approval import Approval
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.words import Dialect, Role, Strategy, TaskState
+from shared.domain.words import A2aVersion, Role, Strategy, TaskState
 from tests.company_stage import open_books
 from tests.doubles.company_tools import CompanyTools
 from tests.doubles.local_policy import LocalPolicy
@@ -136,7 +136,7 @@ class Office:
             tenant=self.tenant,
             task_id=f"t-{uuid4().hex[:8]}",
             session_id=f"s-{uuid4().hex[:8]}",
-            dialect=Dialect.A2A_1_0,
+            dialect=A2aVersion.A2A_1_0,
             requester=CLERK,
             request=TaskRequest(text=text),
             accepted_at=NOW,

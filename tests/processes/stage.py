@@ -28,7 +28,7 @@ from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
 from shared.domain.outgoing import AllowedAddresses
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
@@ -119,7 +119,7 @@ class Stage:
             tenant=self.tenants.record.id,
             task_id=f"t-{uuid4().hex[:8]}",
             session_id=session,
-            dialect=Dialect.A2A_1_0,
+            dialect=A2aVersion.A2A_1_0,
             requester=by,
             request=TaskRequest.model_validate({"text": text, **request}),
             accepted_at=now,

@@ -186,7 +186,7 @@ def find_excess(context: EvalContext, most: Mapping[str, int]) -> list[str]:
 
 def messages(context: EvalContext) -> list[SentMessage]:
     """All that the participant wrote. Mails come from the world: answers and copies have their addressees there."""
-    said = [message for entry in context.actions if entry.success and (message := _read_message(entry))]
+    said = [message for entry in context.actions if entry.success and (message := _message_of_action(entry))]
     return [*_sent_mails(context), *said]
 
 
@@ -236,7 +236,7 @@ def _rows_added(context: EvalContext, modality: str) -> list[Difference]:
 
 
 def _row(states: Mapping[str, JsonValue], modality: str, table: str, key: str) -> JsonObject:
-    """Empty if it is not there."""
+    """The record under this key of the modality's table; empty if there is none."""
     found: JsonValue = states.get(modality)
     for name in (table, key):
         found = found.get(name) if isinstance(found, dict) else None
@@ -272,7 +272,7 @@ def _put_among_drafts(context: EvalContext) -> set[JsonValue]:
     return {one for listed in ids for one in listed if isinstance(one, str)}
 
 
-def _read_message(entry: ActionLogEntry) -> SentMessage | None:
+def _message_of_action(entry: ActionLogEntry) -> SentMessage | None:
     """A text, a word in the chat or an invitation, if it is one."""
     kind = _KINDS.get(entry.action)
     said = entry.parameters

@@ -12,7 +12,7 @@ from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.upkeep import ClaimedTasks, EndedContent, EndedTask, EndedTasks
 from shared.contracts.archive import VERSION
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
+from shared.infra.journal_rows import OWN_TEXT, StoredStep, parse_rows
 from shared.infra.ledger_rows import entry_json
 from shared.infra.lua import Argument, Scripts, read_pairs
 from shared.infra.redis_cluster import ClusterRedis
@@ -81,7 +81,7 @@ class RedisEndedTasks(EndedTasks):
     async def _build_envelope(self, tenant: str, found: list[object]) -> bytes:
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = found
-        read = read_rows((row_id, read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
+        read = parse_rows((row_id, read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.join_data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
         steps = _encode([_fill_step(step, texts) for step in read if step.kind != OWN_TEXT])

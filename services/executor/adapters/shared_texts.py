@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from services.executor.ports.turns import JournalEntry
 from shared.domain.lru_cache import WeightedCache
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, name_text, pack_row, read_rows, split_shared_texts
+from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, name_text, pack_row, parse_rows, split_shared_texts
 from shared.infra.lua import Scripts
 
 _PATIENCE_SECONDS = 10.0  # as long as a turn has
@@ -106,7 +106,7 @@ class TaskJournal:
 
     async def read(self, rows: Iterable[Row]) -> tuple[JournalEntry, ...]:
         """The steps of the rows, oldest first; of a repeated key the first one counts. Raises ``LostText``."""
-        found = read_rows(rows)
+        found = parse_rows(rows)
         await self._collect_texts(found)
         steps: dict[str, JournalEntry] = {}
         try:

@@ -197,10 +197,10 @@ class SessionWakes(Protocol):
     sessions.
     """
 
-    async def wake_first(self, tenant: str, session_id: str) -> None:
+    async def wake_ahead(self, tenant: str, session_id: str) -> None:
         """Queues a session, unless it is queued, ahead of all others, because its work was begun before."""
 
-    async def wake_unattended(
+    async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Queues those sessions that are neither queued nor just taken from the queue; returns them."""

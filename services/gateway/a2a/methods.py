@@ -23,7 +23,7 @@ from services.gateway.features.tasks.options import read_history_length, read_li
 from services.gateway.features.webhooks.model import read_webhook
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 
 NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
 NO_EXTENDED_CARD = "there is no extended card"
@@ -86,7 +86,7 @@ class A2aMethods:
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun over the early protocol."""
         task_id, caller = self._task_and_caller(call, LEGACY)
-        return (await self._services.tasks.read(task_id, caller)).dialect is Dialect.LEGACY
+        return (await self._services.tasks.read(task_id, caller)).dialect is A2aVersion.LEGACY
 
     async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
@@ -118,7 +118,7 @@ class A2aMethods:
     async def webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
-        read = required_id_at if answer_format.dialect is Dialect.A2A_1_0 else id_at
+        read = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
         found = await self._services.webhooks.find(task_id, read(call.params, "id", "id"), caller)
         return answer_format.webhook(found, task_id, "")
 
@@ -149,7 +149,7 @@ class A2aMethods:
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
         caller = self._identity.caller_of(call.authenticated, merged_metadata(call.params))
-        names_tenant = answer_format.dialect is not Dialect.LEGACY
+        names_tenant = answer_format.dialect is not A2aVersion.LEGACY
         if names_tenant and text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
             raise InvalidField("tenant", "is not the tenant that the request was let into")
         return caller

@@ -21,7 +21,7 @@ from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Up
 from services.gateway.features.tasks.views import answer_of, artifacts_of, client_metadata, legacy_view
 from services.gateway.features.webhooks.model import TaskWebhook, legacy_webhook_view, webhook_view_1_0
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 
 Shown = dict[str, JsonValue]
 
@@ -211,7 +211,7 @@ class ClientView(NamedTuple):
 class AnswerFormat:
     """Formats answers as JSON of protocol 1.0, for both bindings. Each subclass formats for an older protocol."""
 
-    dialect = Dialect.A2A_1_0
+    dialect = A2aVersion.A2A_1_0
     prefix = ""  # of its parameters, in refusals that name a field
     fills_files = True  # whether its answers have the contents of messages' files
     names_payloads = True  # whether a payload stands under its kind's name
@@ -254,7 +254,7 @@ class AnswerFormat:
 class JsonRpc03Format(AnswerFormat):
     """Protocol 0.3 over JSON-RPC."""
 
-    dialect, names_payloads = Dialect.A2A_0_3, False
+    dialect, names_payloads = A2aVersion.A2A_0_3, False
     empty_result: JsonValue = None
 
     @override
@@ -304,7 +304,7 @@ class Rest03Format(JsonRpc03Format):
 class LegacyFormat(AnswerFormat):
     """The early protocol, from before A2A 0.2 (``tasks/send``)."""
 
-    dialect, prefix, fills_files = Dialect.LEGACY, "params.", False
+    dialect, prefix, fills_files = A2aVersion.LEGACY, "params.", False
 
     @override
     def show_task(self, record: TaskRecord, view: ClientView) -> Shown:

@@ -26,7 +26,7 @@ from services.gateway.features.tasks.views import public_view
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps, to_exact
 from shared.domain.version import VERSION
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 from shared.ports.store import StoreUnavailable
 
 _ID = Field(min_length=1, max_length=256)
@@ -176,7 +176,7 @@ class McpEndpoint:
         message: JsonObject = {"messageId": call.idempotency_key or str(uuid4()), "parts": [{"text": call.text}]}
         named: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
         message |= {name: value for name, value in named.items() if value is not None}
-        ticket = await self._services.tasks.submit(read_message({"message": message}, Dialect.A2A_1_0), caller)
+        ticket = await self._services.tasks.submit(read_message({"message": message}, A2aVersion.A2A_1_0), caller)
         if not call.wait:
             return self._task_result(ticket.record)
         return self._task_result(await self._services.tasks.wait_for_answer(ticket))

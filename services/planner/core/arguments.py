@@ -256,7 +256,9 @@ def _as_candidate(text: str) -> ArgumentCandidate | None:
 
 
 def _describe_done(intent: Intent, situation: Situation) -> str:
-    """What a notice without words of its own tells: what this task does besides."""
+    """What a notice without words of its own tells: the other actions of this task that have no condition; for anything
+    else, or if there are none, the clause itself.
+    """
     done = [one.clause for one in situation.reading.actions if not one.is_notice and not one.condition]
     return f"Done: {'; '.join(done)}." if intent.is_notice and done else intent.clause
 

@@ -73,7 +73,7 @@ class _Reader:
         if level == len(_STRONGER):
             return self._read_signed()
         terms = self._sums(level + 1)
-        while (sign := self._next("sign", _STRONGER[level])) is not None:
+        while (sign := self._take_if("sign", _STRONGER[level])) is not None:
             terms = AppliedSign(terms, sign, self._sums(level + 1))
         return terms
 
@@ -82,32 +82,32 @@ class _Reader:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise NoFormula(self._text)
-        sign = self._next("sign", ("-", "+"))
+        sign = self._take_if("sign", ("-", "+"))
         if sign is not None:
             terms: Terms = self._read_signed()
             terms = AppliedSign(Decimal(0), "-", terms) if sign == "-" else terms
         else:
             terms = self._single()
-            if self._next("sign", ("**", "^")) is not None:
+            if self._take_if("sign", ("**", "^")) is not None:
                 terms = AppliedSign(terms, "**", self._read_signed())
         self._depth -= 1
         return terms
 
     def _single(self) -> Terms:
-        number, name = self._next("number"), self._next("name")
+        number, name = self._take_if("number"), self._take_if("name")
         if number is not None and name is None:
             return Decimal(number)
         if name is not None and number is None:
             self.names.add(name)
             return name
-        if number is not None or self._next("sign", ("(",)) is None:
+        if number is not None or self._take_if("sign", ("(",)) is None:
             raise NoFormula(self._text)
         terms = self._sums(0)
-        if self._next("sign", (")",)) is None:
+        if self._take_if("sign", (")",)) is None:
             raise NoFormula(self._text)
         return terms
 
-    def _next(self, kind: str, wanted: Sequence[str] = ()) -> str | None:
+    def _take_if(self, kind: str, wanted: Sequence[str] = ()) -> str | None:
         """The next part if it is of that kind, and one of those that are wanted."""
         found = _PART.match(self._text, self._at)
         part = found[kind] if found else None

@@ -64,7 +64,7 @@ def next_parts(facts: Iterable[ToolFact], tools: Iterable[ToolSpec]) -> Iterator
     named = {tool.name: tool for tool in tools}
     for fact in facts:
         part, tool = as_list_slice(fact), named.get(fact.tool)
-        if part is not None and tool is not None and part.has_more and (further := _next_page(part, tool)):
+        if part is not None and tool is not None and part.has_more and (further := _next_page_argument(part, tool)):
             yield tool, {**fact.arguments, **further}
 
 
@@ -105,7 +105,7 @@ def _is_paged(tool: ToolSpec) -> bool:
     return any(_PLACES & {*parts(name)} for name in tool.properties)
 
 
-def _next_page(part: ListSlice, tool: ToolSpec) -> JsonObject:
+def _next_page_argument(part: ListSlice, tool: ToolSpec) -> JsonObject:
     """The argument that leads on, in the tool's own way."""
     for name in tool.properties:
         own = {*parts(name)}

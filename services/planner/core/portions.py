@@ -58,12 +58,12 @@ def _share_of(record: FactRecord, field: str, words: set[str], linked: list[Fact
 
 
 def _find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
-    left = [name for name in numeric_fields(record) if _is_left(name)]
+    left = [name for name in numeric_fields(record) if _names_remainder(name)]
     field = left[0] if len(left) == 1 else amount_field(record, text)
     return (record, field) if field else None
 
 
-def _is_left(name: str) -> bool:
+def _names_remainder(name: str) -> bool:
     """``remaining``, ``refundable``: what can still be had."""
     return bool(field_stems(name) & _LEFT) or name.endswith("able")
 

@@ -129,9 +129,9 @@ def _words_spoken(tool: ToolSpec, least: dict[str, int], situation: Situation) -
 
 
 def _relevant_words(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> frozenset[str] | None:
-    """The words of the task, of what the process says, and of the tools by which the task's actions may be done.
+    """The stems of the words of the task, of what the process says, and of the tools that may do the task's actions.
 
-    None where it asks for an action that no tool does: then anything may help to say more of it.
+    None if the task asks for actions and no tool does any of them: then no read is ruled out.
     """
     meant = [
         tool for intent in situation.reading.actions for tier in tools_for(intent, situation, writers) for tool in tier

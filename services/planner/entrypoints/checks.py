@@ -127,7 +127,9 @@ def _block_ids(message: JsonObject, kind: str, field: str) -> list[str]:
 
 
 def _check_answered(index: int, message: JsonObject, following: JsonObject) -> None:
-    """Each ``tool_use`` has its ``tool_result`` in the very next message, and none stands alone."""
+    """Raises ``RequestRefused`` unless each ``tool_use`` has its ``tool_result`` in the very next message, and no
+    ``tool_result`` stands alone.
+    """
     asked, given = _block_ids(message, "tool_use", "id"), _block_ids(following, "tool_result", "tool_use_id")
     missing = [use for use in asked if use not in given]
     if missing:

@@ -7,7 +7,7 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.findings import CallFacts, applies_to_call, facts_of_calls, facts_of_rows, findings_for_call
 from services.policy.core.plan_findings import findings_for_plan
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge, prepare_policies
-from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
+from services.policy.core.rules import Finding, ReportOnlyFinding, WaitingRule
 from services.policy.core.text_rules import text_findings
 from shared.contracts import policy as contracts
 from shared.contracts.archive import ArchivedTask
@@ -66,7 +66,7 @@ def _build_verdict(
     triggered = _select_kind(contracts.TriggeredRule, found)
     problems = tuple(_drop_repeated_problems([*prepared.problems, *_select_kind(contracts.PolicyProblem, found)]))
     undecided = [one.rule_id for one in _select_kind(WaitingRule, found)]
-    reported = [one.found for one in _select_kind(ReportedFinding, found)]
+    reported = [one.found for one in _select_kind(ReportOnlyFinding, found)]
     refusals = tuple(_select_kind(contracts.CallRefusal, found))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions

@@ -15,7 +15,7 @@ from services.policy.core.rules import (
     SUMMED,
     Finding,
     ReadyRule,
-    ReportedFinding,
+    ReportOnlyFinding,
     WaitingRule,
     build_problem,
     shown_values,
@@ -200,7 +200,7 @@ def _rests_on_request(ready: ReadyRule, decision: Truth, proven: Context, facts:
 
 def _build_triggered(
     ready: ReadyRule, facts: CallFacts, because: str = "", in_doubt: RuleAction | None = None
-) -> TriggeredRule | ReportedFinding:
+) -> TriggeredRule | ReportOnlyFinding:
     """The rule's finding for the call. ``in_doubt``: its action if it is unknown whether the rule is triggered."""
     level = ready.level or (Level.MANAGER if in_doubt is RuleAction.ESCALATE else None)
     found = TriggeredRule(
@@ -214,4 +214,4 @@ def _build_triggered(
         values=shown_values(ready.condition, facts.context),
         indeterminate=in_doubt is not None,
     )
-    return ReportedFinding(found) if ready.rule.report_only else found
+    return ReportOnlyFinding(found) if ready.rule.report_only else found

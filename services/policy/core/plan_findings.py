@@ -54,7 +54,7 @@ def _findings_of_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[
     for ready in policy.tool_rules:
         found = _findings_for_call(ready, planned) if ready.matches(call.tool) else None
         if found and ready.rule.report_only and isinstance(found, contracts.CallRefusal | contracts.TriggeredRule):
-            yield rules.ReportedFinding(found)
+            yield rules.ReportOnlyFinding(found)
         elif found and not (ready.rule.report_only and isinstance(found, contracts.CallPrerequisite)):
             yield found
 

@@ -26,7 +26,7 @@ class WaitingRule(NamedTuple):
     rule_id: str
 
 
-class ReportedFinding(NamedTuple):
+class ReportOnlyFinding(NamedTuple):
     """A finding of a report-only rule: what it would have done."""
 
     found: contracts.TriggeredRule | contracts.CallRefusal
@@ -36,7 +36,7 @@ Finding: TypeAlias = (
     contracts.TriggeredRule
     | contracts.CallRefusal
     | contracts.CallPrerequisite
-    | ReportedFinding
+    | ReportOnlyFinding
     | WaitingRule
     | contracts.PolicyProblem
     | contracts.TextFinding

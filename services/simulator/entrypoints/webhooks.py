@@ -119,7 +119,7 @@ async def make(
         webhook_id=surroundings.new_id(),
         name=body.name,
         url=body.url,
-        secret=body.secret or _secret(surroundings.new_secret(64)),
+        secret=body.secret or _format_secret(surroundings.new_secret(64)),
         created_at=surroundings.now(),
         created_by=place.caller.key_id,
         kinds=tuple(body.events),
@@ -197,5 +197,5 @@ async def resume(
     return WebhookInfo.from_webhook(place.hosted.webhooks.set_paused(webhook_id, False))
 
 
-def _secret(hexadecimal: str) -> str:
+def _format_secret(hexadecimal: str) -> str:
     return f"whsec_{base64.b64encode(bytes.fromhex(hexadecimal)).decode()}"

@@ -28,7 +28,7 @@ from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
-from shared.domain.words import Dialect, Role, TaskState, ToolClass
+from shared.domain.words import A2aVersion, Role, TaskState, ToolClass
 from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.fake_tool_servers import FakeToolServers
@@ -350,7 +350,7 @@ def new_record(text: str) -> TaskRecord:
         tenant="acme",
         task_id="task-1",
         session_id="session-1",
-        dialect=Dialect.A2A_1_0,
+        dialect=A2aVersion.A2A_1_0,
         requester=CLERK,
         request=TaskRequest(text=text),
         accepted_at=now,

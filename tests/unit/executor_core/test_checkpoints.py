@@ -12,7 +12,7 @@ from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import loads_object
-from shared.domain.words import Dialect, FsmState
+from shared.domain.words import A2aVersion, FsmState
 from tests.doubles.memory_turns import MemoryTurns
 from tests.unit.executor_core.makers import NOON, call, fact, from_fact, plan, value, verdict
 
@@ -49,7 +49,7 @@ PROGRESS = st.builds(
 def turns() -> MemoryTurns:
     request = TaskRequest(text="t")
     times = {"accepted_at": NOON, "updated_at": NOON}
-    base = {"tenant": "acme", "task_id": "t", "session_id": "s", "dialect": Dialect.LEGACY, "requester": {"id": "x"}}
+    base = {"tenant": "acme", "task_id": "t", "session_id": "s", "dialect": A2aVersion.LEGACY, "requester": {"id": "x"}}
     return MemoryTurns(TaskRecord.model_validate({**base, **times, "request": request}))
 
 

@@ -12,7 +12,7 @@ from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.service import TaskService
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 from tests.doubles.gateway_doubles import MemoryTasks
 from tests.doubles.memory_client_ids import MemoryClientIds
 
@@ -35,7 +35,7 @@ class Played:
     def replica(self) -> Streams:
         return Streams(self.service())
 
-    async def sent(self, text: str = "pay it", dialect: Dialect = Dialect.A2A_1_0) -> TaskRecord:
+    async def sent(self, text: str = "pay it", dialect: A2aVersion = A2aVersion.A2A_1_0) -> TaskRecord:
         """A task that has just been accepted."""
         return (await self.service().submit(message(text, dialect), ANN)).record
 
@@ -63,9 +63,9 @@ class Played:
         return IntakeTime(NOON, f"id-{self._count}")
 
 
-def message(text: str, dialect: Dialect = Dialect.A2A_1_0, **more: str) -> ClientMessage:
+def message(text: str, dialect: A2aVersion = A2aVersion.A2A_1_0, **more: str) -> ClientMessage:
     parts: JsonObject = {"parts": [{"text": text}], "messageId": f"m-{text}", **more}
-    if dialect is Dialect.LEGACY:
+    if dialect is A2aVersion.LEGACY:
         return read_message({"id": "t1", "message": parts}, dialect)
     return read_message({"message": parts}, dialect)
 

@@ -30,7 +30,7 @@ from services.gateway.features.webhooks.model import (
 from services.gateway.features.webhooks.secrets import derive_delivery_id, read_secrets, sign_body
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 from shared.infra.archive_open import generate_key
 from shared.infra.sealed import CannotDecrypt, SecretCipher
 from tests.each_row import each_row
@@ -174,7 +174,7 @@ def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str,
 URL = "https://hooks.example/a"
 
 
-def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> TaskWebhook:
+def _read(change: JsonObject, dialect: A2aVersion = A2aVersion.LEGACY) -> TaskWebhook:
     return read_webhook({"url": URL, **change}, "config", dialect)
 
 

@@ -21,7 +21,7 @@ from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.signals import TaskSignals
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import Dialect, Role, TaskState
+from shared.domain.words import A2aVersion, Role, TaskState
 from tests.doubles.gateway_doubles import MemoryTasks
 from tests.each_row import each_row
 from tests.unit.gateway.stream_stage import ANN, Played
@@ -34,7 +34,7 @@ KEY = MessageKey("default", "t1")
 
 def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
     parts: JsonObject = {"parts": [{"text": text}]}
-    return read_message({"id": "t1", "message": parts, "metadata": {**metadata}}, Dialect.LEGACY)
+    return read_message({"id": "t1", "message": parts, "metadata": {**metadata}}, A2aVersion.LEGACY)
 
 
 def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> AcceptTurn:
@@ -55,14 +55,14 @@ def _decide(message: ClientMessage, caller: Caller = BOSS) -> Turn:
 
 def _answer(named: Json) -> ClientMessage:
     answer: JsonObject = {"data": {"decision": "approve", "approval_id": named}}
-    return read_message({"id": "t1", "message": {"parts": [answer]}}, Dialect.LEGACY)
+    return read_message({"id": "t1", "message": {"parts": [answer]}}, A2aVersion.LEGACY)
 
 
 @pytest.mark.promise("gateway.legacy_resend")
 def test_no_two_messages_without_an_id_are_one_and_legacy_content_is_the_same_turn_until_its_answer() -> None:
     params: JsonObject = {"message": {"parts": [{"text": "x"}]}}
     one, two = (
-        _accept(read_message(read_message_0_3(params), Dialect.A2A_0_3), fresh_id=fresh) for fresh in ("a", "b")
+        _accept(read_message(read_message_0_3(params), A2aVersion.A2A_0_3), fresh_id=fresh) for fresh in ("a", "b")
     )
     assert one.dedupe != two.dedupe
     waiting = _accept(_legacy())

@@ -11,7 +11,7 @@ from services.gateway.features.participation.messages import (
 )
 from services.gateway.features.tasks.message import ClientMessage
 from shared.domain.exact_json import JsonObject, dumps
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 from tests.each_row import each_row
 
 SECRET = "0123456789abcdef" * 4
@@ -26,7 +26,7 @@ TURN: JsonObject = {"message_type": "turn_start", "turn_number": 1, "current_tim
 
 
 def _message(text: str = "", *data: JsonObject, metadata: JsonObject | None = None) -> ClientMessage:
-    return ClientMessage(Dialect.A2A_0_3, None, "c1", "m1", text, data, None, None, metadata or {})
+    return ClientMessage(A2aVersion.A2A_0_3, None, "c1", "m1", text, data, None, None, metadata or {})
 
 
 def _bare(data: JsonObject) -> JsonObject:

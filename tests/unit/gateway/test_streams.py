@@ -16,7 +16,7 @@ from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 from tests.each_row import each_row
 from tests.unit.gateway.stream_stage import ANN, Played, message, read
 
@@ -51,7 +51,7 @@ async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> 
     seen = "1-0"
     for length in [*lengths, None]:
         try:
-            stream = await played.replica().subscribe(record.task_id, ANN, seen, Dialect.A2A_1_0)
+            stream = await played.replica().subscribe(record.task_id, ANN, seen, A2aVersion.A2A_1_0)
         except Unsupported:  # nothing is missing any more
             return told
         told += await read(stream, length)
@@ -86,7 +86,7 @@ def test_an_id_older_than_what_is_kept_is_answered_by_a_gap(kinds: list[str], dr
             count = len(kinds) + 2
             played.tasks.drop(record, min(dropped, count - 1))
             place = f"{min(seen, count - 1)}-0"
-            told = await read(await played.replica().subscribe(record.task_id, ANN, place, Dialect.A2A_1_0))
+            told = await read(await played.replica().subscribe(record.task_id, ANN, place, A2aVersion.A2A_1_0))
         gap = min(seen, count - 1) <= min(dropped, count - 1)
         first = told[0].update
         assert (isinstance(first, Snapshot) and first.lost_after == place) is gap
@@ -99,9 +99,9 @@ def test_an_id_older_than_what_is_kept_is_answered_by_a_gap(kinds: list[str], dr
 @each_row("state", [TaskState.COMPLETED, TaskState.INPUT_REQUIRED])
 async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_at_once(state: TaskState) -> None:
     played = Played()
-    record = await played.sent(dialect=Dialect.LEGACY)
+    record = await played.sent(dialect=A2aVersion.LEGACY)
     await played.ends(record, await played.tasks.turns.get(), state)
-    told = await read(await played.replica().subscribe("t1", ANN, None, Dialect.LEGACY))
+    told = await read(await played.replica().subscribe("t1", ANN, None, A2aVersion.LEGACY))
     assert [(type(item.update), item.update.final) for item in told if isinstance(item.update, Snapshot)] == [
         (Snapshot, True)
     ]
@@ -122,7 +122,7 @@ async def test_the_end_of_a_turn_after_which_others_ended_tells_its_status_alone
     follow_up = message("go on", taskId=record.task_id)
     await played.service().submit(follow_up, ANN)
     await played.ends(record, await played.tasks.turns.get(), TaskState.COMPLETED)
-    told = await read(await played.replica().subscribe(record.task_id, ANN, "1-0", Dialect.A2A_1_0))
+    told = await read(await played.replica().subscribe(record.task_id, ANN, "1-0", A2aVersion.A2A_1_0))
     assert [type(item.update) for item in told] == [StatusUpdate, ArtifactUpdate, StatusUpdate]
 
 
@@ -146,7 +146,7 @@ async def test_a_client_that_reads_too_slowly_is_told_the_whole_task_and_goes_on
     assert [type(item.update) for item in told[3:]] == [ArtifactUpdate, StatusUpdate]
 
 
-async def _sent(stream: TaskStream, envelope: Envelope, dialect: Dialect) -> list[dict[str, str]]:
+async def _sent(stream: TaskStream, envelope: Envelope, dialect: A2aVersion) -> list[dict[str, str]]:
     """The fields of each event that a client gets."""
     bodies: list[bytes] = []
     stays = asyncio.Event()
@@ -167,7 +167,7 @@ async def _sent(stream: TaskStream, envelope: Envelope, dialect: Dialect) -> lis
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
 
 
-async def _ended(dialect: Dialect) -> tuple[Played, TaskStream]:
+async def _ended(dialect: A2aVersion) -> tuple[Played, TaskStream]:
     played = Played()
     stream = await played.replica().send(message("pay it", dialect), ANN, None)
     await played.ends(stream.record, await played.tasks.turns.get(), TaskState.COMPLETED)
@@ -175,8 +175,8 @@ async def _ended(dialect: Dialect) -> tuple[Played, TaskStream]:
 
 
 @pytest.mark.promise("gateway.streams")
-@each_row("dialect", list(Dialect))
-async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: Dialect) -> None:
+@each_row("dialect", list(A2aVersion))
+async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: A2aVersion) -> None:
     _, stream = await _ended(dialect)
     events = await _sent(stream, rpc_envelope("call-7"), dialect)
     said = [loads_object(event["data"]) for event in events]
@@ -192,19 +192,19 @@ async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_
     played = Played()
     stream = await played.replica().send(message("pay it"), ANN, None)
     await played.tasks.break_down("Redis is away")
-    first, last = await _sent(stream, envelope, Dialect.A2A_1_0)
+    first, last = await _sent(stream, envelope, A2aVersion.A2A_1_0)
     error: JsonObject = loads_object(last["data"])
     assert (first["id"], "id" in last) == ("1-0", False)
     assert error["error"] == {"code": -32603, "message": "Redis is away"}
 
 
 async def test_in_the_early_protocol_a_gap_is_said_with_the_status() -> None:
-    played, stream = await _ended(Dialect.LEGACY)
+    played, stream = await _ended(A2aVersion.LEGACY)
     for _ in range(3):
         await played.tells(stream.record, "phase", phase="REFLECT")
     played.tasks.drop(stream.record, 4)
-    again = await played.replica().subscribe("t1", ANN, "2-0", Dialect.LEGACY)
-    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE, Dialect.LEGACY)]
+    again = await played.replica().subscribe("t1", ANN, "2-0", A2aVersion.LEGACY)
+    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE, A2aVersion.LEGACY)]
     metadata = status["metadata"]
     assert isinstance(metadata, dict)
     assert (status["final"], metadata["gap"]) == (True, {"lost_after": "2-0"})

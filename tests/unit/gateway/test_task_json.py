@@ -19,7 +19,7 @@ from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, 
 from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import to_exact
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 from tests.integration.gateway_stage import at
@@ -68,7 +68,7 @@ _RECORDS = st.builds(
     tenant=st.just("acme"),
     task_id=st.just("t"),
     session_id=st.just("s"),
-    dialect=st.sampled_from(Dialect),
+    dialect=st.sampled_from(A2aVersion),
     requester=st.just(Principal(id="clerk")),
     request=st.just(TaskRequest(text="go")),
     state=st.sampled_from(TaskState),
@@ -176,7 +176,7 @@ DATA: dict[str, object] = {
 
 def record() -> TaskRecord:
     document = Artifact.model_validate({"name": "prd", "text": "# PRD", "data": DATA, "media_type": "text/markdown"})
-    ended = {"state": TaskState.COMPLETED, "answer": '["A"]', "dialect": Dialect.A2A_1_0}
+    ended = {"state": TaskState.COMPLETED, "answer": '["A"]', "dialect": A2aVersion.A2A_1_0}
     return a_record().model_copy(update={**ended, "artifacts": (document, Artifact(name="plan", data={"calls": []}))})
 
 

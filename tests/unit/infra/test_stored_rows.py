@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
-from shared.infra.journal_rows import ROW, StoredStep, name_text, pack_row, read_rows, split_shared_texts
+from shared.infra.journal_rows import ROW, StoredStep, name_text, pack_row, parse_rows, split_shared_texts
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.packed import ESCAPES
 from tests.each_row import each_row
@@ -58,7 +58,7 @@ def test_a_row_that_is_none_is_said_and_no_steps_are_no_row() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         read_entry("sending\nspoilt==")
     with pytest.raises(ValueError, match="cannot be read"):
-        read_rows([("7-1", {ROW: "spoilt"})])
+        parse_rows([("7-1", {ROW: "spoilt"})])
     assert pack_row([]) == b""
 
 
@@ -71,7 +71,7 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
     """Also where the texts overlap, stand in the data more than once, or not at all."""
     names = {text: name_text(text) for text in shared}
     packed = [StoredStep(key, kind, split_shared_texts(data + "".join(shared), names)) for key, kind, data in steps]
-    read = read_rows([("7-1", {ROW: pack_row(packed).decode(errors=ESCAPES)})] if packed else [])
+    read = parse_rows([("7-1", {ROW: pack_row(packed).decode(errors=ESCAPES)})] if packed else [])
     texts = {name: text for text, name in names.items()}
     assert [(one.key, one.kind, one.join_data(texts), one.at_ms) for one in read] == [
         (key, kind, data + "".join(shared), 7) for key, kind, data in steps
@@ -89,5 +89,5 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
 )
 def test_rows_of_an_earlier_revision_are_read(fields: dict[str, str], steps: list[tuple[str, str]]) -> None:
     """The last was packed with the shapes of steps as they were at first: to change that file spoils every journal."""
-    read = read_rows([("7-1", fields)])
+    read = parse_rows([("7-1", fields)])
     assert [(one.key, one.join_data({"aaaaaaaa": "aaaaaaaa"})) for one in read] == steps

@@ -106,7 +106,7 @@ ONE = ("acme", "s1")
 
 class _Down(HeardWakes):
     @override
-    async def wake_unattended(
+    async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         if list(sessions):
@@ -118,7 +118,7 @@ class _Down(HeardWakes):
 @each_row("begun", [True, False])
 async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> None:
     runner = IdleRunner(running=0)
-    assert await LocalFirstWakes(runner, _Down()).wake_unattended([ONE], begun=begun) == [ONE]
+    assert await LocalFirstWakes(runner, _Down()).wake_unless_queued([ONE], begun=begun) == [ONE]
     assert runner.offered == [ONE]
 
 
@@ -126,7 +126,7 @@ async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> N
 async def test_what_is_not_taken_here_goes_to_the_queue(runner: IdleRunner) -> None:
     """A busy process spreads the work; a session that it could not claim may be free in a moment."""
     queue = HeardWakes()
-    await LocalFirstWakes(runner, queue).wake_unattended([ONE], begun=True)
+    await LocalFirstWakes(runner, queue).wake_unless_queued([ONE], begun=True)
     assert queue.heard == [ONE]
 
 
@@ -141,14 +141,14 @@ async def test_what_others_are_to_take_is_queued_before_anything_is_taken_here()
 
     runner, queue = Slow(running=0), HeardWakes()
     found = [("acme", f"s{number}") for number in range(FEW_SESSIONS + 3)]
-    assert sorted(await LocalFirstWakes(runner, queue).wake_unattended(found, begun=True)) == sorted(found)
+    assert sorted(await LocalFirstWakes(runner, queue).wake_unless_queued(found, begun=True)) == sorted(found)
     assert (len(runner.offered), queue.heard) == (FEW_SESSIONS, found[FEW_SESSIONS:])
 
 
 async def test_a_session_that_nobody_has_begun_is_left_to_the_queue_and_where_there_is_none_that_is_said() -> None:
     """It may stand there already, and then it has its place."""
     runner, queue = IdleRunner(running=0), HeardWakes(queued=[ONE])
-    assert await LocalFirstWakes(runner, queue).wake_unattended([ONE]) == []
+    assert await LocalFirstWakes(runner, queue).wake_unless_queued([ONE]) == []
     assert runner.offered == []
     with pytest.raises(StoreUnavailable):
-        await LocalFirstWakes(IdleRunner(running=FEW_SESSIONS), _Down()).wake_unattended([ONE])
+        await LocalFirstWakes(IdleRunner(running=FEW_SESSIONS), _Down()).wake_unless_queued([ONE])

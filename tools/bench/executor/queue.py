@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, dumps, to_exact
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import ChannelListener
 from shared.infra.process import make_parent_death_hook
@@ -243,7 +243,7 @@ def _make_task(text: str) -> tuple[TaskRecord, Turn]:
         tenant=TENANT,
         task_id=task_id,
         session_id=task_id,
-        dialect=Dialect.LEGACY,
+        dialect=A2aVersion.LEGACY,
         requester=caller,
         request=request,
         accepted_at=now,

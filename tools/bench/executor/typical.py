@@ -15,7 +15,7 @@ from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import digest, dumps
-from shared.domain.words import Dialect, FsmState, Phase, TaskState, ToolClass, WriteStatus
+from shared.domain.words import A2aVersion, FsmState, Phase, TaskState, ToolClass, WriteStatus
 
 # As long as those of the demo's tasks with two writes.
 _STEPS, _STEP_CHARACTERS = 16, 1_200
@@ -61,7 +61,7 @@ def typical_message(tenant: str, session_id: str) -> TypicalMessage:
         tenant=tenant,
         task_id=task_id,
         session_id=session_id,
-        dialect=Dialect.LEGACY,
+        dialect=A2aVersion.LEGACY,
         requester=caller,
         request=TaskRequest(text=TEXT),
         accepted_at=now,

@@ -18,7 +18,7 @@ from shared.contracts.policy import Policy
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import JsonObject, dumps, loads
-from shared.domain.words import Dialect, Role, Strategy, TaskState, ToolClass
+from shared.domain.words import A2aVersion, Role, Strategy, TaskState, ToolClass
 from shared.ports.daily_spend import UnlimitedSpend
 from tests.doubles.local_policy import LocalPolicy
 from tests.doubles.memory_learned import MemoryLearned
@@ -145,7 +145,7 @@ def _turns(task: WorthTask) -> MemoryTurns:
         tenant="bench",
         task_id=task.id,
         session_id="session",
-        dialect=Dialect.A2A_1_0,
+        dialect=A2aVersion.A2A_1_0,
         requester=_CLAIMANT,
         request=TaskRequest(text=task.text),
         accepted_at=now,

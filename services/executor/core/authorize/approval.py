@@ -35,7 +35,7 @@ _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on,
 _READS = 40
 
 
-def collect_approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys) -> Grounds:
+def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys) -> Grounds:
     """The evidence shown to an approver: the rules that apply, the policy versions, the reads and figures, the
     source of each argument, which code found when the calls were proposed, and what is not known.
     """

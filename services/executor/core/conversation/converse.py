@@ -42,7 +42,7 @@ from services.executor.core.session.values import (
     PartOfTask,
     list_open_questions,
     mark_unanswered,
-    mark_unmet_parts,
+    note_unmet_conditions,
     parts_to_do,
     without_values,
 )
@@ -354,7 +354,7 @@ class Conversation:
     @property
     def _marked_parts(self) -> tuple[PartOfTask, ...]:
         """The task's parts, marked where the model has left them because a condition does not hold."""
-        return mark_unmet_parts(self._parts, self._local.unmet, self._local.unexcused)
+        return note_unmet_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
     @property
     def _known_sources(self) -> KnownSources:

@@ -659,7 +659,9 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 
 def read_whole_days(value: Json) -> frozenset[date]:
-    """The days that a value can be, if it has no time of day other than midnight; ``20260301`` is read, too."""
+    """The days that a text can be, two if day and month may be swapped; empty for anything else, and for a text with a
+    time of day other than midnight.
+    """
     text = _MIDNIGHT.sub("", value.strip()) if isinstance(value, str) else ""
     if ":" in text:
         return frozenset()

@@ -228,7 +228,7 @@ def read_text_as_number(text: str) -> NumberMention | None:
 
 
 @lru_cache(maxsize=4096)
-def read_written_number(text: str) -> NumberMention | None:
+def read_number_text(text: str) -> NumberMention | None:
     """The number that a whole text with digits is: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; None for ``007``."""
     text = text.strip()
     plain = read_machine_number(text)
@@ -241,7 +241,7 @@ def read_written_number(text: str) -> NumberMention | None:
 def read_number(value: Json) -> NumberMention | None:
     """The number that a JSON number is, or that a whole text with digits is; else None."""
     if isinstance(value, str):
-        return read_written_number(value)
+        return read_number_text(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     return NumberMention(0, 0, "", (Decimal(value),))
@@ -267,7 +267,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
         whole, over, under = (int(group or 0) for group in match.groups())
         if 0 < over < under:
             yield NumberMention(*match.span(), match[0], (whole + Fraction(over, under),))
-    yield from _find_ranges(text)
+    yield from _find_range_ends(text)
     for match in _DIGITS.finditer(text):
         if (mention := _read_number_match(text, match, language, m_is_million)) is not None:
             yield mention
@@ -276,7 +276,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
             yield NumberMention(place, place + 1, mark, (_value_of_fraction_sign(mark),))
 
 
-def _find_ranges(text: str) -> Iterator[NumberMention]:
+def _find_range_ends(text: str) -> Iterator[NumberMention]:
     """Yields both numbers of a range such as ``10-12 people``; none for ``4411-22``, which is a code."""
     for match in _RANGE.finditer(text):
         suffix = _read_suffix(text, match.end())

@@ -46,7 +46,7 @@ from services.executor.core.figures.numbers import (
     NumberMention,
     read_machine_number,
     read_number,
-    read_written_number,
+    read_number_text,
 )
 from services.executor.core.figures.vocabulary import UNITS, Unit, may_share_currency, minor_unit_places, spaced_words
 from services.executor.core.session.values import Fact, place_of_field
@@ -93,7 +93,7 @@ def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
 def _has_written_number(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if (seconds := read_duration(text)) is not None:
         return _has_amount(Fraction(seconds), "time", mentions)
-    written = read_written_number(text)
+    written = read_number_text(text)
     return written is not None and any(_has_number(value, hints, mentions, written) for value in written.values)
 
 
@@ -364,7 +364,7 @@ class FactsIndex:
         for figure in (number, -number) if number > 0 else (number,):
             yield from self._plain.get(figure, ())
             for field in self._fields_by_written_value.get(figure, ()):
-                mention = read_written_number(str(field.value))
+                mention = read_number_text(str(field.value))
                 if mention is None or may_share_currency(mention.money, written.money):
                     yield field
 
@@ -401,7 +401,7 @@ class FactsIndex:
         table: dict[_Key, list[ReadField]] = {}
         for field in self._others:
             text = str(field.value)
-            mention, form = read_written_number(text), kind_of_identifier(text)
+            mention, form = read_number_text(text), kind_of_identifier(text)
             numbers = [one for one in mention.values if isinstance(one, Decimal)] if mention else []
             keys: list[_Key] = [*numbers, *read_possible_dates(text), *([identifier_key(text)] if form else [])]
             for key in keys:
@@ -470,7 +470,7 @@ def _is_same_text(value: str, shown: str) -> bool:
         return identifier_key(value) == identifier_key(shown)
     if value.casefold() == shown.casefold() or not has_digit(value):
         return True
-    return read_written_number(value) is None and read_written_number(shown) is None
+    return read_number_text(value) is None and read_number_text(shown) is None
 
 
 def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:

@@ -324,7 +324,7 @@ def _put_usage_on_span(span: Span, reply: ModelReply, spent: Settlement, tier: T
 
 
 def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: CallMode) -> ModelRequest:
-    """The request on its tier, with a hint on the budget as its last text, so that all before it stays cacheable."""
+    """The request on the tier of ``way``, with a hint on the budget as its last text: all before it stays cacheable."""
     hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{way.pressure}"]})
     *before, last = request.messages
     told = last._replace(blocks=(*last.blocks, PassingText(hint)))

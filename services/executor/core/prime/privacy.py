@@ -169,7 +169,7 @@ class _Sentence:
 
     @cached_property
     def place_of_last_disclosure_to_asker(self) -> int:
-        """The last place where the asker wants to be told "it", such as "and tell it to me"."""
+        """The index of the last verb that tells the asker, as in "and tell it to me"; -1 if there is none."""
         return max((at for at, verb in self._it_to_me_phrases if verb in _DISCLOSING), default=-1)
 
     @cached_property

@@ -214,9 +214,8 @@ def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None)
     """For each alternative, the path to the field of the chosen rows, and to their currency if they have one."""
     found = []
     for conditions in rows.alternatives:
-        path = (
-            f"{rows.first.rows}{''.join(f'[{one}]' for one in (*conditions, *_group_conditions(rows, group))) or '[*]'}"
-        )
+        steps = "".join(f"[{one}]" for one in (*conditions, *_conditions_of_group(rows, group)))
+        path = f"{rows.first.rows}{steps or '[*]'}"
         found.append(_build_operand(rows, path, _common_field_name(rows)))
         if operation not in COUNTS and is_currency(rows.first.record.get("currency")):
             found.append(_build_operand(rows, path, "currency"))
@@ -255,7 +254,7 @@ def _build_operand(rows: ChosenRows, path: str, field: str) -> Operand:
     return Operand(source="result", ref=rows.first.fact.ref, path=field_path(path, field) if field else path)
 
 
-def _group_conditions(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
+def _conditions_of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
     field = rows.first.find_field(group.fields) if group else None
     return (write_condition(field, "=", group.value),) if group and field else ()
 

@@ -297,11 +297,11 @@ class CallView:
         if self._named.unread_subjects:
             return UNKNOWN
         for place, level in enumerate(self._levels):
-            if place == 1 and _values_in_nodes([*self._siblings, *self._records_of_unread_kinds], name):
+            if place == 1 and _field_values_in_nodes([*self._siblings, *self._records_of_unread_kinds], name):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
             if place >= 2 and self._has_argument_in_minor_units(name):
                 return UNKNOWN
-            if found := _values_in_nodes(level, name):
+            if found := _field_values_in_nodes(level, name):
                 found += self._values_of_subject_links(level, name) if place == 1 and with_subject_links else []
                 return UNKNOWN if self._may_differ_in_unread(name, place) else common_value(found)
             first = _split_dotted(name)[0]
@@ -324,7 +324,7 @@ class CallView:
 
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """The call's references to records of kinds that have the field, which were only read without it."""
-        having = [node for node in self.own if _values_in_nodes([node], name, kind)]
+        having = [node for node in self.own if _field_values_in_nodes([node], name, kind)]
         return [one for one, nodes in self._named_nodes if self._lacks_field(nodes, name, kind, having)]
 
     def _lacks_field(self, nodes: Sequence[GraphNode], name: str, kind: Noun, having: Sequence[GraphNode]) -> bool:
@@ -332,7 +332,7 @@ class CallView:
         kinds = self._kinds_with_owners(having)
         if not any(are_same_kind(node.kind, of) for node in nodes for of in kinds):
             return False
-        if _values_in_nodes(self._graph.with_parts(nodes), name, kind):
+        if _field_values_in_nodes(self._graph.with_parts(nodes), name, kind):
             return False
         whole = {node.seen.fact.tool for node in having if not node.seen.is_row}
         return not any(node.seen.fact.tool in whole and not node.seen.is_row for node in nodes)
@@ -348,7 +348,7 @@ class CallView:
         """The references, in records one step nearer, to records of the kinds that have the field at this level, and
         that were not read or were read without it: they are as near, and may have another value.
         """
-        having = [node for node in self._levels[place] if _values_in_nodes([node], name, kind)]
+        having = [node for node in self._levels[place] if _field_values_in_nodes([node], name, kind)]
         kinds = self._kinds_with_owners(having)
         before = self.own if place == 2 else self._levels[place - 1]
         told = (one for node in before for one in node.references)
@@ -377,7 +377,7 @@ class CallView:
             return UNKNOWN
         for place, level in enumerate(self._levels):
             if of_kind := [node for node in level if are_same_kind(kind, node.kind)]:
-                found = _values_in_nodes(of_kind, name, kind)
+                found = _field_values_in_nodes(of_kind, name, kind)
                 found += self._values_of_subject_links(of_kind, name, kind) if place == 1 and with_subject_links else []
                 return common_value(found) if found and not self._may_differ_in_unread(name, place, kind) else UNKNOWN
         return self.value_in_records(dotted, with_subject_links=with_subject_links)
@@ -407,12 +407,12 @@ class CallView:
 
         A record that the call names does not stand in for the called record's own: an id in a note would pass a rule.
         """
-        kinds = [node.kind for node in named if _values_in_nodes([node], name, of_kind)]
+        kinds = [node.kind for node in named if _field_values_in_nodes([node], name, of_kind)]
         values: list[FieldValue] = []
         for one, nodes in self._subject_links:
             if any(are_same_kind(of, kind) for of in (one.noun, *(node.kind for node in nodes)) for kind in kinds):
                 is_known = bool(nodes) and not all(node.seen.is_row for node in nodes)
-                values += _values_in_nodes(nodes, name, of_kind) or ([] if is_known else [UNKNOWN])
+                values += _field_values_in_nodes(nodes, name, of_kind) or ([] if is_known else [UNKNOWN])
         return values
 
     def fields_by_linked_record(self, names: Sequence[str]) -> list[dict[str, FieldValue]]:
@@ -691,10 +691,10 @@ def _split_dotted(name: str) -> tuple[Noun, str]:
 
 def _values_by_dotted_name(nodes: Sequence[GraphNode], name: str) -> list[FieldValue]:
     kind, field = _split_dotted(name)
-    return _values_in_nodes(nodes, field, kind) or (_values_in_nodes(nodes, name) if kind else [])
+    return _field_values_in_nodes(nodes, field, kind) or (_field_values_in_nodes(nodes, name) if kind else [])
 
 
-def _values_in_nodes(nodes: Iterable[GraphNode], name: str, kind: Noun = ()) -> list[FieldValue]:
+def _field_values_in_nodes(nodes: Iterable[GraphNode], name: str, kind: Noun = ()) -> list[FieldValue]:
     """The values of the field in the records, of this kind if one is given. A path leads into the objects within."""
     of_kind = (one for one in nodes if not kind or are_same_kind(kind, one.kind))
     return [value for node in of_kind for value in _values_in_node(node, name)]

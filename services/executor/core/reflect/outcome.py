@@ -108,7 +108,7 @@ def _list_thresholds(ended: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tupl
 
 
 def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
-    """Whether the chosen strategy carried the task to an end that says how well it works."""
+    """Whether the chosen strategy carried the task to its end, be it a failure: not canceled, and no dry run."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 

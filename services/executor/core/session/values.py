@@ -265,7 +265,7 @@ def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> 
     )
 
 
-def mark_unmet_parts(
+def note_unmet_conditions(
     parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
 ) -> tuple[PartOfTask, ...]:
     """The parts with the condition found not to hold, by part number (``unmet``). A part that was left for it counts as

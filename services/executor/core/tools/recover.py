@@ -52,7 +52,7 @@ _SAYS_NOTHING = frozenset("a an the by id ids for of details detail info informa
 
 
 def has_opposites(some: Iterable[str], others: Iterable[str]) -> bool:
-    """Whether a word of one is the opposite of a word of the other, by a table or a negating prefix."""
+    """Whether a word only in one is the opposite of a word only in the other, by a table or a negating prefix."""
     left, right = set(some), set(others)
     return any(_are_opposites(one, other) for one in left - right for other in right - left)
 

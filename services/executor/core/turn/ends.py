@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.executor.core.authorize.approval import (
     ask_for_approval,
-    collect_approval_grounds,
+    collect_approval_evidence,
     describe_approval,
     write_approver_brief,
 )
@@ -151,7 +151,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
         why=(*waits.why, *reasons_to_ask_a_person(ctx, progress)),
         confirmation=next_confirmation(progress),
         ladder=ctx.tenant.approval_ladder,
-        grounds=collect_approval_grounds(progress, verdict, ctx.task, ctx.toolbox.keys),
+        grounds=collect_approval_evidence(progress, verdict, ctx.task, ctx.toolbox.keys),
         notices=ctx.tenant.notices,
     )
     asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}

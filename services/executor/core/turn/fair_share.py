@@ -65,7 +65,7 @@ class FairShareSlots:
             self._full.pop(tenant, None)
             following = await self._store.release(tenant, session_id)
             if following is not None:
-                await self._wakes.wake_first(tenant, following)
+                await self._wakes.wake_ahead(tenant, following)
 
     async def keep_extending(self) -> None:
         """Extends this process's slots at intervals, until cancelled."""

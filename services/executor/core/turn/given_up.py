@@ -31,7 +31,7 @@ from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest,
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.marks import protected_values
 from shared.domain.redaction import redact_json
-from shared.domain.words import DONE, UNDECIDED, Dialect, TaskState, WriteStatus
+from shared.domain.words import DONE, UNDECIDED, A2aVersion, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
 _SILENT = "No attempt could say why: the process that ran it ended."
@@ -169,7 +169,7 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
         tenant=tenant,
         task_id=unread.task_id,
         session_id=session_id,
-        dialect=Dialect.A2A_1_0,
+        dialect=A2aVersion.A2A_1_0,
         requester=turn.principal,
         request=TaskRequest(text=turn.text),
         accepted_at=turn.received_at,

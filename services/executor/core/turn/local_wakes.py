@@ -25,11 +25,11 @@ class LocalFirstWakes(SessionWakes):
         self._wakes = wakes
 
     @override
-    async def wake_first(self, tenant: str, session_id: str) -> None:
-        await self.wake_unattended([(tenant, session_id)], begun=True)
+    async def wake_ahead(self, tenant: str, session_id: str) -> None:
+        await self.wake_unless_queued([(tenant, session_id)], begun=True)
 
     @override
-    async def wake_unattended(
+    async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """The sessions that were taken here or queued. Those for other executors are queued first."""
@@ -37,7 +37,7 @@ class LocalFirstWakes(SessionWakes):
         free = max(0, FEW_SESSIONS - self._runner.running_count)
         near, left = (every[:free], every[free:]) if begun else ([], every)
         try:
-            queued = [*await self._wakes.wake_unattended(left, begun=begun)]
+            queued = [*await self._wakes.wake_unless_queued(left, begun=begun)]
         except StoreUnavailable:
             taken = await self._offer_sessions(every[:free])
             if len(taken) < len(every):
@@ -45,7 +45,7 @@ class LocalFirstWakes(SessionWakes):
             return taken
         taken = await self._offer_sessions(near)
         back = [one for one in near if one not in taken]
-        return [*taken, *queued, *await self._wakes.wake_unattended(back, begun=begun)]
+        return [*taken, *queued, *await self._wakes.wake_unless_queued(back, begun=begun)]
 
     async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Offers the sessions to this process's runner in parallel; returns those that it took."""

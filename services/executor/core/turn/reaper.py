@@ -67,7 +67,7 @@ class Reaper:
         self.soonest = overdue.soonest
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
         begun = sorted({*overdue.orphaned, *overdue.due, *fired})
-        woken = len(await self._wakes.wake_unattended(begun, begun=True)) if begun else 0
+        woken = len(await self._wakes.wake_unless_queued(begun, begun=True)) if begun else 0
         if overdue.unwoken:
             woken += await self._wake_unqueued(overdue.unwoken)
         if fresh := self._mended.take_unreported():
@@ -79,7 +79,7 @@ class Reaper:
 
     async def _wake_unqueued(self, sessions: tuple[SessionName, ...]) -> int:
         """Wakes sessions that are in no queue; returns how many. Who claims the session counts a lost owner."""
-        forgotten = await self._wakes.wake_unattended(sorted(sessions))
+        forgotten = await self._wakes.wake_unless_queued(sorted(sessions))
         if forgotten:
             self._mended.add(Fault.NOT_WOKEN, len(forgotten))
         return len(forgotten)

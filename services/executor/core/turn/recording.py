@@ -171,8 +171,9 @@ _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  #
 
 
 def wrap_with_recording(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
-    """The ports, wrapped so that their answers are recorded. ``calls_no_more``: no tool is called any more, so the
-    recorded tool lists are used.
+    """The ports, with the tools and the policy service wrapped so that their answers are recorded.
+
+    ``calls_no_more``: no tool is called any more, so the recorded tool lists are used.
     """
     return ports._replace(
         tools=RecordingTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),

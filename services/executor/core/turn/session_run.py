@@ -226,7 +226,7 @@ class SessionRun:
             with self._heartbeat.allow_release():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
-                    await self._parts.wakes.wake_first(lease.tenant, lease.session_id)
+                    await self._parts.wakes.wake_ahead(lease.tenant, lease.session_id)
         except (LeaseLost, StoreUnavailable) as failure:
             log.warning("abandon_failed", session=lease.session_id, error=str(failure))
 

@@ -11,7 +11,7 @@ from services.gateway.features.streams import updates
 from services.gateway.features.tasks.service import ends_task
 from services.gateway.features.webhooks.model import DeliveryProgress, SignedPost, TaskWebhook
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 
 
 class DeliverySink(Protocol):
@@ -177,26 +177,26 @@ def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: Delive
     return progress.model_copy(update={"cursor": cursor, "part": part, "state": state})
 
 
-def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_EventPart]:
+def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: A2aVersion) -> Iterator[_EventPart]:
     """Yields an event's updates for the webhook, with numbers that are the same each time."""
     ends = ends_task(event)
     for part in updates.updates_of_event(event, record, final=ends):
         if _is_for_webhooks(part.update, state, dialect):
             yield _EventPart(part.number or _STATUS, part.update)
-    if ends and dialect is Dialect.A2A_1_0:
+    if ends and dialect is A2aVersion.A2A_1_0:
         yield _EventPart(_TASK, updates.Snapshot(record, final=True))
 
 
-def _is_for_webhooks(update: updates.Update, state: str, dialect: Dialect) -> bool:
+def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) -> bool:
     """Whether webhooks get the update: not progress within a state, nor, before protocol 1.0, single results."""
     if isinstance(update, updates.StatusUpdate):
         return update.state.value != state or update.state is TaskState.INPUT_REQUIRED
-    return isinstance(update, updates.ArtifactUpdate) and dialect is Dialect.A2A_1_0
+    return isinstance(update, updates.ArtifactUpdate) and dialect is A2aVersion.A2A_1_0
 
 
-def _final_parts(record: TaskRecord, dialect: Dialect) -> Iterator[_EventPart]:
+def _final_parts(record: TaskRecord, dialect: A2aVersion) -> Iterator[_EventPart]:
     status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
-    if dialect is not Dialect.A2A_1_0:
+    if dialect is not A2aVersion.A2A_1_0:
         yield _EventPart(_STATUS, status)
         return
     for index, artifact in updates.results_of(record, record.state):

@@ -31,7 +31,7 @@ from shared.contracts.assessment.messages import (
 from shared.contracts.base import Contract
 from shared.contracts.task import Practice, TaskRecord, TaskRequest
 from shared.domain.outgoing import AllowedAddresses, Refused, check_url
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
 from shared.infra.sealed import CannotDecrypt, SecretCipher
@@ -220,7 +220,7 @@ class ParticipationService:
             words = await self._read_user_messages(running.ues_url, self._kept.decrypt_key(running))
         except (UserMessagesUnavailable, UndecryptableKey) as error:
             return self._build_failed_turn(message, caller, running.session_id, practice, str(error))
-        legacy = message.dialect is Dialect.LEGACY
+        legacy = message.dialect is A2aVersion.LEGACY
         return message._replace(
             task_id=message.task_id if legacy else None,
             session_id=running.session_id,

@@ -14,7 +14,7 @@ from services.gateway.features.tasks.message import ClientMessage, read_policy_d
 from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, as_text, digest, dumps, loads
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 
 
 def check_policy_document(document: Json, path: str) -> None:
@@ -176,7 +176,7 @@ def parse_solver_call(body: JsonObject) -> SolverCall:
     policy = body.get("policy_doc")
     check_policy_document(policy, "policy_doc")
     message = ClientMessage(
-        dialect=Dialect.LEGACY,
+        dialect=A2aVersion.LEGACY,
         task_id=task_id,
         session_id=f"solver-{digest(body)[:32]}",
         message_id=None,

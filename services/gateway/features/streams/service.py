@@ -12,7 +12,7 @@ from services.gateway.features.streams.updates import EventPosition, Resumption,
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import AcceptedMessage, TaskService, ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 from shared.ports.tasks import EventsLost, TaskSnapshot
 
 
@@ -135,7 +135,9 @@ class Streams:
         beginning = beginning or _find_start(found, task_snapshot, over=end.has_passed(task_snapshot.record))
         return TaskStream(self._tasks, task_snapshot.record, ticket.shown_id, beginning, end, ticket)
 
-    async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> TaskStream:
+    async def subscribe(
+        self, task_id: str, caller: Caller, last_event_id: str | None, dialect: A2aVersion
+    ) -> TaskStream:
         """Open a stream of an existing task.
 
         Raises ``NoVisibleTask``, and ``Unsupported`` if the task has ended and the client has seen all of it. In the
@@ -143,8 +145,8 @@ class Streams:
         """
         seen = updates.parse_last_event_id(last_event_id)
         task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, caller))
-        legacy, found = dialect is Dialect.LEGACY, updates.find_resumption(seen, task_snapshot)
-        end = StreamEnd(at_rest=dialect is not Dialect.A2A_1_0)
+        legacy, found = dialect is A2aVersion.LEGACY, updates.find_resumption(seen, task_snapshot)
+        end = StreamEnd(at_rest=dialect is not A2aVersion.A2A_1_0)
         over = end.has_passed(task_snapshot.record) or (legacy and updates.is_at_rest(task_snapshot.record))
         beginning = _find_start(found, task_snapshot, over=over)
         if over and not legacy and not found.lost_after and beginning.first is not None:

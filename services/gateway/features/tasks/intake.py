@@ -11,7 +11,7 @@ from services.gateway.features.identity.model import Caller, check_client, may_d
 from services.gateway.features.tasks.message import ClientMessage, MessageDecision, parse_decision
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, digest
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 
 
 class MessageKey(NamedTuple):
@@ -218,8 +218,8 @@ class LegacyIdRules(IdRules):
 _NAMES, _LEGACY_NAMES = IdRules(), LegacyIdRules()
 
 
-def id_rules_of(dialect: Dialect) -> IdRules:
-    return _LEGACY_NAMES if dialect is Dialect.LEGACY else _NAMES
+def id_rules_of(dialect: A2aVersion) -> IdRules:
+    return _LEGACY_NAMES if dialect is A2aVersion.LEGACY else _NAMES
 
 
 def caller_scoped_id(task_id: str, caller: Caller) -> str:

@@ -20,7 +20,7 @@ from services.gateway.features.files.service import ClientFile, is_file, read_fi
 from services.gateway.features.webhooks.model import TaskWebhook, webhook_of_message
 from shared.contracts.task import Practice, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 
 _SHOWN = frozenset({"text", "data", "metadata", "mediaType", "filename"})
 _OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id", "practice"})
@@ -33,7 +33,7 @@ class ClientMessage(NamedTuple):
     more than text. ``is_always_new``: whether it is never a repeat of a message with the same id.
     """
 
-    dialect: Dialect
+    dialect: A2aVersion
     task_id: str | None
     session_id: str | None
     message_id: str | None
@@ -67,9 +67,9 @@ class ClientMessage(NamedTuple):
         return {key: value for key, value in self.metadata.items() if key not in _OWN_METADATA}
 
 
-def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
+def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
     """Parse the parameters of ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
-    if dialect is Dialect.LEGACY:
+    if dialect is A2aVersion.LEGACY:
         task_id: str | None = required_id_at(params, "id", "params.id")
         session, message, message_id = id_at(params, "sessionId", "params.sessionId"), _read_message(params), None
     else:
@@ -132,10 +132,10 @@ def _read_message(params: JsonObject) -> JsonObject:
     return message
 
 
-def _session_id(metadata: JsonObject, named: str | None, dialect: Dialect) -> str | None:
+def _session_id(metadata: JsonObject, named: str | None, dialect: A2aVersion) -> str | None:
     in_metadata = id_at(metadata, "session_id", "metadata.session_id")
     if in_metadata and named and in_metadata != named:
-        field = "params.sessionId" if dialect is Dialect.LEGACY else "message.contextId"
+        field = "params.sessionId" if dialect is A2aVersion.LEGACY else "message.contextId"
         raise InvalidField("metadata.session_id", f"differs from {field}; send one of them")
     return in_metadata or named
 

@@ -6,7 +6,7 @@ from services.gateway.edge.errors import InvalidField, UnsupportedContent
 from services.gateway.edge.fields import count_at, id_at, json_type_name, list_at, object_at, parse_time, text_at
 from services.gateway.features.tasks.listing import MOST, USUAL, TaskQuery
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import A2aVersion, TaskState
 
 OUTPUT_MODES = ("text/plain", "application/json")
 _UNDERSTOOD = {*OUTPUT_MODES, "text/*", "application/*", "*/*", "*", "text", "data"}  # the early samples say ``text``
@@ -27,28 +27,28 @@ class ListOptions(NamedTuple):
     artifacts: bool = False
 
 
-def read_send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
+def read_send_options(params: JsonObject, dialect: A2aVersion) -> SendOptions:
     """Parse the ``configuration`` of a message; raises ``InvalidField``.
 
     Raises ``UnsupportedContent`` if the worker can produce none of the accepted output modes.
     """
-    if dialect is Dialect.LEGACY:
+    if dialect is A2aVersion.LEGACY:
         return SendOptions(history_length=read_history_length(params, "params.historyLength", dialect))
     said = object_at(params, "configuration", "configuration")
     _check_modes(said)
     length = read_history_length(said, "configuration.historyLength", dialect)
-    if dialect is Dialect.A2A_1_0:
+    if dialect is A2aVersion.A2A_1_0:
         _check_role(params)
         return SendOptions(not flag_at(said, "returnImmediately", "configuration.returnImmediately"), length)
     return SendOptions(flag_at(said, "blocking", "configuration.blocking"), length)
 
 
-def read_history_length(source: JsonObject, path: str, dialect: Dialect) -> int | None:
+def read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
     """Parse ``historyLength``. None means all messages, in the early protocol none; in 0.3, zero means all, too."""
     length = count_at(source, "historyLength", path)
-    if length is not None and length >= 2**31 and dialect is not Dialect.LEGACY:
+    if length is not None and length >= 2**31 and dialect is not A2aVersion.LEGACY:
         raise InvalidField(path, "is too large")
-    return length if dialect is Dialect.A2A_1_0 else length or None
+    return length if dialect is A2aVersion.A2A_1_0 else length or None
 
 
 def read_list_options(params: JsonObject) -> ListOptions:
@@ -60,7 +60,7 @@ def read_list_options(params: JsonObject) -> ListOptions:
         size=_page_size(params),
         token=text_at(params, "pageToken", "pageToken") or "",
     )
-    length = read_history_length(params, "historyLength", Dialect.A2A_1_0)
+    length = read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
     return ListOptions(query, length, flag_at(params, "includeArtifacts", "includeArtifacts"))
 
 

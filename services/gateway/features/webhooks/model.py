@@ -13,7 +13,7 @@ from services.gateway.edge.fields import id_at, json_type_name, list_at, object_
 from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import Dialect
+from shared.domain.words import A2aVersion
 
 
 class TaskWebhook(Contract):
@@ -25,7 +25,7 @@ class TaskWebhook(Contract):
 
     config_id: str
     url: str
-    dialect: Dialect
+    dialect: A2aVersion
     token: str = ""
     scheme: str = ""
     credentials: str = ""
@@ -130,15 +130,15 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 _LONGEST_URL = 2048
 _IN_SEND = {
-    Dialect.LEGACY: ("pushNotification",),
-    Dialect.A2A_0_3: ("pushNotificationConfig", "pushNotification"),  # over JSON-RPC, and over REST
-    Dialect.A2A_1_0: ("taskPushNotificationConfig",),
+    A2aVersion.LEGACY: ("pushNotification",),
+    A2aVersion.A2A_0_3: ("pushNotificationConfig", "pushNotification"),  # over JSON-RPC, and over REST
+    A2aVersion.A2A_1_0: ("taskPushNotificationConfig",),
 }
 
 
-def webhook_of_message(params: JsonObject, dialect: Dialect) -> TaskWebhook | None:
+def webhook_of_message(params: JsonObject, dialect: A2aVersion) -> TaskWebhook | None:
     """Parse the webhook in a message's parameters; None if there is none. Raises ``InvalidField``."""
-    is_early = dialect is Dialect.LEGACY
+    is_early = dialect is A2aVersion.LEGACY
     place = "params" if is_early else "configuration"
     source = params if is_early else object_at(params, place, place)
     shown_id = id_at(params, "id", "params.id") if is_early else None
@@ -147,7 +147,7 @@ def webhook_of_message(params: JsonObject, dialect: Dialect) -> TaskWebhook | No
     return given[0] if given else None
 
 
-def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str | None = None) -> TaskWebhook:
+def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: str | None = None) -> TaskWebhook:
     """Parse a webhook; raises ``InvalidField``.
 
     If it has no id, one is derived from its URL, so that a repeat is the same webhook; in 0.3 it is left empty, and
@@ -160,7 +160,7 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str 
         raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
     scheme, credentials = _read_authentication(config, f"{path}.authentication")
     return TaskWebhook(
-        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _default_id(url)),
+        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is A2aVersion.A2A_0_3 else _default_id(url)),
         url=url,
         dialect=dialect,
         token=check_header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),

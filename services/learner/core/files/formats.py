@@ -205,13 +205,13 @@ def _read_case(entry: JsonValue) -> CaseEntry:
             "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID]}",
             "summary": summary,
             "keywords": tuple(redact_text(word) for word in case.keywords[:_KEYWORDS]) or keywords(summary),
-            "worked": _cut_notes(case.worked),
-            "failed": _cut_notes(case.failed),
+            "worked": _redact_and_cut_notes(case.worked),
+            "failed": _redact_and_cut_notes(case.failed),
         }
     )
 
 
-def _cut_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
+def _redact_and_cut_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(redact_text(note)[:_NOTE] for note in notes[:_NOTES])
 
 

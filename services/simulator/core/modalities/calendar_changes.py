@@ -150,7 +150,7 @@ def split_at(book: CalendarBook, series: CalendarEventRecord, day: date, moment:
         return series
     ended = rule.model_copy(update={"end_type": "until", "end_date": day - timedelta(days=1), "count": None})
     going_on = rule if rule.count is None else rule.model_copy(update={"count": rule.count - passed})
-    earlier, later = _split_days(series.recurrence_exceptions, day)
+    earlier, later = _split_dates_at(series.recurrence_exceptions, day)
     rest = occurrence_on_day(series.model_copy(update={"recurrence_exceptions": ()}), day).model_copy(
         update={
             "event_id": moment.new_id(f"from {day}"),
@@ -169,7 +169,7 @@ def split_at(book: CalendarBook, series: CalendarEventRecord, day: date, moment:
     return rest
 
 
-def _split_days(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
+def _split_dates_at(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
     return tuple(one for one in days if one < day), tuple(one for one in days if one >= day)
 
 

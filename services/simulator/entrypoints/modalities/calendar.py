@@ -93,7 +93,7 @@ async def reminders(
     ] = None,
 ) -> ReminderList:
     now = place.world.now
-    found = _book(place).reminders(since or now - timedelta(days=1), now)
+    found = _calendar_of_world(place).reminders(since or now - timedelta(days=1), now)
     return ReminderList(reminders=[*found], count=len(found))
 
 
@@ -101,7 +101,7 @@ async def reminders(
 async def all_calendars(
     place: Annotated[RequestContext, require_permission("calendar:calendars:list")],
 ) -> CalendarList:
-    book = _book(place)
+    book = _calendar_of_world(place)
     found = [book.calendar(key) for key in book.tables.calendars]
     default = book.tables.settings.default_calendar_id
     return CalendarList(calendars=[*found], count=len(found), default_calendar_id=default)
@@ -111,7 +111,7 @@ async def all_calendars(
 async def create_calendar(
     place: Annotated[RequestContext, require_permission("calendar:calendars:create")], body: calendars.CreateCalendar
 ) -> CalendarChanged:
-    if body.calendar_id in _book(place).tables.calendars:
+    if body.calendar_id in _calendar_of_world(place).tables.calendars:
         raise MeaninglessRequest(f"Calendar '{body.calendar_id}' already exists")
     done = carry_out(place, _NAME, "create_calendar", body)
     return CalendarChanged(message=done.message, calendar=_calendar(place, str(done.entity_id)))
@@ -131,7 +131,7 @@ async def delete_calendar(
     place: Annotated[RequestContext, require_permission("calendar:calendars:delete")], body: calendars.DeleteCalendar
 ) -> CalendarChanged:
     gone = _calendar(place, body.calendar_id)
-    if body.calendar_id == _book(place).tables.settings.default_calendar_id:
+    if body.calendar_id == _calendar_of_world(place).tables.settings.default_calendar_id:
         raise MeaninglessRequest("The default calendar cannot be deleted")
     done = carry_out(place, _NAME, "delete_calendar", body)
     return CalendarChanged(message=done.message, calendar=gone)
@@ -147,7 +147,7 @@ async def set_default(
     return CalendarChanged(message=done.message, calendar=_calendar(place, body.calendar_id))
 
 
-def _book(place: RequestContext) -> CalendarModality:
+def _calendar_of_world(place: RequestContext) -> CalendarModality:
     return _calendar_modality(place.world.modality(_NAME))
 
 
@@ -158,7 +158,7 @@ def _calendar_modality(modality: Modality) -> CalendarModality:
 
 
 def _calendar(place: RequestContext, calendar_id: str) -> JsonObject:
-    book = _book(place)
+    book = _calendar_of_world(place)
     if calendar_id not in book.tables.calendars:
         raise Missing(f"Calendar '{calendar_id}' not found")
     return book.calendar(calendar_id)
