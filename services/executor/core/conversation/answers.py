@@ -7,6 +7,7 @@ from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.trace import days_of_answer
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.model.talk import local_now
+from services.executor.core.plan.outcomes import write_as_fact
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import read_unenforced_sentence
 from services.executor.core.reflect.quality import collect_sources, mentions_failure, says_found_value, untraced_tokens
@@ -102,14 +103,15 @@ class AnswerChecks:
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
         """The figures and identifiers of the text for which neither of two searches finds a source, and such days."""
         strange = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
-        if not (strange or days_of_answer(text, local_now(self._ctx))):
+        days = days_of_answer(text, local_now(self._ctx))
+        if not (strange or days):
             return ()
         finder = self._make_source_finder(progress, writes)
         others = " ".join(finder.untraced_figures(text)) if strange else ""
-        return (*(token for token in strange if token in others), *finder.untraced_days(text))
+        return (*(token for token in strange if token in others), *finder.untraced_days(days))
 
     def _make_source_finder(self, progress: Progress, writes: Sequence[LedgerEntry] = ()) -> SourceFinder:
-        facts = (*progress.dossier.facts, *map(_write_as_fact, writes))
+        facts = (*progress.dossier.facts, *map(_answer_to_write, writes))
         return SourceFinder(known_sources(self._ctx, facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, missing: Sequence[str], *, was_refused: bool) -> Progress:
@@ -209,17 +211,10 @@ class AnswerChecks:
         return "".join(f"\n\n{one}" for one in said)
 
 
-def _write_as_fact(entry: LedgerEntry) -> Fact:
+def _answer_to_write(entry: LedgerEntry) -> Fact:
     """What was written and what the server said to it, as a source of what the answer tells of it."""
-    call, written = entry.call, loads(entry.arguments_json)
-    result = dumps({"arguments": written, "result": loads(entry.result_json or "null"), "refusal": entry.refusal})
-    return Fact(
-        ref=call.call_id,
-        connection_id=call.connection_id,
-        tool=call.tool,
-        arguments_json=entry.arguments_json,
-        result_json=result,
-    )
+    written, said = loads(entry.arguments_json), loads(entry.result_json or "null")
+    return write_as_fact(entry, dumps({"arguments": written, "result": said, "refusal": entry.refusal}))
 
 
 def _is_yes_or_no_result(fact: Fact) -> bool:

@@ -47,12 +47,12 @@ from services.executor.core.session.values import (
     without_values,
 )
 from services.executor.core.states.machine import GENERAL, Failed, has_complex_word
-from services.executor.core.tools.toolbox import offered_tools, unwrap_use_tool
+from services.executor.core.tools.toolbox import WRITES, offered_tools, unwrap_use_tool
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import PastCall
 from shared.domain.exact_json import Json, dumps, loads_object
-from shared.domain.words import FsmState, ToolClass
+from shared.domain.words import FsmState
 from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 
 _CALLS = TypeAdapter(tuple[PastCall, ...])
@@ -451,7 +451,7 @@ class Conversation:
         self._tracker.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])
         with open_state_span(self.ctx, self.progress):
-            writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class is not ToolClass.READ]
+            writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITES]
             missing = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
             refused = self._proposed and not self._is_to_act
             self._tracker.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)

@@ -71,8 +71,8 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
         return False
     if isinstance(value, bool):
         return mentions.has_words(dumps(value))
-    if isinstance(value, str) or (hints.kind is ArgumentKind.DATE and read_compact_day(value) is not None):
-        return _has_text(str(value).strip(), hints, mentions)
+    if isinstance(value, str):
+        return _has_text(value.strip(), hints, mentions)
     return _has_number(Decimal(value), hints, mentions) or _has_part_of_date(value, hints, mentions)
 
 

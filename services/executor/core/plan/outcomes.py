@@ -38,15 +38,20 @@ async def describe_outcomes(
 async def answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """The servers' answers to the plans' calls that took effect, as facts on which a later plan may rest."""
     return tuple(
-        Fact(
-            ref=entry.call.call_id,
-            connection_id=entry.call.connection_id,
-            tool=entry.call.tool,
-            arguments_json=entry.arguments_json,
-            result_json=entry.result_json,
-        )
+        write_as_fact(entry, entry.result_json)
         for entry in await list_entries(ctx.store, plans)
         if entry.status in DONE and entry.result_json is not None
+    )
+
+
+def write_as_fact(entry: LedgerEntry, result_json: str) -> Fact:
+    """A write as a fact with this result, to which its call's id refers."""
+    return Fact(
+        ref=entry.call.call_id,
+        connection_id=entry.call.connection_id,
+        tool=entry.call.tool,
+        arguments_json=entry.arguments_json,
+        result_json=result_json,
     )
 
 

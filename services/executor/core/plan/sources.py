@@ -478,11 +478,10 @@ class SourceFinder:
         """The numbers and identifiers of an answer that have no source."""
         return trace.untraced_figures(text, self._sources)
 
-    def untraced_days(self, text: str) -> tuple[str, ...]:
+    def untraced_days(self, stated: Sequence[trace.StatedDay]) -> tuple[str, ...]:
         """The days of an answer that are neither today nor have a source, in the user's zone or as a server writes
         them.
         """
-        stated = trace.days_of_answer(text, self._sources.now)
         return tuple(one.text for one in stated if not any(map(self._is_known_day, one.days)))
 
     def _is_known_day(self, day: date) -> bool:
