@@ -41,7 +41,11 @@ _LOOK_SECONDS = 3.0
 
 
 class ScriptedWorker:
-    """Ends each turn as its text says; ``hold ...`` waits for ``release``. ``seen`` lists the texts as they began."""
+    """Ends each turn as its text says; one that begins with one of ``held_words`` waits for ``release``. ``seen`` lists
+    the texts as they began.
+    """
+
+    held_words: tuple[str, ...] = ("hold",)
 
     def __init__(self, redis: Redis, url: str) -> None:
         self._bell = connect(url)
@@ -107,7 +111,7 @@ class ScriptedWorker:
     async def _play(self, lease: Lease, work: TurnWork) -> None:
         await self._begun(work)
         script = _script(work)
-        if script.startswith("hold"):
+        if script.startswith(self.held_words):
             await self.release.wait()
         store = self._sessions.turn_store(lease, work)
         record, approval = _asked_or_decided(work, await store.read_approval())

@@ -59,7 +59,14 @@ async def test_an_approver_may_send_nothing_else_into_anothers_session(play: Sta
 async def test_a_decision_sent_again_counts_once(play: Stage) -> None:
     """The second yes of an impatient approver is the first one, not a yes to the next gate."""
     await play.send("t1", "ask")
-    twice = await asyncio.gather(play.send("t1", "approve"), play.send("t1", "approve"))
+    play.worker.held_words = ("approve",)
+    first = asyncio.create_task(play.send("t1", "approve"))
+    await play.worker.has_begun(2)
+    async with play.sending(
+        "t1", "approve"
+    ) as second:  # its status came: it was taken in before the first one's answer
+        play.worker.release.set()
+        twice = [await first, loads_object((await second.aread()).decode())]
     assert [at(reply, "result.artifacts.0.parts.0.text") for reply in twice] == ["approved by anonymous"] * 2
     assert [work.turn.kind for work in play.worker.works] == [TurnKind.MESSAGE, TurnKind.DECISION]
 
