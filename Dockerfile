@@ -5,8 +5,8 @@
 # Two builds of the same files on the same base make the same layers: what is compiled names its source by content,
 # and times, modes and owners are set here. `make images` builds all of them, labelled with version and revision.
 ARG SERVICE=all
-# A tag moves. For a build that can be repeated name a digest: --build-arg PYTHON=python:3.12-slim@sha256:...
-ARG PYTHON=python:3.12-slim
+# A tag moves. For a build that can be repeated name a digest: --build-arg PYTHON=python:3.14-slim@sha256:...
+ARG PYTHON=python:3.14-slim
 
 # --- what the service needs from others, pinned by hash; neither compiler nor pip leaves this stage
 FROM ${PYTHON} AS dependencies
