@@ -42,7 +42,7 @@ from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
-from services.gateway.features.tasks.intake import IntakeTime
+from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.routes import ResolutionEndpoints
 from services.gateway.features.tasks.service import TaskService
@@ -164,13 +164,13 @@ def _build_services(
     tasks = TaskService(
         tasks=store,
         client_ids=RedisClientIds(state, opened.reads, store),
-        moment=_intake_time,
+        take_time_and_id=_take_time_and_id,
         rules=_message_rules(settings, opened),
         wait_seconds=settings.blocking_limit,
         shutdown=shutdown,
         read_assessment=assessment_reader(settings, state, store),
     )
-    signals = TaskSignals(store, tasks, _intake_time)
+    signals = TaskSignals(store, tasks, _take_time_and_id)
     return FeatureServices(
         tasks=tasks,
         signals=signals,
@@ -257,8 +257,8 @@ def _add_middleware(
     return GetTaskFastPath(counted, checks, rpc.acts)  # which passes them in one step
 
 
-def _intake_time() -> IntakeTime:
-    return IntakeTime(utc_now(), str(uuid4()))
+def _take_time_and_id() -> TimeAndFreshId:
+    return TimeAndFreshId(utc_now(), str(uuid4()))
 
 
 def _message_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:

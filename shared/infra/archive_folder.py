@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-_LONGEST = 180  # a folder's names are limited to 255 bytes, a bucket's to 1024
+_LONGEST_NAME = 180  # a folder's names are limited to 255 bytes, a bucket's to 1024
 _SUFFIX = ".task"
 _HASHED = re.compile(r"~[0-9a-f]{64}")
 
@@ -36,7 +36,7 @@ def task_id_of(name: str) -> str | None:
 
 def _shorten(text: str) -> str:
     quoted = quote(text, safe="").replace("~", "%7E")
-    return quoted if len(quoted) <= _LONGEST else f"~{hashlib.sha256(text.encode()).hexdigest()}"
+    return quoted if len(quoted) <= _LONGEST_NAME else f"~{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 class FolderArchive(Archive):

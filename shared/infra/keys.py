@@ -41,7 +41,7 @@ OUTCOME_READER = "reader"  # its one consumer: which process that is, the partit
 
 MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches
 
-LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
+KEEP_OPEN_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
 NOTICES_CHANNEL = "pa:notices"  # something was published here: somebody is to be told of an approval
 DELIVERIES_CHANNEL = "pa:deliveries"  # something was published here: some webhook is to be called
 QUEUE = "pa:queue:wakes"

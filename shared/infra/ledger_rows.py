@@ -23,5 +23,5 @@ def entry_json(row: str) -> str:
 
 
 def read_entry(row: str) -> LedgerEntry:
-    """The entry in a row. Raises ``ValueError``."""
+    """Parses the ledger entry that a row holds. Raises ``ValueError``."""
     return LedgerEntry.model_validate_json(entry_json(row))

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
-from shared.infra.keys import LIVE_CHANNEL
+from shared.infra.keys import KEEP_OPEN_CHANNEL
 from shared.infra.lua import store_unavailable
 from shared.ports.store import StoreUnavailable
 
@@ -126,7 +126,7 @@ class ChannelListener:
         async with asyncio.timeout(_CONFIRM_SECONDS), self._turn:
             await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             self._pubsub = self._redis.pubsub()
-            await self._pubsub.subscribe(LIVE_CHANNEL, *self._listeners)
+            await self._pubsub.subscribe(KEEP_OPEN_CHANNEL, *self._listeners)
 
     async def _pass_messages_on(self) -> None:
         """Passes messages on until the connection is lost, or a silent server does not answer a ping."""

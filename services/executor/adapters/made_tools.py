@@ -103,7 +103,7 @@ def _shorten_error(error: Exception) -> str:
 
 
 _SECONDS = 1.0  # a task goes on without made tools rather than wait for them
-_MOST_KEPT = 500
+_MOST_VERSIONS = 500
 
 log = structlog.get_logger()
 
@@ -134,7 +134,7 @@ class RedisMadeTools(MadeTools):
             if versions and versions[-1].code_sha256 == tool.code_sha256 and versions[-1].removed_at is None:
                 return versions[-1]
             kept = tool.model_copy(update={"version": versions[-1].version + 1 if versions else 1})
-            if len(every) >= _MOST_KEPT:
+            if len(every) >= _MOST_VERSIONS:
                 return kept
             async with bounded_redis_calls(_SECONDS):
                 field = keys.made_tool_field(kept.name, kept.version)

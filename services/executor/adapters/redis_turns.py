@@ -181,9 +181,9 @@ class RedisTurnStore(ports.TurnStore):
     async def get_pulse(self) -> ports.Pulse:
         if self._halted():
             raise ports.HandedOver(self._lease.session_id)
-        if self._scripts.heard is None or self._heartbeat is None or self._heartbeat.has_signal():
+        if self._scripts.last_pulse is None or self._heartbeat is None or self._heartbeat.has_signal():
             return await self.append(())
-        pulse, at = self._scripts.heard
+        pulse, at = self._scripts.last_pulse
         return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - at))
 
     async def await_signal(self) -> None:

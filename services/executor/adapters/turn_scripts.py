@@ -55,7 +55,7 @@ class ClaimReply(NamedTuple):
 
 class TurnScripts:
     """Runs the scripts of one turn. ``claimed``: what the claim read of the task; None once this turn has stored
-    something. ``heard``: the store's last pulse, and when it came on the process's clock.
+    something. ``last_pulse``: the store's last pulse, and when it came by the process's monotonic clock.
     """
 
     def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: TurnWork) -> None:
@@ -71,7 +71,7 @@ class TurnScripts:
         self._keys = (self.session, self.task, self.partition)
         self._stopped = keys.tenant_stop_key(lease.tenant, lease.session_id)
         self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
-        self.heard: tuple[ports.Pulse, float] | None = None
+        self.last_pulse: tuple[ports.Pulse, float] | None = None
         read = work.claimed if isinstance(work.claimed, ClaimReply) else None
         self.claimed = read if read and read.task else None
         if read is not None:
@@ -177,7 +177,7 @@ class TurnScripts:
         match reply:
             case ["ok" | "refused" as word, _, stopped, *signals]:
                 pulse = ports.Pulse(store_time_of(reply), self._find_own_cancel(signals), stopped or None)
-                self.heard = pulse, monotonic()
+                self.last_pulse = pulse, monotonic()
                 return pulse._replace(refused=word == "refused")
             case ["lost"]:
                 raise ports.LeaseLost(self._lease.session_id)

@@ -193,7 +193,7 @@ class TenantPathMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not (rest := _strip_tenant(scope)):
+        if scope["type"] != "http" or not (rest := _path_without_own_tenant(scope)):
             return await self._app(scope, receive, send)
         known = {**scope, "path": rest, "raw_path": rest.encode()}
         try:
@@ -202,7 +202,7 @@ class TenantPathMiddleware:
             scope["route"] = known.get("route")  # whoever counts requests stands outside
 
 
-def _strip_tenant(scope: Scope) -> str | None:
+def _path_without_own_tenant(scope: Scope) -> str | None:
     found = _PATH.fullmatch(str(scope["path"]))
     if found is None or found["tenant"] in _TAKEN:
         return None

@@ -28,7 +28,7 @@ class EntityRecord(NamedTuple):
 
 
 class FileTotals(NamedTuple):
-    """Counts over all tasks and by day, and the trend of the mean, in their stored form."""
+    """Counts over all tasks, counts of tasks by day (``days``), and the trend of the mean, in their stored form."""
 
     counts: Mapping[str, int]
     days: Mapping[str, int] = MappingProxyType({})

@@ -59,17 +59,17 @@ class _Vocabulary:
 
     def refuse_unknown_pattern(self, name: str) -> None:
         """Raises ``ValueError`` for a name, perhaps with stars, that matches no tool."""
-        if not self._fields_of(name):
+        if not self._fields_of_matching_tools(name):
             raise ValueError(f"no such tool: {name}")
 
     def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
         """Raises ``ValueError`` for a field that no call of ``tools`` (of any tool, if empty) has."""
-        own = [fields for name in tools for fields in self._fields_of(name)]
+        own = [fields for name in tools for fields in self._fields_of_matching_tools(name)]
         known = self._common.union(*own) if own else self._all
         if unknown := [name for name in names if name not in known and name.split(".")[0] not in known]:
             raise ValueError(f"no such field: {', '.join(unknown)}")
 
-    def _fields_of(self, name: str) -> list[frozenset[str]]:
+    def _fields_of_matching_tools(self, name: str) -> list[frozenset[str]]:
         if "*" not in name:
             return [self._tools[name]] if name in self._tools else []
         fits = name_matcher(name)

@@ -125,7 +125,7 @@ class AsyncUESClient:
         self._add_endpoints(WorldConnection(self._http, 1 + max_retries if retry_enabled else 1))
 
     def _add_endpoints(self, line: WorldConnection) -> None:
-        """Creates a client for each part of the interface; subclasses add theirs."""
+        """Creates the clients of the clock and of each modality; subclasses add theirs."""
         self._line = line
         self.time = TimeEndpoints(line)
         self.email = EmailEndpoints(line)

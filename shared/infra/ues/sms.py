@@ -55,10 +55,10 @@ class SmsEndpoints(WorldEndpoints):
         """Delivers a message to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
         return await self.post_action("receive", **message)
 
-    async def read(self, message_ids: Sequence[str]) -> ActionDone:
+    async def mark_read(self, message_ids: Sequence[str]) -> ActionDone:
         return await self.post_action("read", message_ids=message_ids)
 
-    async def unread(self, message_ids: Sequence[str]) -> ActionDone:
+    async def mark_unread(self, message_ids: Sequence[str]) -> ActionDone:
         return await self.post_action("unread", message_ids=message_ids)
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:

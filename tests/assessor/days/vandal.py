@@ -73,7 +73,7 @@ async def busybody(hour: Hour) -> str | None:
         await hour.ues.email.send(
             from_address=_EDITH, to_addresses=[mail.from_address], subject=f"Re: {mail.subject}", body_text="Noted!"
         )
-    await hour.ues.email.read([mail.message_id for mail in mails])
+    await hour.ues.email.mark_read([mail.message_id for mail in mails])
     await hour.ues.sms.send(from_number=_PHONE, to_numbers=["+15550100041"], body="She will come, surely!")
     await hour.ues.calendar.respond_to_event("e-planning", _EDITH, "accepted")
     await hour.ues.chat.send("assistant", "All is answered and tidy.", "user-assistant")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams.service import NumberedUpdate, Streams, TaskStream
 from services.gateway.features.tasks.checks import MessageRules
-from services.gateway.features.tasks.intake import IntakeTime
+from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.service import TaskService
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
@@ -58,9 +58,9 @@ class Played:
         assert found is not None
         return found
 
-    def moment(self) -> IntakeTime:
+    def moment(self) -> TimeAndFreshId:
         self._count += 1
-        return IntakeTime(NOON, f"id-{self._count}")
+        return TimeAndFreshId(NOON, f"id-{self._count}")
 
 
 def message(text: str, dialect: A2aVersion = A2aVersion.A2A_1_0, **more: str) -> ClientMessage:

@@ -11,9 +11,9 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import (
     AcceptTurn,
     FoundTask,
-    IntakeTime,
     MessageKey,
     SignalTurn,
+    TimeAndFreshId,
     decide_intake,
     fingerprint_of,
 )
@@ -39,7 +39,7 @@ def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
 
 def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> AcceptTurn:
     key = KEY._replace(fingerprint=fingerprint_of(message, ANNA))
-    intake = decide_intake(message, ANNA, FoundTask(key, answered=answered), IntakeTime(NOW, fresh_id))
+    intake = decide_intake(message, ANNA, FoundTask(key, answered=answered), TimeAndFreshId(NOW, fresh_id))
     assert isinstance(intake, AcceptTurn)
     return intake
 
@@ -48,7 +48,7 @@ def _decide(message: ClientMessage, caller: Caller = BOSS) -> Turn:
     """The message's turn, to a task that asks q2."""
     waits = {"state": TaskState.INPUT_REQUIRED, "metadata": {"approval_id": "q2"}}
     waiting = _accept(_legacy()).record.model_copy(update=waits)
-    intake = decide_intake(message, caller, FoundTask(KEY, waiting), IntakeTime(NOW, "x"))
+    intake = decide_intake(message, caller, FoundTask(KEY, waiting), TimeAndFreshId(NOW, "x"))
     assert isinstance(intake, SignalTurn)
     return intake.turn
 

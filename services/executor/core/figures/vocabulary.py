@@ -87,7 +87,7 @@ def date_roles_by_word() -> Mapping[str, tuple[WordRole, ...]]:
     roles.update(dict.fromkeys(_ARTICLES.split(), (WordRole("N", 1),)))
     roles.update({word: (WordRole("T", days),) for word, days in _DAYS_AWAY.items()})
     roles.update({"fortnight": _FORTNIGHT} | {f"q{number}": (WordRole("q", number),) for number in range(1, 5)})
-    short_weekdays = _fold_single_words(Locale("en").days["format"]["abbreviated"].items())
+    short_weekdays = _single_words_with_numbers(Locale("en").days["format"]["abbreviated"].items())
     for names, sign in ((_month_names(), "M"), (_weekday_names(), "W"), (short_weekdays, "X")):
         for word, value in names:
             roles.setdefault(word, (WordRole(sign, value),))
@@ -98,19 +98,19 @@ def _month_names() -> Iterator[tuple[str, int]]:
     for language in _MONTHS_OF:
         for forms in Locale(language).months.values():
             for width in ("wide", "abbreviated") if language in _SPOKEN else ("wide",):  # "sie" is a month in Polish
-                yield from _fold_single_words((name, number) for number, name in forms[width].items())
+                yield from _single_words_with_numbers((name, number) for number, name in forms[width].items())
     yield from (("sept", 9), ("maerz", 3), ("janner", 1))
 
 
 def _weekday_names() -> Iterator[tuple[str, int]]:
     for language in _SPOKEN:
-        yield from _fold_single_words(
+        yield from _single_words_with_numbers(
             (name, number) for number, name in Locale(language).days["format"]["wide"].items()
         )
     yield "sonnabend", 5
 
 
-def _fold_single_words(names: Iterable[tuple[str | int, str | int]]) -> Iterator[tuple[str, int]]:
+def _single_words_with_numbers(names: Iterable[tuple[str | int, str | int]]) -> Iterator[tuple[str, int]]:
     for one, other in names:
         name, number = (one, other) if isinstance(one, str) else (other, one)
         word = fold_word(str(name)).strip(".")

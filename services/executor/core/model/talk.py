@@ -170,12 +170,12 @@ class MessageHistory:
         wanted = request._replace(tier=tier)  # where it is put to a lower one, that is counted
         return await self._ask_model(f"{self.reply_key}:model", wanted, share, before)
 
-    def build_request(self, said: str = "", effort: Effort | None = None) -> ModelRequest:
-        """The next request. ``said``: a text that is appended for this request only."""
+    def build_request(self, appended_text: str = "", effort: Effort | None = None) -> ModelRequest:
+        """The next request. ``appended_text`` is in this request only."""
         messages = self.messages
-        if said:
+        if appended_text:
             *before, last = messages
-            messages = (*before, last._replace(blocks=(*last.blocks, PassingText(said))))
+            messages = (*before, last._replace(blocks=(*last.blocks, PassingText(appended_text))))
         return ModelRequest(
             tier=self.tier,
             system=(self._ctx.prompts.rules,),

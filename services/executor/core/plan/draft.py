@@ -203,7 +203,7 @@ def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
 
 def build_held_result(proposal: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
     """The result for a call that is already held as a proposal: it waits until the task's other calls are proposed."""
-    return ToolResult(proposal.use_id, dumps({"held": held.name, "note": note}))
+    return ToolResult(proposal.use_id, dumps({"held": held.proposal_id, "note": note}))
 
 
 def build_outcome_answer(proposal: Proposal, outcome: Json) -> CallAnswer:

@@ -64,7 +64,7 @@ _LITTLE = frozenset(
 )
 _LOOKED_BACK = 160  # characters before an identifier in which an exception is looked for
 _ADDRESSES = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
-_STEPS = 2  # from a record that is named to the one that has an address
+_STEPS_TO_ADDRESS = 2  # from a record that is named to the one that has an address
 _FORM_WORDS = 3  # at most, of a legal form: "Sp. z o.o."
 _PLAIN_ID = 4  # digits of a number that a text can name a record by
 
@@ -374,7 +374,7 @@ class MentionedRecords:
 def _reachable_identities(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
     """The identities of the named records and of those that they lead to, also under another kind's name."""
     reached = set(named)
-    for _ in range(_STEPS):
+    for _ in range(_STEPS_TO_ADDRESS):
         ids = {
             one for node in graph.nodes if node.identity in reached for one in node.names[0] if looks_like_id_text(one)
         }

@@ -32,7 +32,7 @@ class Proposal(NamedTuple):
     call: PlannedCall
 
     @property
-    def name(self) -> str:
+    def proposal_id(self) -> str:
         return f"p{self.number}"
 
     def as_json(self) -> JsonObject:
@@ -40,7 +40,7 @@ class Proposal(NamedTuple):
 
     def describe_outcome(self, outcome: Json) -> JsonObject:
         """The call's outcome, as data for a place other than the call's own result."""
-        return {"proposal": self.name, **self.as_json(), **(outcome if isinstance(outcome, dict) else {})}
+        return {"proposal": self.proposal_id, **self.as_json(), **(outcome if isinstance(outcome, dict) else {})}
 
     def is_same_call(self, other: "Proposal") -> bool:
         """Whether both call the same tool with equal arguments; 90 and 90.0 are equal."""

@@ -142,8 +142,8 @@ def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, 
 
 
 def _without_minor_unit(name: str, value: Json) -> Iterator[tuple[str, Json]]:
-    """Yields the amount that a name in cents gives, under the name in whole units; of a name that says only
-    "minor units", the figure unchanged, since their size is unknown.
+    """Yields ``("amount", 9)`` for ``amount_cents`` 900; the figure stays 900 if the name says only "minor units",
+    since their size is unknown.
     """
     words, plain = singular_words(name), words_without_minor_unit(name)
     figure = None if isinstance(value, bool) else read_figure(value)

@@ -180,7 +180,7 @@ class RecordGraph:
         return frozenset(found)
 
     def was_not_found(self, reference: RecordReference) -> bool:
-        """Whether a read was asked for the record that a reference names, and found none. Nothing has the number 0."""
+        """Whether a read asked for the record that a reference names, and found none. "0" names no record."""
         return reference.text == "0" or (name_of_kind(reference.noun), reference.text) in self._kinds_and_ids_not_found
 
     @cached_property

@@ -119,7 +119,9 @@ _UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
 
 
 def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
-    """The record's field of the claim's own name; of several that with the most similar path; None if unclear."""
+    """The record's field that has the claim's name, among several the one with the most similar path; None if there is
+    none, or if several are equally similar and differ in value.
+    """
     wanted = _split_names(claim)
     found = [leaf for leaf in leaves if _split_names(leaf)[-1] == wanted[-1]]
     if claim.items:

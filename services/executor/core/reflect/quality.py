@@ -59,7 +59,7 @@ class FoundSources(NamedTuple):
     counts: frozenset[str]
 
     @property
-    def named(self) -> Iterator[NamedScalar]:
+    def named_scalars(self) -> Iterator[NamedScalar]:
         return chain.from_iterable(self.groups)
 
 
@@ -71,7 +71,7 @@ def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) ->
 
 def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
     """The outputs that the run found something about, so that an answer could state them."""
-    names = [stems_of(name) for name in {item.name for item in known.named}]
+    names = [stems_of(name) for name in {item.name for item in known.named_scalars}]
     return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
@@ -123,7 +123,9 @@ def says_new_value(text: str, known: FoundSources) -> bool:
     asked = spaced_words(known.task)
     said = spaced_words(text)
     tokens, given = _tokens_in(text), _tokens_in(known.task)
-    return any(_mentions_value(item, said, tokens) and not _mentions_value(item, asked, given) for item in known.named)
+    return any(
+        _mentions_value(item, said, tokens) and not _mentions_value(item, asked, given) for item in known.named_scalars
+    )
 
 
 def says_found_value(text: str, known: FoundSources) -> bool:
@@ -131,16 +133,18 @@ def says_found_value(text: str, known: FoundSources) -> bool:
     said, tokens = spaced_words(text), _tokens_in(text)
     if not known.counts.isdisjoint(tokens):
         return True
-    codes = (text for item in known.named if looks_like_id_text(text := str(item.value)))  # however short they are
+    codes = (
+        text for item in known.named_scalars if looks_like_id_text(text := str(item.value))
+    )  # however short they are
     return any(spaced_words(code) in said for code in codes) or any(
-        _mentions_value(one, said, tokens) for one in known.named
+        _mentions_value(one, said, tokens) for one in known.named_scalars
     )
 
 
 def names_of_values_in(text: str, known: FoundSources) -> frozenset[str]:
     """The names of the found values that the text states."""
     said, tokens = spaced_words(text), _tokens_in(text)
-    return frozenset(item.name for item in known.named if item.name and _mentions_value(item, said, tokens))
+    return frozenset(item.name for item in known.named_scalars if item.name and _mentions_value(item, said, tokens))
 
 
 def _mentions_output(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:

@@ -147,7 +147,7 @@ def _build_record(
 
 
 def new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
-    """The turn's user message, unless the history has it already, as it has the task's first message."""
+    """The turn's user message, to be added to the history; empty if it is there already, or the turn has none."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()

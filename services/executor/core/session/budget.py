@@ -160,7 +160,7 @@ class Ceilings(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """A call that may be made: its name in the journal, the reserved cost, and the longest answer in tokens."""
+    """A model call that may be made: its name in the journal, the reserved cost, and the longest answer in tokens."""
 
     name: str
     amount: CallCost

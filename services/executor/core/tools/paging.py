@@ -99,7 +99,7 @@ _NAMES: Mapping[PagingRole, str] = {
     PagingRole.COUNT: "count,num found,hits,matches",
     PagingRole.PAGES: "total pages,pages,page count,num pages,number of pages,pages total,last page",
 }
-_BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split(",")}
+_ROLE_BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split(",")}
 
 
 def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
@@ -116,7 +116,7 @@ def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
 def _match_paging_role(words: list[str]) -> PagingRole | None:
     if "next" in words and _NEXT.issuperset(words):
         return PagingRole.NEXT
-    return _BY_NAME.get(" ".join(words))
+    return _ROLE_BY_NAME.get(" ".join(words))
 
 
 def read_list_page(content: Json) -> ListPage | None:

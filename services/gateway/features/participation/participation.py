@@ -20,7 +20,7 @@ from services.gateway.features.participation.messages import (
     parse_start_message,
     parse_turn_message,
 )
-from services.gateway.features.tasks.intake import IntakeTime
+from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.signals import cancel_turn
@@ -246,7 +246,7 @@ class ParticipationService:
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
             if _is_turn_of(record, participation):
-                turn = cancel_turn(record, caller, IntakeTime(self._clock(), self._new_id()))
+                turn = cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
     async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> Participation | None:

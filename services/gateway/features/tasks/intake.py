@@ -47,7 +47,7 @@ class ClientIds(Protocol):
     async def record_answer_received(self, key: MessageKey, turn_id: str) -> None: ...
 
 
-class IntakeTime(NamedTuple):
+class TimeAndFreshId(NamedTuple):
     """The present time and an unused id, for what a message becomes."""
 
     now: datetime
@@ -79,7 +79,7 @@ class JoinTurn(NamedTuple):
 Intake = AcceptTurn | SignalTurn | JoinTurn
 
 
-def decide_intake(message: ClientMessage, caller: Caller, found: FoundTask, moment: IntakeTime) -> Intake:
+def decide_intake(message: ClientMessage, caller: Caller, found: FoundTask, moment: TimeAndFreshId) -> Intake:
     """Decide what a message becomes. ``found``: the task that its task id leads to, if any.
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
@@ -120,7 +120,7 @@ class _IncomingMessage(NamedTuple):
 
     message: ClientMessage
     caller: Caller
-    moment: IntakeTime
+    moment: TimeAndFreshId
     dedupe: str
     turn_id: str
 

@@ -14,10 +14,10 @@ from services.gateway.features.tasks.intake import (
     ClientIds,
     FoundTask,
     Intake,
-    IntakeTime,
     JoinTurn,
     MessageKey,
     SignalTurn,
+    TimeAndFreshId,
     caller_scoped_id,
     decide_intake,
     fingerprint_of,
@@ -64,13 +64,13 @@ class TaskService:
         self,
         tasks: Tasks,
         client_ids: ClientIds,
-        moment: Callable[[], IntakeTime],
+        take_time_and_id: Callable[[], TimeAndFreshId],
         rules: MessageRules,
         wait_seconds: float = 85,
         shutdown: ShutdownState | None = None,
         read_assessment: ReadAssessment = return_message_unchanged,
     ) -> None:
-        self._tasks, self._client_ids, self._moment = tasks, client_ids, moment
+        self._tasks, self._client_ids, self._take_time_and_id = tasks, client_ids, take_time_and_id
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
         self._wait_seconds, self._shutdown = wait_seconds, shutdown or ShutdownState()
         self._read_assessment = read_assessment
@@ -97,7 +97,7 @@ class TaskService:
         """Find the message's task, store what the message becomes, and record where the client's task id leads."""
         key = MessageKey(caller.tenant, message.task_id or "", fingerprint_of(message, caller))
         found = await self._find_task(key, caller) if message.task_id else FoundTask(key)
-        intake = decide_intake(message, caller, found, self._moment())
+        intake = decide_intake(message, caller, found, self._take_time_and_id())
         is_known = found.record is not None and intake.record.task_id == found.record.task_id
         if is_known:  # before the turn begins, so that the webhook misses nothing
             await self._register_webhook(intake.record, message, caller)

@@ -11,7 +11,7 @@ from services.gateway.edge.errors import NotCancelable, NothingToResolve, NoVisi
 from services.gateway.edge.fields import choice_at, required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_operator, may_stop
-from services.gateway.features.tasks.intake import IntakeTime
+from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.service import TaskService
 from shared.contracts.task import TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject, objects_in
@@ -42,9 +42,14 @@ class TaskSignals:
     """Sends signals to tasks. ``limit``: the seconds that a client waits for its signal to take effect."""
 
     def __init__(
-        self, tasks: Tasks, service: TaskService, moment: Callable[[], IntakeTime], limit: float = _SECONDS
+        self,
+        tasks: Tasks,
+        service: TaskService,
+        take_time_and_id: Callable[[], TimeAndFreshId],
+        limit: float = _SECONDS,
     ) -> None:
-        self._tasks, self._service, self._moment, self._limit = tasks, service, moment, limit
+        self._tasks, self._service, self._limit = tasks, service, limit
+        self._take_time_and_id = take_time_and_id
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
         """Cancel a task and wait a little for its end; raises ``NotCancelable`` if it had ended.
@@ -55,7 +60,7 @@ class TaskSignals:
         record = await self._service.read(task_id, caller)
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
-        turn = cancel_turn(record, caller, self._moment())
+        turn = cancel_turn(record, caller, self._take_time_and_id())
         after = None if record.state.is_terminal else await self._signal_and_wait(record, turn)
         if after is None:
             raise NotCancelable(task_id, (await self._service.refresh(record)).state.value)
@@ -79,7 +84,7 @@ class TaskSignals:
             if _has_taken_effect(record, resolution, caller):
                 return record, True
             raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
-        turn = _resolution_turn(record, resolution, doubt, caller, self._moment().now)
+        turn = _resolution_turn(record, resolution, doubt, caller, self._take_time_and_id().now)
         after = await self._signal_and_wait(record, turn)
         if after is None:
             raise NothingToResolve(task_id, resolution.call, "the task has ended")
@@ -102,7 +107,7 @@ class TaskSignals:
         return await self._service.refresh(record)
 
 
-def cancel_turn(record: TaskRecord, caller: Caller, moment: IntakeTime) -> Turn:
+def cancel_turn(record: TaskRecord, caller: Caller, moment: TimeAndFreshId) -> Turn:
     """The turn by which a caller cancels a task."""
     return Turn(
         turn_id=moment.fresh_id,

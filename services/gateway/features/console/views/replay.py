@@ -155,20 +155,20 @@ def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     )
 
 
-def timeline_turns_near(stops: Sequence[TimelineTurn], turn: int) -> Sequence[TimelineTurn]:
-    """Those of all turns (``stops``) that the time line shows around a turn: at most 100 before and after it."""
-    return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
+def timeline_turns_near(all_turns: Sequence[TimelineTurn], turn: int) -> Sequence[TimelineTurn]:
+    """The turns that the time line shows around a turn: at most 100 before and after it."""
+    return all_turns[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
 
 
-def replayed_turn(run: Run, stops: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
+def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
     """What is shown of the turn with that number, or of the nearest turn."""
     looks = {look.turn: look for look in run.results.world}
-    turn = min(max(turn, 0), len(stops) - 1)
+    turn = min(max(turn, 0), len(all_turns) - 1)
     look, before = looks.get(turn), looks.get(turn - 1)
     changes = look.changes if look else ()
     return ReplayedTurn(
-        stop=stops[turn],
-        began=stops[turn - 1].at if turn else None,
+        stop=all_turns[turn],
+        began=all_turns[turn - 1].at if turn else None,
         known=look is not None,
         counts=_count_rows(look, before),
         own=tuple(change for change in changes if change.by == "participant"),
