@@ -106,7 +106,7 @@ _PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
 
 
 def _detailed_text(data: Mapping[str, Json]) -> str:
-    """An event's data as text: the value that names it first, the rest as ``key=value``."""
+    """An event's data as text: first its state, tool or other name, then the rest as ``key=value``."""
     lead = next((key for key in _NAMING if isinstance(data.get(key), str)), None)
     first = [str(data[lead])] if lead else []
     rest = [

@@ -13,7 +13,7 @@ import httpx
 from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import webhook_body
-from services.gateway.features.approvals.approvals import Approvals, DueNotices, read_reference
+from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
 from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
@@ -155,7 +155,7 @@ def run_notifier(
         notices=DueNotices(state),
         approvals=Approvals(state),
         webhooks=NoticeWebhooks(push.posts, push.reach) if push.posts else None,
-        read_reference=read_reference,
+        resolve_env_reference=resolve_env_reference,
         console=console,
         clock=utc_now,
     )

@@ -318,7 +318,9 @@ class Verdict(PolicyContract):
 
 
 def strictest_result(verdict: Verdict) -> str:
-    """The strictest result in the verdict: blocked, refused, broken, escalate, approval, indeterminate or passed."""
+    """The strictest result in the verdict: blocked, refused, broken, escalate, approval, indeterminate,
+    passed or not_passed.
+    """
     said = {
         "blocked": verdict.blocked,
         "refused": bool(verdict.refusals),

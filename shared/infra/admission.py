@@ -22,7 +22,7 @@ from shared.ports.store import StoreUnavailable
 _COUNT_HOLDS_SECONDS = 0.5
 _MOST_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
 _AHEAD_MS = 5_000  # as in the script: the clocks of two nodes differ
-_PLACE_MS = 30_000  # longer than storing may take
+_PLACE_LASTS_MS = 30_000  # longer than storing may take
 _WAIT_SECONDS, _PAUSE_SECONDS = 0.5, 0.005  # for those ahead
 
 UNLIMITED, FULL = 0, -1  # what the accepting script is told in place of a number
@@ -68,7 +68,7 @@ class Admission:
 
     async def _wait_for_place(self, cluster: ClusterRedis, name: str, until: float) -> bool:
         while True:
-            place = await self._scripts.run("take_place", [keys.ADMITTING], [name, _PLACE_MS])
+            place = await self._scripts.run("take_place", [keys.ADMITTING], [name, _PLACE_LASTS_MS])
             ahead, now_ms = cast("tuple[int, str]", place)
             self.record_waiting(await _count_waiting(cluster, int(now_ms)))
             if self.waiting + ahead < self._most:

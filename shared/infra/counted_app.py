@@ -116,7 +116,7 @@ def _is_stream(start: Message) -> bool:
     return bytes(next(given, b"")).startswith(b"text/event-stream")
 
 
-_HEADER = b"x-request-id"
+_REQUEST_ID_HEADER = b"x-request-id"
 _USABLE = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _UNLOGGED = frozenset({"/health", "/ready"})
 
@@ -155,7 +155,7 @@ def _send_with_request_id(send: Send, request_id: str, status: list[int]) -> Cal
     async def send_with_id(message: Message) -> None:
         if message["type"] == "http.response.start":
             status[0] = int(message["status"])
-            message["headers"] = [*message.get("headers", ()), (_HEADER, request_id.encode())]
+            message["headers"] = [*message.get("headers", ()), (_REQUEST_ID_HEADER, request_id.encode())]
         await send(message)
 
     return send_with_id
@@ -163,6 +163,6 @@ def _send_with_request_id(send: Send, request_id: str, status: list[int]) -> Cal
 
 def _request_id(scope: Scope) -> str:
     for name, value in scope["headers"]:
-        if name == _HEADER and _USABLE.fullmatch(value):
+        if name == _REQUEST_ID_HEADER and _USABLE.fullmatch(value):
             return bytes(value).decode()
     return f"{getrandbits(128):032x}"

@@ -55,8 +55,8 @@ SERVER = "pa:server:line"
 PROBE = "pa:probe:write"
 ADMITTING = "pa:admitting:line"
 STOPS = "pa:tenants:stops"
-FORGETTING = "pa:forgetting:open"
-FACT_FINDING = "pa:fact_finding:open"
+OPEN_FORGET_REQUESTS = "pa:forgetting:open"
+OPEN_FACT_SEARCHES = "pa:fact_finding:open"
 
 
 @dataclass(frozen=True, slots=True)

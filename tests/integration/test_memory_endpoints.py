@@ -121,7 +121,7 @@ async def test_no_model_is_asked_again_and_again_for_facts_that_cannot_be_kept(r
     await redis.set(names.knowledge, "spoiled")
     await stage.takes_in(an_outcome_of(_TEXT))
     assert len(stage.facts.asked) == 1
-    assert not await redis.exists(names.fact_todos, keys.FACT_FINDING)
+    assert not await redis.exists(names.fact_todos, keys.OPEN_FACT_SEARCHES)
     assert (await redis.hmget(names.memory, ["facts_given_up"])) == ["1"]  # type: ignore[misc]  # redis-py
 
 
@@ -138,7 +138,7 @@ async def test_whatever_breaks_over_a_tasks_facts_breaks_once(redis: Redis) -> N
     while await worker.run_once(datetime.now(UTC)):
         pass
     assert (len(stage.facts.asked), worker.counts.failed) == (1, 1)
-    assert not await redis.exists(keys.FACT_FINDING)
+    assert not await redis.exists(keys.OPEN_FACT_SEARCHES)
 
 
 @pytest.mark.promise("memory.beside")
@@ -162,7 +162,7 @@ async def test_facts_are_found_in_the_order_in_which_tasks_ended(redis: Redis) -
     lore, book = RedisKnowledge(redis), RedisFactRepository(redis)
     await lore.queue_searches("zeta", ["1"])
     await redis.zincrby(
-        keys.FACT_FINDING, -10, keys.pack_member(keys.FactMember("zeta", "1"))
+        keys.OPEN_FACT_SEARCHES, -10, keys.pack_member(keys.FactMember("zeta", "1"))
     )  # ten milliseconds before
     await lore.queue_searches("acme", ["1"])
     await lore.queue_searches("zeta", ["1"])
@@ -297,11 +297,11 @@ async def test_an_outcome_under_way_brings_nothing_back(redis: Redis, scope: For
     assert request.state is ForgetState.WORKING
     await _caught_up(stage)
     assert "Initech" in await _kept(redis)
-    await redis.zadd(keys.FORGETTING, {keys.pack_member(keys.ForgetMember("acme", request.request_id)): 0})
+    await redis.zadd(keys.OPEN_FORGET_REQUESTS, {keys.pack_member(keys.ForgetMember("acme", request.request_id)): 0})
     request = await stage.goes_on(request)
     assert request.state is ForgetState.DONE
     assert "Initech" not in await _kept(redis)
-    assert await redis.zcard(keys.FORGETTING) == 0
+    assert await redis.zcard(keys.OPEN_FORGET_REQUESTS) == 0
 
 
 @pytest.mark.promise("forget.late")

@@ -12,7 +12,7 @@ from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
 
-_LONG = frozenset({"v", "code", "cases"})
+_FIELDS_NOT_SHOWN = frozenset({"v", "code", "cases"})
 
 
 class MadeToolRepository(ScriptedStore):
@@ -37,7 +37,7 @@ class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List all versions of the calculators that were made at run time, without code."""
         tools = await self._service.tools_of(call.caller.tenant)
-        return {"tools": [tool.model_dump(mode="json", exclude={*_LONG}) for tool in tools]}
+        return {"tools": [tool.model_dump(mode="json", exclude={*_FIELDS_NOT_SHOWN}) for tool in tools]}
 
     @api_path("POST", "/tools/made/{name}/show")
     async def show(self, call: ApiCall) -> JsonValue:

@@ -92,7 +92,7 @@ _STATUS = _object_schema(
     details={"type": "array", "items": _ANYTHING},
 )
 _RPC_ERROR = _object_schema(("code", "message"), code=_CODE, message=_TEXT)
-_CALL_ID: Schema = {"type": ["string", "integer", "null"]}
+_RPC_ID: Schema = {"type": ["string", "integer", "null"]}
 _VERSION: Schema = {"const": "2.0"}
 _MESSAGE: JsonValue = {
     "allOf": [reference("Message")],
@@ -110,7 +110,7 @@ _REQUESTS: Schema = {
     "RpcCall": _object_schema(
         ("jsonrpc", "method"),
         jsonrpc=_VERSION,
-        id=_CALL_ID,
+        id=_RPC_ID,
         method={"type": "string", "minLength": 1},
         params=_ANYTHING,
     ),
@@ -129,7 +129,7 @@ _OWN: Schema = {
         pageSize=_CODE,
         totalSize=_CODE,
     ),
-    "RpcReply": _object_schema(("jsonrpc", "id"), jsonrpc=_VERSION, id=_CALL_ID, result={}, error=_RPC_ERROR),
+    "RpcReply": _object_schema(("jsonrpc", "id"), jsonrpc=_VERSION, id=_RPC_ID, result={}, error=_RPC_ERROR),
     "TaskRecord": _object_schema(
         ("task_id", "session_id", "state", "metadata"),
         task_id=_TEXT,

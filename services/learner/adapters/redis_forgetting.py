@@ -33,13 +33,13 @@ class RedisForgetting(Forgetting):
         self._lines: dict[str, str] = {}  # of the server where a request was last carried out
 
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
-        found = await self._scripts.run("claim_due", [keys.FORGETTING], [most, int(seconds * 1000)])
+        found = await self._scripts.run("claim_due", [keys.OPEN_FORGET_REQUESTS], [most, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
         for member in (keys.unpack_member(keys.ForgetMember, one) for one in cast("list[str]", found)):
             row = await self._scripts.execute("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
             request = ForgetRequest.read_row(row)
             if request is None:
-                await self._scripts.execute("ZREM", keys.FORGETTING, keys.pack_member(member))
+                await self._scripts.execute("ZREM", keys.OPEN_FORGET_REQUESTS, keys.pack_member(member))
             else:
                 requests.append(request)
         return requests
@@ -75,12 +75,12 @@ class RedisForgetting(Forgetting):
         member = keys.pack_member(keys.ForgetMember(request.tenant, request.request_id))
         line = self._lines.pop(request.request_id, "")
         if seconds is None and await self._scripts.run("note_forgotten", [name], [line, request.request_id, row]):
-            await self._scripts.execute("ZREM", keys.FORGETTING, member)
+            await self._scripts.execute("ZREM", keys.OPEN_FORGET_REQUESTS, member)
             await self._drop_oldest_requests(name)
             return True
         if seconds is not None:
             await self._scripts.execute("HSET", name, request.request_id, row)
-        await self._scripts.run("queue_due", [keys.FORGETTING], ["CH", int((seconds or 0) * 1000), member])
+        await self._scripts.run("queue_due", [keys.OPEN_FORGET_REQUESTS], ["CH", int((seconds or 0) * 1000), member])
         return seconds is not None
 
     async def _drop_oldest_requests(self, name: str) -> None:

@@ -33,7 +33,7 @@ def raise_memory_spoiled() -> Iterator[None]:
 
 class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
-        found = await self._scripts.run("claim_due", [keys.FACT_FINDING], [most, int(seconds * 1000)])
+        found = await self._scripts.run("claim_due", [keys.OPEN_FACT_SEARCHES], [most, int(seconds * 1000)])
         return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", found)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
@@ -67,7 +67,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         """Removes events that were searched for facts; one that was queued again meanwhile is postponed instead."""
         members = [keys.pack_member(keys.FactMember(*one)) for one in done]
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.zrem(keys.FACT_FINDING, *members)
+            pipe.zrem(keys.OPEN_FACT_SEARCHES, *members)
             for tenant, event_id in done:
                 pipe.hexists(keys.learned_keys(tenant).fact_todos, event_id)
             _, *waits = cast("list[object]", await pipe.execute(raise_on_error=False))
@@ -85,7 +85,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack_member(keys.FactMember(tenant, event_id))
-        await self._scripts.run("queue_due", [keys.FACT_FINDING], ["CH", int(seconds * 1000), member])
+        await self._scripts.run("queue_due", [keys.OPEN_FACT_SEARCHES], ["CH", int(seconds * 1000), member])
 
 
 TODOS_KEPT = 200  # tasks of a tenant whose facts are still to be found
@@ -144,7 +144,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
 
 
 def _build_queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
-    return [keys.FACT_FINDING], [
+    return [keys.OPEN_FACT_SEARCHES], [
         "NX",
         0,
         *(keys.pack_member(keys.FactMember(tenant, event_id)) for event_id in event_ids),

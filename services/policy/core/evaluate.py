@@ -217,7 +217,7 @@ def backtest_plan(
     ids = {policy.id for policy in changed}
     policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)
     verdict = evaluate(known.request.model_copy(update={"policies": policies}), conditions)
-    old, new = _findings_in_words(known.verdict), _findings_in_words(verdict)
+    old, new = _ids_of_finding_rules(known.verdict), _ids_of_finding_rules(verdict)
     why = (*(f"- {rule}" for rule in sorted(old - new)), *(f"+ {rule}" for rule in sorted(new - old)))
     return BacktestedPlan(known.task_id, known.text, verdict_in_words(known.verdict), verdict_in_words(verdict), why)
 
@@ -237,7 +237,7 @@ def verdict_in_words(verdict: contracts.Verdict) -> str:
     return "passes"
 
 
-def _findings_in_words(verdict: contracts.Verdict) -> set[str]:
+def _ids_of_finding_rules(verdict: contracts.Verdict) -> set[str]:
     rules: Iterable[str] = (f"{rule.policy_id}/{rule.rule_id}" for rule in verdict.triggered_rules)
     refused = (f"{refusal.policy_id}/{refusal.rule_id}" for refusal in verdict.refusals)
     return {*rules, *refused, *(f"{problem.policy_id}/{problem.rule_id}" for problem in verdict.problems)}

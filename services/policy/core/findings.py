@@ -34,7 +34,7 @@ class CallFacts(NamedTuple):
     ``recorded``: for each record that differs, the facts with its fields; ``judges_records``: whether the policy uses
     these even where the call itself decides. ``proven_by_record``: the proven facts, completed from such a record.
     ``summed``: the facts with figures summed over all calls that may concern the same record; None if there is no other
-    such call.
+    such call. ``binding``: as in ``EvaluateRequest``.
     """
 
     call: CallContext | None

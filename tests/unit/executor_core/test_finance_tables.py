@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.evaluate import recheck_figures, recompute_values
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
-from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.figures.operands import OperandSources
 from services.executor.core.figures.operations import compute_exactly, to_result_decimal
 from services.executor.core.figures.vocabulary import common_currency, currency_places, is_currency
 from services.executor.core.session.values import NamedValue, Operand
@@ -161,7 +161,7 @@ TASK = (
     "Prorate the 1000 JPY plan: 1 of 3 months, from 2026-01-05 to 2026-01-12. Invoices reach $45,000; this one $6,000"
 )
 PLAN = fact({"price": 1000, "yen": "JPY", "dinar": "KWD", "fee": "12 USD", "tip": "€5", "lines": [1, 2, 3, 4]})
-KNOWN = KnownFigures((PLAN,), (), (TASK,))
+KNOWN = OperandSources((PLAN,), (), (TASK,))
 THIRD = (from_task("1"), from_task("3"))
 
 
@@ -229,14 +229,14 @@ def test_a_wrong_schedule_figure_is_found_and_values_chain() -> None:
     operands = [from_fact(path) for path in ("principal", "rate", "months", "first")]
     interest = value("interest", "loan_interest", "17.17", *operands)
 
-    known = KnownFigures((loan,))
+    known = OperandSources((loan,))
     assert recheck_figures([interest, value("owed", "round_money", "17.17", from_value("interest"))], known) == {}
     assert recheck_figures([value("interest", "loan_interest", "17.18", *operands)], known)
 
 
 REFUND = "Refund 20% of order O-7, at most $1,500.00, minus the fee of -5"
 ORDER = fact({"total": Decimal("120.50"), "lines": [{"n": 1}, {"n": 2}], "note": "fragile"})
-ORDERED = KnownFigures((ORDER,), (), (REFUND,))
+ORDERED = OperandSources((ORDER,), (), (REFUND,))
 
 
 @pytest.mark.promise("I2.audit")
@@ -266,7 +266,7 @@ def test_one_cent_off_is_found(cents: int, off: int) -> None:
     amount = fact({"amount": Decimal(cents).scaleb(-2)})
     stated = f"{Decimal(cents + off).scaleb(-2):f}"
 
-    assert recheck_figures([value("x", "sum", stated, from_fact("amount"))], KnownFigures((amount,)))
+    assert recheck_figures([value("x", "sum", stated, from_fact("amount"))], OperandSources((amount,)))
 
 
 def test_values_build_on_earlier_values_are_named_once_and_recomputing_follows_the_facts() -> None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.figures.evaluate import recheck_figures
-from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.figures.operands import OperandSources
 from services.executor.core.process import figures
 from services.executor.core.process.rules import build_process_policy, describe_unknown_inputs
 from services.executor.core.session.dossier import Dossier, Progress
@@ -49,7 +49,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 def _found(process: str, task: str, *facts: Fact) -> FigureResults:
     found = figures.compute_figures(TEMPLATES[process], facts, task, NO_KEYS)
-    assert recheck_figures(found.values, KnownFigures(facts, (), (task,))) == {}
+    assert recheck_figures(found.values, OperandSources(facts, (), (task,))) == {}
     return found
 
 

@@ -10,7 +10,7 @@ from services.executor.core.figures.calculate import CALCULATE, calculate, defin
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolNotRun, MadeToolOutcome, MadeToolResults
 from services.executor.core.figures.evaluate import recheck_figures, recompute_values
 from services.executor.core.figures.finance import CALCULATORS
-from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.figures.operands import OperandSources
 from services.executor.core.session.values import NamedValue
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -44,10 +44,10 @@ BUDGET: Json = {
     "memo": "",
 }
 MIXED: Json = [{"total": 51, "currency": "EUR", "state": "a"}, {"total": 71, "currency": "USD", "state": "b"}]
-KNOWN = KnownFigures((fact(INVOICES, "r1"), fact(BUDGET, "r2"), fact(MIXED, "r3")), (), (TASK,), TODAY)
+KNOWN = OperandSources((fact(INVOICES, "r1"), fact(BUDGET, "r2"), fact(MIXED, "r3")), (), (TASK,), TODAY)
 
 
-def asked(operation: str, *operands: str, known: KnownFigures = KNOWN, **more: Json) -> NamedValue:
+def asked(operation: str, *operands: str, known: OperandSources = KNOWN, **more: Json) -> NamedValue:
     given: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given, known)
     assert recheck_figures([value], known) == {}
@@ -134,7 +134,7 @@ def test_every_calculator_is_reached_from_plain_operands_of_the_task() -> None:
         figures = operands.split()
         if CALCULATORS[operation].dates:
             figures = [date.fromordinal(int(figure)).isoformat() for figure in figures]
-        known = KnownFigures((), (), ("The figures are " + " and ".join(figures),), TODAY)
+        known = OperandSources((), (), ("The figures are " + " and ".join(figures),), TODAY)
         assert Decimal(asked(operation, *figures, known=known).value) == Decimal(result), operation
 
 
@@ -151,7 +151,7 @@ def test_groups_are_summed_and_compared_by_name() -> None:
 def test_a_sought_row_is_named_by_the_field_that_is_asked_for_and_ties_are_told() -> None:
     found = asked("which_has_most", "r1.items[*].qty", give="due date")
     assert (found.kind, found.value) == ("date", "2026-01-19")
-    known = KnownFigures((fact([{"id": "A", "n": 2}, {"id": "B", "n": 2}], "r1"),))
+    known = OperandSources((fact([{"id": "A", "n": 2}, {"id": "B", "n": 2}], "r1"),))
     assert "as much: B" in asked("which_has_most", "r1.n", known=known).note
 
 
@@ -174,7 +174,7 @@ def test_a_share_is_told_from_its_percentage() -> None:
 
 
 def test_a_figure_in_two_currencies_of_the_task_has_none_and_a_name_is_never_taken_twice() -> None:
-    known = KnownFigures((), (), ("Change $500 into 500 EUR", "and 90 GBP"), TODAY)
+    known = OperandSources((), (), ("Change $500 into 500 EUR", "and 90 GBP"), TODAY)
     assert asked("sum", "500", known=known).currency == ""
     assert asked("sum", "90", known=known).currency == "GBP"
     first = asked("sum", "r1.amount", name="total")
@@ -255,11 +255,11 @@ def test_what_does_not_fit_is_a_sentence_that_says_what_to_do(
 
 
 def test_dates_whose_order_nothing_settles_are_asked_about() -> None:
-    known = KnownFigures((fact([{"due": "03/04/2026"}, {"due": "05/04/2026"}], "r1"),), (), (), TODAY)
+    known = OperandSources((fact([{"due": "03/04/2026"}, {"due": "05/04/2026"}], "r1"),), (), (), TODAY)
     with pytest.raises(CannotCalculate, match="date_order"):
         asked("minimum", "r1.due", known=known)
     assert asked("minimum", "r1.due", known=known, date_order="day_first").value == "2026-04-03"
-    settled = KnownFigures((fact([{"due": "03/04/2026"}, {"due": "25/04/2026"}], "r1"),), (), (), TODAY)
+    settled = OperandSources((fact([{"due": "03/04/2026"}, {"due": "25/04/2026"}], "r1"),), (), (), TODAY)
     assert asked("minimum", "r1.due", known=settled).value == "2026-04-03"
 
 
@@ -267,7 +267,7 @@ def test_rows_without_a_figure_are_left_out_and_told_of() -> None:
     value = asked("sum", "r1.items[*].amount")
     assert value.note == "1 rows have nothing in r1.items[*].amount and are left out"
     partly = fact(INVOICES, "r1").model_copy(update={"note": "NOT all rows: 4 of 90"})
-    assert "NOT all rows" in asked("sum", "r1.amount", known=KnownFigures((partly,))).note
+    assert "NOT all rows" in asked("sum", "r1.amount", known=OperandSources((partly,))).note
 
 
 def test_a_plain_figure_keeps_one_source_by_what_identifies_its_row() -> None:

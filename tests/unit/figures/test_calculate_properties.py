@@ -13,7 +13,7 @@ from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.evaluate import recheck_figures, recompute_values
 from services.executor.core.figures.numbers import read_amount
-from services.executor.core.figures.operands import KnownFigures, select_cells
+from services.executor.core.figures.operands import OperandSources, select_cells
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import write_condition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -30,11 +30,11 @@ def money(cents: int) -> Decimal:
     return Decimal(cents).scaleb(-2)
 
 
-def over(rows: list[Json], task: str = "") -> KnownFigures:
-    return KnownFigures((fact({"items": rows, "next": None}, "r1"),), (), (task,), TODAY)
+def over(rows: list[Json], task: str = "") -> OperandSources:
+    return OperandSources((fact({"items": rows, "next": None}, "r1"),), (), (task,), TODAY)
 
 
-def asked(known: KnownFigures, operation: str, *operands: str, **more: Json) -> NamedValue:
+def asked(known: OperandSources, operation: str, *operands: str, **more: Json) -> NamedValue:
     given_: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given_, known)
     assert recheck_figures([value], known) == {}
@@ -86,7 +86,7 @@ def test_a_limit_chooses_the_rows_that_decimal_would(rows: list[tuple[int, int]]
 @pytest.mark.promise("I2.audit")
 @given(CENTS, st.integers(1, 99), st.integers(1, 10**6))
 def test_parts_of_an_amount_are_those_of_fractions(cents: int, percent: int, divisor: int) -> None:
-    known = KnownFigures(
+    known = OperandSources(
         (fact({"total": money(cents), "parts": divisor}, "r1"),), (), (f"take {percent}% or one third",)
     )
     exact = Fraction(money(cents))
@@ -103,7 +103,7 @@ def test_parts_of_an_amount_are_those_of_fractions(cents: int, percent: int, div
 def test_dates_in_any_usual_writing_are_compared_and_counted_as_dates(
     one: date, other: date, writing: str, other_writing: str
 ) -> None:
-    known = KnownFigures(
+    known = OperandSources(
         (fact({"from": one.strftime(writing), "to": other.strftime(other_writing)}, "r1"),), (), (), TODAY
     )
     assert number(asked(known, "days_between", "r1.from", "r1.to")) == (other - one).days
@@ -116,7 +116,7 @@ def test_dates_in_any_usual_writing_are_compared_and_counted_as_dates(
 
 @given(DAYS, st.integers(1, 400))
 def test_dates_are_moved_as_datetime_would(start: date, number_of: int) -> None:
-    known = KnownFigures((fact({"start": start.isoformat(), "n": number_of}, "r1"),), (), (), TODAY)
+    known = OperandSources((fact({"start": start.isoformat(), "n": number_of}, "r1"),), (), (), TODAY)
     added = asked(known, "add_days", "r1.start", "r1.n").value
     assert added == (start + timedelta(days=number_of)).isoformat()
     later = date.fromisoformat(asked(known, "add_months", "r1.start", "r1.n").value)
@@ -131,14 +131,14 @@ def test_dates_are_moved_as_datetime_would(start: date, number_of: int) -> None:
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1)), st.integers(0, 10**7))
 def test_hours_between_moments_are_those_of_datetime(start: datetime, seconds: int) -> None:
     end = start + timedelta(seconds=seconds)
-    known = KnownFigures((fact({"a": start.isoformat(), "b": f"{end.isoformat()}+00:00"}, "r1"),))
+    known = OperandSources((fact({"a": start.isoformat(), "b": f"{end.isoformat()}+00:00"}, "r1"),))
     minutes = Fraction(number(asked(known, "minutes_between", "r1.a", "r1.b")))
     assert abs(minutes - Fraction(seconds, 60)) <= Fraction(1, 2_000_000)
 
 
 @given(CENTS, CENTS)
 def test_a_comparison_is_that_of_decimal(one: int, other: int) -> None:
-    known = KnownFigures((fact({"a": f"{money(one)}", "b": money(other)}, "r1"),))
+    known = OperandSources((fact({"a": f"{money(one)}", "b": money(other)}, "r1"),))
     pairs = {"is_less": one < other, "is_at_most": one <= other, "is_more": one > other, "is_at_least": one >= other}
     pairs |= {"is_equal": one == other, "is_not_equal": one != other}
     for operation, wanted in pairs.items():
@@ -149,7 +149,7 @@ def test_a_comparison_is_that_of_decimal(one: int, other: int) -> None:
 @pytest.mark.promise("money.currency")
 @given(st.integers(0, 10**12), st.sampled_from(["JPY", "EUR", "KWD"]))
 def test_minor_units_go_there_and_back(cents: int, code: str) -> None:
-    known = KnownFigures((fact({"amount_cents": cents, "currency": code}, "r1"),))
+    known = OperandSources((fact({"amount_cents": cents, "currency": code}, "r1"),))
     units = asked(known, "cents_to_units", "r1.amount_cents", name="units")
     assert number(units) == Decimal(cents).scaleb(-{"JPY": 0, "EUR": 2, "KWD": 3}[code])
     back = asked(known._replace(values=(units,)), "units_to_cents", "units")
@@ -165,7 +165,7 @@ def test_an_amount_is_found_in_the_task_however_it_is_written_there(writing: str
     amount = read_amount(text)
     assert amount is not None
     assert amount.number == money(cents)
-    value = asked(KnownFigures((), (), (f"Pay {text}, please.",)), "sum", f"{money(cents)}")
+    value = asked(OperandSources((), (), (f"Pay {text}, please.",)), "sum", f"{money(cents)}")
     assert number(value) == money(cents)
 
 
@@ -180,7 +180,7 @@ def test_continental_amounts_are_read_by_their_comma(cents: int) -> None:
 @given(st.integers(2, 10**6), st.lists(st.integers(2, 10**6), max_size=5))
 def test_a_figure_that_stands_nowhere_is_refused(wanted: int, others: list[int]) -> None:
     task = "Pay " + " and ".join(f"{other} EUR" for other in others)
-    known = KnownFigures((fact({"items": [*others]}, "r1"),), (), (task,))
+    known = OperandSources((fact({"items": [*others]}, "r1"),), (), (task,))
     given_: JsonObject = {"operation": "sum", "operands": [str(wanted)]}
     if wanted in others:
         assert number(calculate(given_, known)) == wanted
@@ -221,7 +221,7 @@ _OPERATIONS = st.sampled_from(
 def test_whatever_a_model_gives_is_a_value_without_floats_or_a_sentence(
     operation: str, operands: Json, where: Json, by: Json, result: Json
 ) -> None:
-    known = KnownFigures((fact({"items": [result, {"a": 1, "x": "2"}]}, "r1"),), (), ("20% of 7",), TODAY)
+    known = OperandSources((fact({"items": [result, {"a": 1, "x": "2"}]}, "r1"),), (), ("20% of 7",), TODAY)
     try:
         value = calculate({"operation": operation, "operands": operands, "where": where, "by": by}, known)
     except CannotCalculate:
@@ -247,8 +247,8 @@ def aggregated(of: Fact, **more: Json) -> NamedValue:
     return calculate(given, known(of))
 
 
-def known(of: Fact) -> KnownFigures:
-    return KnownFigures((of,), (), ("those over 90 days",))
+def known(of: Fact) -> OperandSources:
+    return OperandSources((of,), (), ("those over 90 days",))
 
 
 @pytest.mark.promise("lists.aggregates")

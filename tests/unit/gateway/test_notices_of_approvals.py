@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.approvals import Approvals, DueNotice, DueNotices, read_reference
+from services.gateway.features.approvals.approvals import Approvals, DueNotice, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import (
     AddressedTarget,
     ApprovalNews,
@@ -100,7 +100,7 @@ def _notifier(
 ) -> Notifier:
     webhooks, references = (
         NoticeWebhooks(posts, AllowedAddresses(public=True, schemes=frozenset({"https"}))),
-        partial(read_reference, environ=environ),
+        partial(resolve_env_reference, environ=environ),
     )
     return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)
 

@@ -14,7 +14,13 @@ from hypothesis import given, strategies as some, strategies as st
 from pydantic import JsonValue
 
 from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, number_as_text, read_number
-from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, merge_facts, says_the_same
+from services.learner.core.memory.facts import (
+    FACTS_OF_A_TASK,
+    choose_facts_to_keep,
+    contradicts,
+    merge_facts,
+    says_the_same,
+)
 from services.learner.core.memory.lesson import UnreadableOutcome, lesson_of, parse_outcome
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from services.learner.ports.outcomes import StrategyUse
@@ -51,7 +57,7 @@ def raw(value: str = "net 30", attribute: str = "payment terms", subject: str = 
 
 
 def a_fact(value: str = "net 30", number: int = 1, **said: str) -> KnownFact:
-    return facts_of([raw(value, **said)], a_todo(number))[0]
+    return choose_facts_to_keep([raw(value, **said)], a_todo(number))[0]
 
 
 def taught(*rounds: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
@@ -86,7 +92,7 @@ def test_a_fact_that_is_taught_again_is_known_once_and_surer() -> None:
     (raw(), raw(subject="Globex"), False),
 )
 def test_facts_are_the_same_by_what_they_say(one: RawFact, other: RawFact, same: bool) -> None:
-    first, second = (facts_of([fact], a_todo())[0] for fact in (one, other))
+    first, second = (choose_facts_to_keep([fact], a_todo())[0] for fact in (one, other))
     assert says_the_same(first, second) is says_the_same(second, first) is same
 
 
@@ -119,9 +125,9 @@ def test_those_leave_first_that_hold_no_more_then_the_oldest() -> None:
 @pytest.mark.promise("knowledge.good_tasks", "knowledge.unmarked")
 def test_of_one_task_four_facts_are_kept_at_most_and_nothing_that_the_guard_marks() -> None:
     found = [raw(attribute=f"term {letter}") for letter in "abcdef"]
-    assert len(facts_of(found, a_todo())) == FACTS_OF_A_TASK
+    assert len(choose_facts_to_keep(found, a_todo())) == FACTS_OF_A_TASK
     secret = raw().model_copy(update={"text": "Initech pays with card 4111 1111 1111 1111"})
-    assert facts_of([secret, raw()], a_todo()) == facts_of([raw()], a_todo())
+    assert choose_facts_to_keep([secret, raw()], a_todo()) == choose_facts_to_keep([raw()], a_todo())
 
 
 _FACTS = st.lists(

@@ -223,7 +223,7 @@ class _OverheadLoad:
         async with self._state.pipeline(transaction=False) as pipe:
             for partition in keys.all_partitions():
                 pipe.zcard(partition.unarchived)
-            pipe.zcard(keys.FACT_FINDING)
+            pipe.zcard(keys.OPEN_FACT_SEARCHES)
             pipe.zcard(names.remembered)
             pipe.hget(names.counts, "events")
             self._asked = self._asked.add_trip(len(pipe))

@@ -17,7 +17,7 @@ from services.executor.core.conversation.strategies import MARK, SingleDraft, ch
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     find_still_unaddressed,
-    sections_of_process,
+    learned_sections_of_process,
     whole_task_as_part,
     with_process,
 )
@@ -394,7 +394,7 @@ class Conversation:
         if not result.is_error:
             process = describe_process(self.progress.template)
             known = self.ctx.journal.decide_once(
-                f"{self.reply_key}:known", lambda: dumps(sections_of_process(self.ctx, self.progress))
+                f"{self.reply_key}:known", lambda: dumps(learned_sections_of_process(self.ctx, self.progress))
             )
             self._talk.understood = {**loads_object(result.content), "process": process, **loads_object(known)}
             result = result._replace(content=dumps(self._talk.understood))

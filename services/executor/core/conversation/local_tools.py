@@ -60,7 +60,7 @@ _RELATIONS = {
     "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
     "is_equal": "is", "is_not_equal": "is not",
 }  # fmt: skip
-_PART = "part"
+_PART_ARGUMENT = "part"
 
 
 def is_conditional(text: str) -> bool:
@@ -91,7 +91,7 @@ class LocalTools:
     unanswered: dict[int, str] = field(default_factory=dict)  # parts to find out that the model left, and why
     asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
-    hypothetical: int = 0
+    hypothetical_calls: int = 0
     made: MadeToolResults = NOTHING
 
     def is_local_tool(self, name: str) -> bool:
@@ -135,7 +135,7 @@ class LocalTools:
         return {"parts": parts, **({"problems": problems} if problems else {})}
 
     async def _calculate(self, call: _LocalCall) -> Json:
-        asked = {name: value for name, value in call.given.items() if name != _PART}
+        asked = {name: value for name, value in call.given.items() if name != _PART_ARGUMENT}
         known = known_figures(self.ctx, tuple(call.facts), self.all_values)
         value = await compute_with_made_tools(self.ctx, call.key, self.made, lambda: calculate(asked, known, self.made))
         self.values = [one for one in self.values if one.name != value.name] + [value]
@@ -163,9 +163,9 @@ class LocalTools:
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
         """Asks the policy service about a hypothetical call, as a journal step."""
-        if self.hypothetical >= _MOST_HYPOTHETICAL:
+        if self.hypothetical_calls >= _MOST_HYPOTHETICAL:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
-        self.hypothetical += 1
+        self.hypothetical_calls += 1
         tool, arguments = self.ctx.toolbox.tools.get(str(call.given.get("tool", ""))), call.given.get("arguments")
         if tool is None or not isinstance(arguments, dict):
             raise ValueError("name one of the tools, and its arguments as an object")
@@ -191,7 +191,7 @@ class LocalTools:
 
     def _find_named_part(self, call: _LocalCall) -> PartOfTask | None:
         """The part of the task that the call names; None if it names none."""
-        return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART)), None)
+        return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART_ARGUMENT)), None)
 
     def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
         """Stores why a part is left. Returns a note for the model if neither the part, the task nor its practice world
@@ -241,7 +241,10 @@ def _define_calculate(made: MadeToolResults) -> ToolDefinition:
     tool = define_calculate_tool(made)
     schema = dict(tool.input_schema)
     properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
-    properties[_PART] = {"type": "integer", "description": "of a condition: the part of the task that depends on it"}
+    properties[_PART_ARGUMENT] = {
+        "type": "integer",
+        "description": "of a condition: the part of the task that depends on it",
+    }
     return tool._replace(input_schema={**schema, "properties": properties}, strict=False)
 
 

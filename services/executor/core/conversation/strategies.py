@@ -255,7 +255,7 @@ def _shorten_fact(fact: Fact, most: int) -> Json:
 
 def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
     """Whether both replies propose the same writes with equal arguments; without writes, whether their texts agree."""
-    writes = [sorted(_list_calls(reply, ctx)) for reply in (first, second)]
+    writes = [sorted(_write_calls_as_json(reply, ctx)) for reply in (first, second)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
     return not find_difference(first.text, second.text)
@@ -270,7 +270,7 @@ def _list_write_uses(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     ]
 
 
-def _list_calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
+def _write_calls_as_json(reply: ModelReply, ctx: TurnContext) -> list[str]:
     return [
         dumps([use.name, {name: value for name, value in use.input.items() if name != CALL}])
         for use in _list_write_uses(reply, ctx)

@@ -136,7 +136,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
 _JOINT = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
 _LEADING = frozenset("please then also and next finally afterwards now but kindly".split())
-_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
+_TASK_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
 _MORE_VERBS = frozenset("tell ask give let bring take inform find".split())
 _STATES = frozenset("is are was were has have had".split())
 _FEWEST_WORDS = 3
@@ -150,7 +150,7 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
     A request begins with a verb or is a question; other sentences only inform. ``tools``: tool names, whose verbs
     count, too.
     """
-    verbs = _VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
+    verbs = _TASK_VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
     quoted = [
         normalize_quote(piece) for part in parts for piece in _SENTENCE.split(part.quote) if normalize_quote(piece)
     ]
@@ -320,7 +320,7 @@ def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
     return replace(ctx, template=progress.template)
 
 
-def sections_of_process(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
+def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     """The prompt sections of what was learned of tasks of this process, without those that the first message had; may
     be empty.
     """

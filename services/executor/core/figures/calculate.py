@@ -25,8 +25,8 @@ from services.executor.core.figures.evaluate import evaluate_value
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
-    KnownFigures,
     OperandFinder,
+    OperandSources,
     read_field_of_rows,
     read_operand_texts,
     select_cells,
@@ -105,7 +105,7 @@ def define_calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
 CALCULATE = define_calculate_tool()
 
 
-def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
+def calculate(given: JsonObject, known: OperandSources, made: MadeToolResults = NOTHING) -> NamedValue:
     """The calculated value. Raises ``CannotCalculate``, and ``MadeToolNotRun`` if a made tool has to run first."""
     operation = _read_operation(given.get("operation"), made)
     sources = OperandFinder(known)
@@ -212,7 +212,7 @@ def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandFinder
     return any(find_field_around(cell, name) for cell in cells)
 
 
-def _choose_unused_name(wanted: str, operation: str, known: KnownFigures) -> str:
+def _choose_unused_name(wanted: str, operation: str, known: OperandSources) -> str:
     """A name for the new value that no value or result has yet, and that cannot be taken for a reference or a day."""
     name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
     taken = {name_as_words(value.name) for value in known.values} | {name_as_words(fact.ref) for fact in known.facts}

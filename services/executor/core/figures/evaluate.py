@@ -21,8 +21,8 @@ from services.executor.core.figures.columns import (
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
-    KnownFigures,
     OperandFinder,
+    OperandSources,
     describe_fields,
     read_field_of_rows,
     select_cells,
@@ -78,7 +78,7 @@ def evaluate_value(sources: OperandFinder, asked: NamedValue, made: MadeToolResu
 
 
 def recheck_figures(
-    values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
+    values: Sequence[NamedValue], known: OperandSources, made: MadeToolResults = NOTHING
 ) -> dict[str, str]:
     """By name, a sentence on each value that is not what its operands give, or rests on such a value."""
     wrong: dict[str, str] = {}
@@ -96,7 +96,7 @@ def recheck_figures(
 
 
 def recompute_values(
-    values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
+    values: Sequence[NamedValue], known: OperandSources, made: MadeToolResults = NOTHING
 ) -> tuple[NamedValue, ...]:
     """The values computed again over other facts; an equal one keeps its text. Raises as ``evaluate_value`` does."""
     sources = OperandFinder(known)
@@ -154,7 +154,7 @@ def _read_operand(operand: Operand, sources: OperandFinder) -> ListColumn:
     return ListColumn([Cell(operand.literal)], operand=operand)
 
 
-def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
+def _read_value_column(operand: Operand, known: OperandSources) -> ListColumn:
     value = next((value for value in known.values if value.name == operand.ref), None)
     if value is None:
         raise CannotCalculate(f"no earlier value is named {operand.ref!r}")
@@ -290,7 +290,7 @@ def _format_group_result(answer: OperationResult) -> Json:
     return decimal_text(answer.value) if isinstance(answer.value, Decimal) else str(answer.value)
 
 
-def _notes_on_value(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFigures) -> list[str]:
+def _notes_on_value(columns: Sequence[ListColumn], asked: NamedValue, known: OperandSources) -> list[str]:
     notes = [
         f"{one.missing} rows have nothing in {one.operand_text} and are left out" for one in columns if one.missing
     ]

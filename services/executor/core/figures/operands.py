@@ -230,7 +230,7 @@ _HAS_DIGIT = re.compile(r"\d")
 _DAYS = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
-class KnownFigures(NamedTuple):
+class OperandSources(NamedTuple):
     """Where operands may come from. ``texts``: the task and the user's earlier turns; ``today``: the task's day."""
 
     facts: Sequence[Fact] = ()
@@ -251,7 +251,7 @@ class KnownFigures(NamedTuple):
 class OperandFinder:
     """Finds the operands of calculations in what is known; parses each result only once."""
 
-    def __init__(self, known: KnownFigures, read: "OperandFinder | None" = None) -> None:
+    def __init__(self, known: OperandSources, read: "OperandFinder | None" = None) -> None:
         self.known = known
         self._results: dict[str, Json] = read._results if read is not None else {}
 

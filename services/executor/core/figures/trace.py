@@ -116,7 +116,9 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
             takes_minor = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
             if takes_minor if _is_minor_unit_amount(mention) and value else not is_other_unit:
                 return True
-    return _has_in_minor_units(value, hints, mentions, written) or _has_in_other_measure(value, hints, unit, mentions)
+    return _is_stated_in_minor_units(value, hints, mentions, written) or _has_in_other_measure(
+        value, hints, unit, mentions
+    )
 
 
 def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
@@ -135,7 +137,9 @@ def _is_minor_unit_amount(mention: NumberMention) -> bool:
     return mention.money is not None and mention.money.is_minor
 
 
-def _has_in_minor_units(value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None) -> bool:
+def _is_stated_in_minor_units(
+    value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None
+) -> bool:
     money = written.money if written else None
     if hints.kind is not ArgumentKind.AMOUNT and not hints.is_in_minor_units and not money:
         return False

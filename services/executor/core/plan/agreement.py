@@ -440,7 +440,7 @@ def _is_tool_in_free_text(named: ToolWords, change: ChangeToCheck) -> bool:
 
 @lru_cache(maxsize=4096)
 def _stems_in(text: str) -> frozenset[str]:
-    """The stems of a text's words, and of the forms that the nouns of ``ToolWords`` have."""
+    """The stems of a text's words, and of their forms as nouns in ``ToolWords``."""
     words = words_of(text)
     return frozenset(stem(form) for word in words for form in (word, normalize_noun(word)))
 

@@ -1,4 +1,4 @@
-"""Finds which records of a list the calls reach by way of what belongs to these: an order by its delivery."""
+"""Finds the records of a list that calls concern through records that belong to them: an order by its delivery."""
 
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple

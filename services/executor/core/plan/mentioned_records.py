@@ -127,8 +127,8 @@ class MentionedRecords:
     def _drop_equally_meant(
         self, others: Sequence[GraphNode], own: Sequence[GraphNode], part: PartContext
     ) -> Sequence[GraphNode]:
-        """The others, of which one may be meant instead of the call's ``own`` records. If the part speaks of several,
-        only those that it names by something that the own ones lack: of "the fees of S-1" all are meant alike.
+        """The records that may be meant instead of the call's ``own`` ones. If the part speaks of several, as in "the
+        fees of S-1", without those that it names by the same words as the own ones.
         """
         if not others or not _has_plural_of_kind(part.quote, own[0].kind):
             return others

@@ -25,7 +25,7 @@ from services.executor.core.figures.identifiers import (
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
-from services.executor.core.figures.operands import KnownFigures, OperandFinder
+from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import minor_unit_places
 from services.executor.core.model.talk import local_now
@@ -73,8 +73,8 @@ class KnownSources(NamedTuple):
     keys: RecordKeys = NO_KEYS
 
 
-def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:
-    return KnownFigures(facts, values, session_texts(ctx), local_now(ctx).date())
+def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
+    return OperandSources(facts, values, session_texts(ctx), local_now(ctx).date())
 
 
 def session_texts(ctx: TurnContext) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ class SourceFinder:
         return not self._records.mentions_record(as_text(traced.value_of(leaf)))
 
     def _find_values_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Arguments that stand only in a text that somebody wrote."""
+        """Yields a fault for each argument that stands only in a free text of a read."""
         for leaf in traced.leaves:
             if why := self._free.why_refused(leaf):
                 yield CallFault(leaf.path, why, Severity.REFUSED)
@@ -363,7 +363,7 @@ class SourceFinder:
 
     @cached_property
     def _user_figures(self) -> OperandFinder:
-        return OperandFinder(KnownFigures((), (), self._told, self._sources.now.date()))
+        return OperandFinder(OperandSources((), (), self._told, self._sources.now.date()))
 
     def _find_unsourced_texts(self, traced: TracedCall) -> Iterator[CallFault]:
         """Texts with an account or address without a source, or another day or hour than the part states."""

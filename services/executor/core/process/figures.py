@@ -13,7 +13,7 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
 from services.executor.core.figures.evaluate import evaluate_value
 from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
-from services.executor.core.figures.operands import KnownFigures, OperandFinder, select_cells
+from services.executor.core.figures.operands import OperandFinder, OperandSources, select_cells
 from services.executor.core.process.rows import (
     AmbiguousOperand,
     ChosenRows,
@@ -77,7 +77,7 @@ def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str,
 def _compute_figures(
     figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str, keys: RecordKeys
 ) -> FigureResults:
-    links, sources = RecordLinks(build_record_graph(given, keys)), OperandFinder(KnownFigures(given, (), (task,)))
+    links, sources = RecordLinks(build_record_graph(given, keys)), OperandFinder(OperandSources(given, (), (task,)))
     records = links.records
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}

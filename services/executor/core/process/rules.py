@@ -145,7 +145,7 @@ def _unknown_inputs_of_figure(
     subjects = found.subjects.get(figure.name, frozenset())
     named = {call.call_id: named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
-        if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
+        if why := _why_figure_unknown(figure.name, call, named[call.call_id], subjects, found):
             yield UnknownInput(figure.name, why, frozenset({verb_of_tool(call.tool)}))
     for shared, together in _find_joint_draws(figure, named.values(), found):
         if why := _why_too_much(figure, together, shared, found):
@@ -161,7 +161,7 @@ def _why_too_much(figure: Figure, together: Collection[str], shared: SharedOpera
     return why if left is None else f"{why}: {decimal_text(left)} is left after all of them"
 
 
-def _why_unknown(
+def _why_figure_unknown(
     name: str, call: PlannedCall, named: frozenset[str], subjects: frozenset[str], found: FigureResults
 ) -> str:
     """Why the figure is not known for the call; empty if it is known for the one record that the call is about."""

@@ -132,7 +132,7 @@ class RecordGraph:
         return [node for node in found if are_same_kind(reference.noun, self._noun_of_read(node))]
 
     def is_known_kind(self, noun: Noun) -> bool:
-        """Whether a tenant declares the kind, or a tool here reads such records."""
+        """Whether the tenant declares this kind of record, or a tool of the server reads such records."""
         return any(are_same_kind(noun, kind) for _, kind in self.keys.kinds) or has_read_tool(noun, self.keys)
 
     def _noun_of_read(self, node: GraphNode) -> Noun:

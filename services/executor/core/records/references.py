@@ -93,7 +93,7 @@ def _values_named(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
 def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
     named = _values_named(record, noun)
-    own = [one for value in named for inner in _objects_in(value) for one in _plain_id_of(inner)]
+    own = [one for value in named for inner in _objects_in(value) for one in _first_plain_id(inner)]
     return [*own, *filter(_looks_like_id, named)]
 
 
@@ -106,7 +106,7 @@ def _find_unqualified_id(answer: Json) -> Json:
     """The ``id`` of the answer itself, or of the record that it wraps."""
     level = _objects_in(answer)
     while level:
-        found = [own for record in level for own in _plain_id_of(record)]
+        found = [own for record in level for own in _first_plain_id(record)]
         if found:
             return found[0] if len(found) == 1 else None
         held = [value for record in level for key, value in record.items() if key.lower() in _WRAPPERS]
@@ -114,7 +114,7 @@ def _find_unqualified_id(answer: Json) -> Json:
     return None
 
 
-def _plain_id_of(record: JsonObject) -> list[Json]:
+def _first_plain_id(record: JsonObject) -> list[Json]:
     return [value for key, value in record.items() if key.lower() in ("id", "uuid") and _may_be_id(value)][:1]
 
 

@@ -154,9 +154,7 @@ def with_documents(ctx: TurnContext) -> TurnContext:
 
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
-    """Improves a weak answer and writes the task's documents. Of a dry run and a solver request nothing is
-    changed.
-    """
+    """Improves a weak answer and writes the task's documents; a dry run and a solver request stay as they are."""
     if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)

@@ -378,7 +378,7 @@ def _convert_to_type(value: Json, wanted: str) -> Json:
     if isinstance(value, list):
         if len(value) != 1 or isinstance(value[0], list | dict):
             return None
-        return value[0] if type(value[0]) in _OF_TYPE[wanted] else _convert_to_type(value[0], wanted)
+        return value[0] if type(value[0]) in _PYTHON_TYPES[wanted] else _convert_to_type(value[0], wanted)
     if isinstance(value, str):
         return _parse_as_type(value.strip(), wanted)
     if isinstance(value, int | Decimal) and wanted == "string":
@@ -395,4 +395,4 @@ def _parse_as_type(text: str, wanted: str) -> Json:
     return Decimal(text) if wanted == "number" and _NUMBER.fullmatch(text) else None
 
 
-_OF_TYPE = {"integer": (int,), "number": (int, Decimal), "string": (str,), "boolean": (bool,)}
+_PYTHON_TYPES = {"integer": (int,), "number": (int, Decimal), "string": (str,), "boolean": (bool,)}

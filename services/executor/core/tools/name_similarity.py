@@ -12,8 +12,8 @@ from rapidfuzz import fuzz
 
 from shared.domain.keywords import stem
 
-RANKED = 60.0
-ACCEPTED = 70.0
+RANKED_SCORE = 60.0
+ACCEPTED_SCORE = 70.0
 _CLEAR_OF_OTHERS = 10.0  # how much better than the next one the best must be
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
@@ -73,8 +73,8 @@ def most_similar_names(missing: str, names: Sequence[str]) -> list[str]:
     scored = sorted(
         ((_rate_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
     )
-    ranked = [(score, name) for score, name in scored if score >= RANKED]
-    if not ranked or ranked[0][0] < ACCEPTED:
+    ranked = [(score, name) for score, name in scored if score >= RANKED_SCORE]
+    if not ranked or ranked[0][0] < ACCEPTED_SCORE:
         return []
     return [name for score, name in ranked if score > ranked[0][0] - _CLEAR_OF_OTHERS]
 

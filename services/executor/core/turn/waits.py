@@ -161,7 +161,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     """
     ledger = await list_writes(store)
     if left := find_taken_over(ledger):
-        raise _taken_over_error(left)
+        raise _error_of_operator_decision(left)
     doubts = list_open_doubts(ledger)
     if not doubts:
         return
@@ -172,7 +172,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     word = _operator_decision(turn, doubts, journal.now)
     await _store_doubt_resolution(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
-        raise _taken_over_error(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
+        raise _error_of_operator_decision(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
     if remaining := list_open_doubts(await list_writes(store)):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
@@ -224,7 +224,7 @@ def _describe_resolution(word: DoubtResolution) -> str:
     return f"operator {who} said at {word.at:%Y-%m-%d %H:%M:%S} UTC {_MEANS[word.resolution]}{comment}"
 
 
-def _taken_over_error(entry: LedgerEntry) -> GivenUp:
+def _error_of_operator_decision(entry: LedgerEntry) -> GivenUp:
     word = entry.operator_decision
     return GivenUp(
         f"{_describe_resolution(word) if word else 'taken over'}. {entry.call.call_id} {entry.call.tool}: {entry.note}"

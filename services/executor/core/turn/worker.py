@@ -77,9 +77,9 @@ class Worker(TurnRunner):
         counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
         with counts.count_turn(work.turn.kind, waited), recording.open_turn_span(self._ports.tracer, work) as span:
             recording.put_start_on_span(span, work)
-            await self._run_counted(work, store, counts)
+            await self._run_and_count(work, store, counts)
 
-    async def _run_counted(self, work: TurnWork, store: TurnStore, counts: TurnCounts) -> None:
+    async def _run_and_count(self, work: TurnWork, store: TurnStore, counts: TurnCounts) -> None:
         entries, pulse, approval = await run_together(store.read_journal(), store.get_pulse(), store.read_approval())
         if await is_turn_too_late(work, store, approval):
             end = build_unchanged_end(work, await store.read_session(), pulse.now)

@@ -188,7 +188,7 @@ class UnreadableReference(Exception):
     """A notice target refers to a variable that is not set or not permitted; the message names it, but no secret."""
 
 
-ReadReference = Callable[[str, str], str]  # of a target's field and its tenant; may raise ``UnreadableReference``
+ResolveEnvReference = Callable[[str, str], str]  # of a target's field and its tenant; may raise ``UnreadableReference``
 
 
 _MOST = 20  # of one partition, in one look
@@ -218,7 +218,7 @@ def _parse_due_notice(name: str) -> DueNotice:
 _ENV = "env:"
 
 
-def read_reference(text: str, tenant: str, environ: Mapping[str, str] = os.environ) -> str:
+def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = os.environ) -> str:
     """The value of the variable that a target's field refers to (``env:NAME``), else the field itself.
 
     Raises ``UnreadableReference``.

@@ -13,7 +13,7 @@ from services.gateway.features.approvals.approvals import (
     Approvals,
     DueNotice,
     DueNotices,
-    ReadReference,
+    ResolveEnvReference,
     UnreadableReference,
 )
 from services.gateway.features.approvals.views import ApprovalRequest, approval_view
@@ -99,7 +99,7 @@ def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
     said = {name: value for name, value in approval_view(news.question).items() if name in _AS_SHOWN}
     said |= {
         "summary": notice_headline(news),
-        "task": _cut_text(record.request.text),
+        "task": _redact_and_cut_text(record.request.text),
         "decisions": [
             {"decision": "approve" if one.approve else "reject", "by": one.by.id, "comment": one.comment}
             for one in approval.decisions
@@ -119,10 +119,10 @@ def _call_view(call: PlannedCall) -> JsonValue:
 def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
     approval, record = news.question
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
-    why = "\n".join(f"• {_escape_text(_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
+    why = "\n".join(f"• {_escape_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
     yield _build_section(f"*{title}*")
     if record.request.text.strip():
-        yield _build_section(_escape_text(_cut_text(record.request.text)))
+        yield _build_section(_escape_text(_redact_and_cut_text(record.request.text)))
     yield _build_section(f"*Calls*\n{calls}")
     if why:
         yield _build_section(f"*Because*\n{why}")
@@ -138,7 +138,7 @@ def _build_section(text: str) -> JsonObject:
 
 
 def _call_line(call: PlannedCall) -> str:
-    arguments = _cut_text(dumps(redact_json(call.arguments)))
+    arguments = _redact_and_cut_text(dumps(redact_json(call.arguments)))
     return f"• `{_escape_text(call.tool)}` {_escape_text(arguments)}"
 
 
@@ -147,7 +147,7 @@ def _escape_text(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _cut_text(text: str) -> str:
+def _redact_and_cut_text(text: str) -> str:
     hidden = redact_text(text)
     return hidden if len(hidden) <= _TEXT else f"{hidden[:_TEXT]}..."
 
@@ -184,12 +184,12 @@ class Notifier:
         notices: DueNotices,
         approvals: Approvals,
         webhooks: NoticeWebhooks | None,
-        read_reference: ReadReference,
+        resolve_env_reference: ResolveEnvReference,
         console: str,
         clock: Callable[[], datetime],
     ) -> None:
         self._notices, self._approvals, self._webhooks = notices, approvals, webhooks
-        self._read_reference, self._console, self._clock = read_reference, console, clock
+        self._resolve_env_reference, self._console, self._clock = resolve_env_reference, console, clock
 
     @asynccontextmanager
     async def run_in_background(self, listen: Listen) -> AsyncIterator[None]:
@@ -233,7 +233,10 @@ class Notifier:
         await webhooks.posts.enqueue(build_signed_post(news, addressed, self._console, self._clock()))
 
     def _resolve_target(self, target: NoticeTarget, tenant: str, reach: AllowedAddresses) -> AddressedTarget:
-        url, secret = self._read_reference(target.url, tenant), self._read_reference(target.secret, tenant)
+        url, secret = (
+            self._resolve_env_reference(target.url, tenant),
+            self._resolve_env_reference(target.secret, tenant),
+        )
         if problem := why_refused(url, reach):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):

@@ -46,11 +46,11 @@ class TenantMemories(ScriptedStore):
         row = request.model_copy(update={"asked_at": await self._read_clock()}).model_dump_json()
         await self._scripts.execute("HSETNX", name, request.request_id, row)
         member = keys.pack_member(keys.ForgetMember(request.tenant, request.request_id))
-        await self._scripts.execute("ZADD", keys.FORGETTING, "NX", 0, member)
+        await self._scripts.execute("ZADD", keys.OPEN_FORGET_REQUESTS, "NX", 0, member)
 
     async def _read_clock(self) -> datetime:
         """The time by the same server's clock that stamps outcomes, so that the two can be compared."""
-        now_ms = cast(str, await self._scripts.run("queue_due", [keys.FORGETTING], ["NX", 0]))
+        now_ms = cast(str, await self._scripts.run("queue_due", [keys.OPEN_FORGET_REQUESTS], ["NX", 0]))
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
     async def find_forget_request(self, tenant: str, request_id: str) -> ForgetRequest | None:

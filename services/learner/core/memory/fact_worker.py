@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from services.learner.core.memory.facts import facts_of, merge_facts
+from services.learner.core.memory.facts import choose_facts_to_keep, merge_facts
 from services.learner.ports import memory
 from shared.contracts.base import first_fault
 from shared.contracts.knowledge import KnownFact
@@ -228,7 +228,7 @@ class FactWorker:
     async def _store_facts(
         self, todo: memory.FactTodo, found: Sequence[memory.RawFact], cost: memory.FactCost, more: Mapping[str, int]
     ) -> bool:
-        facts = facts_of(found, todo)
+        facts = choose_facts_to_keep(found, todo)
         if not facts:
             return await self._facts.store_facts(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
         for _ in range(_TIMES):

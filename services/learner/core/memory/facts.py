@@ -17,15 +17,15 @@ from shared.domain.known import FACTS_KEPT
 from shared.domain.redaction import redact_text
 
 FACTS_OF_A_TASK = 4
-_TEXT = 240
-_PART = 80
+_MOST_CHARACTERS = 240
+_MOST_OF_FIELD = 80
 _SURE = 0.95
 _ALIKE = 0.8
 _ENTITIES = 6
 _COMPARED = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
 
-def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
+def choose_facts_to_keep(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
     """The facts to keep of a task, at most four, without those that contain protected values."""
     usable = [raw for raw in found if raw.text.strip() and redact_text(raw.text) == raw.text]
     return tuple(_build_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
@@ -102,9 +102,9 @@ def _cap_facts(facts: Sequence[KnownFact]) -> list[KnownFact]:
 
 
 def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
-    text = " ".join(raw.text.split())[:_TEXT]
+    text = " ".join(raw.text.split())[:_MOST_CHARACTERS]
     named = dict.fromkeys(name for found in find_entities(f"{raw.subject}. {text}") for name in names_of(found))
-    subject = " ".join(raw.subject.split())[:_PART]
+    subject = " ".join(raw.subject.split())[:_MOST_OF_FIELD]
     entities = dict.fromkeys((*((subject,) if subject else ()), *named))
     return KnownFact(
         text=text,
@@ -117,8 +117,8 @@ def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
         at=todo.ended_at,
         first_at=todo.ended_at,
         subject=subject,
-        attribute=" ".join(raw.attribute.split())[:_PART],
-        value=" ".join(raw.value.split())[:_PART],
+        attribute=" ".join(raw.attribute.split())[:_MOST_OF_FIELD],
+        value=" ".join(raw.value.split())[:_MOST_OF_FIELD],
         confidence=raw.confidence,
     )
 

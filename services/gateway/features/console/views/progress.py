@@ -16,7 +16,7 @@ _SPREAD = 0.25  # how far qualities lie from their mean, roughly
 _ROWS = 12
 _TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
 _OTHER = "s4"
-Drawn = Sequence[tuple[float, float]]
+LinePoints = Sequence[tuple[float, float]]
 _START = TrendPoint(0, 0, 0.0, 0.0)
 
 
@@ -35,8 +35,8 @@ class QualityHistory(NamedTuple):
     ``samples``: the rows of the table beside the chart.
     """
 
-    recent: Drawn
-    mean: Drawn
+    recent: LinePoints
+    mean: LinePoints
     window: int
     samples: tuple[TrendPoint, ...]
     first: datetime
@@ -60,7 +60,7 @@ class ProcessCard(NamedTuple):
     title: str
     tasks: int
     arms: tuple[ArmRow, ...]
-    lines: tuple[tuple[str, Drawn], ...]
+    lines: tuple[tuple[str, LinePoints], ...]
     samples: tuple[tuple[str, TrendPoint], ...]
     first: datetime | None
     last: datetime | None
@@ -134,7 +134,7 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
     )
 
 
-def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> Drawn:
+def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> LinePoints:
     """The mean over time (ms), drawn on to ``until_ms``."""
     return [*((one.at_ms, one.mean) for one in points), (until_ms, points[-1].mean)]
 
