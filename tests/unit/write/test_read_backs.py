@@ -180,6 +180,47 @@ def test_the_read_that_showed_the_record_is_asked_again(facts: tuple[Fact, ...],
     assert chosen(APPROVE, CLAIM, *readers, facts=facts) == expected
 
 
+RELEASE = change("release_deposit", "assignment_id", "amount")
+RELEASED: JsonObject = {"assignment_id": 44, "amount": 450}
+GET_ASSIGNMENT = read("get_assignment", "assignment_id")
+ASSIGNED = asked_fact("get_assignment", {"assignment_id": 44}, {"id": 44, "room": "E-014"})
+GET_TICKET, TICKET = read("get_ticket", "ticket_id"), asked_fact("get_ticket", {"ticket_id": "T-1"}, {"id": "T-1"})
+
+
+@each_row(
+    ("write", "given", "readers", "seen", "expected"),
+    (RELEASE, RELEASED, [GET_ASSIGNMENT, read("get_deposit", "assignment_id")], ASSIGNED, "get_deposit"),
+    (change("deduct_deposit", "assignment_id", "amount"), RELEASED,
+     [GET_ASSIGNMENT, read("get_deposit", "assignment_id")], ASSIGNED, "get_deposit"),
+    (RELEASE, RELEASED, [GET_ASSIGNMENT, read("list_deposits", "assignment_id")], ASSIGNED, "get_assignment"),
+    (RELEASE, RELEASED, [GET_ASSIGNMENT, read("get_deposit", "deposit_id")], ASSIGNED, "get_assignment"),
+    (RELEASE, RELEASED, [GET_ASSIGNMENT, read("get_deposit_terms", "assignment_id")], ASSIGNED, "get_assignment"),
+    (change("assign_agent", "ticket_id", "agent_id"), {"ticket_id": "T-1", "agent_id": 7},
+     [GET_TICKET, read("get_agent", "agent_id")], TICKET, "get_ticket"),
+    (change("close_ticket", "ticket_id"), {"ticket_id": "T-1"},
+     [GET_TICKET, read("get_closing", "ticket_id")], TICKET, "get_ticket"),
+)  # fmt: skip
+def test_what_belongs_to_the_record_that_was_read_is_read_itself_where_the_tool_is_about_it(
+    write: Tool, given: JsonObject, readers: list[Tool], seen: Fact, expected: str
+) -> None:
+    found = chosen(write, given, *readers, facts=(seen,))
+    assert found is not None
+    assert found[0] == expected
+
+
+@each_row(
+    ("rows", "count"),
+    ([{"student_no": 20117, "amount": 120}, {"student_no": 20118, "amount": 120}], 2),
+    ([{"number": 20117, "student": "x"}, {"number": 20118, "student": "x"}], 0),  # whose number, it does not say
+    ([{"phone_number": 20117}, {"phone_number": 20118}], 0),
+)  # fmt: skip
+def test_rows_name_their_records_by_a_number_of_a_kind(rows: list[JsonObject], count: int) -> None:
+    write, reader = change("batch_fees", "rows", read_back="list_fees"), read("list_fees", "student_no")
+    found = choose_read_back(write, {"rows": [*rows]}, tools(write, reader), (), "c1")
+    asked = [loads_object(one.arguments_json) for one in found.of_rows] if found else []
+    assert asked == ([{"student_no": row["student_no"]} for row in rows] if count else [])
+
+
 def test_a_selection_that_showed_the_record_is_asked_again_where_nothing_else_shows_it() -> None:
     """Of several records the one that the tool is about is read."""
     finder = read("find_claims", "[branch]", "[limit]")

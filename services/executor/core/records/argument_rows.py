@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from services.executor.core.records.seen_records import is_id_text
-from services.executor.core.tools.classes import nouns_of_identifier, words_of_tool
+from services.executor.core.tools.classes import is_identifying_name, nouns_of_identifier, words_of_tool
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import find_leaves, is_id_name, is_keyed_table
 from shared.domain.exact_json import Json, JsonObject
 
@@ -41,7 +42,12 @@ def _fields_of_row(placed: PlacedRow) -> JsonObject:
 
 def _names_record(row: JsonObject) -> bool:
     leaves = [leaf for leaf in find_leaves(row) if leaf.value is not None]
-    return any(is_id_text(leaf.value) or any(map(is_id_name, leaf.names)) for leaf in leaves)
+    return any(is_id_text(leaf.value) or any(map(_names_by_key, leaf.names)) for leaf in leaves)
+
+
+def _names_by_key(name: str) -> bool:
+    """Whether a row's field names a record: ``claim_id``, ``student_no``; not a mere ``key`` or ``number``."""
+    return is_id_name(name) or (is_identifying_name(name) and len(words_of(name)) > 1)
 
 
 def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObject]]:

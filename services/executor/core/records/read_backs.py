@@ -109,8 +109,9 @@ def choose_read_back(
     fifty.
 
     The first of these that is possible: the read that the operator's catalogue names; for what the call makes, a read
-    of that kind; the read of this task that showed the named record; a read that takes an id of the call; a read by the
-    id that only the answer gives; a list of the kind. ``barred`` says why a read tool must not be called, or None.
+    of that kind; a read of what belongs to the named record, where the tool is about that; the read of this task that
+    showed the named record; a read that takes an id of the call; a read by the id that only the answer gives; a list of
+    the kind. ``barred`` says why a read tool must not be called, or None.
     """
     if not _has_read_back(tool):
         return None
@@ -177,7 +178,10 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
         yield from _reads_by_answer(write, readers)
         yield from _reads_of_lists(write, made)
     shown = _earlier_reads_showing(write, readers, facts)
-    yield from (fact.asked for fact in shown if fact.is_own and not fact.selects)
+    own = [fact for fact in shown if fact.is_own and not fact.selects]
+    yield from (fact.asked for fact in own if not fact.is_other)
+    yield from _reads_by_ids(write, (one for one in readers if _is_asked_by_other_id(one, write)))
+    yield from (fact.asked for fact in own)
     yield from _reads_by_ids(write, readers)
     yield from (fact.asked for fact in shown if not fact.is_own and not fact.selects)
     yield from (fact.asked for fact in shown if fact.selects)
@@ -210,6 +214,11 @@ class _ReadShowingRecord(NamedTuple):
     is_own: bool
     selects: bool
 
+    @property
+    def is_other(self) -> bool:
+        """Whether it showed another kind of record than the tool is about."""
+        return self.order[0]
+
 
 def _earlier_reads_showing(
     write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]
@@ -230,6 +239,14 @@ def _earlier_reads_showing(
             is_own = is_own and (rank == 0 or not write.holder)  # a list of rooms does not show which booking has one
             found.append(_ReadShowingRecord(order, asked, is_own, _asks_beyond_ids(asked.arguments, write)))
     return sorted(found, key=lambda one: one.order)
+
+
+def _is_asked_by_other_id(reader: ReadTool, write: NamedWrite) -> bool:
+    """Whether a read shows the one thing that the tool is about by the id of what it belongs to:
+    ``get_deposit(assignment_id)``; no list of such things.
+    """
+    is_one = reader.words.head in words_of(reader.tool.name)
+    return is_one and write.is_about(reader.words) and reader.words.nouns not in reader.identifiers.values()
 
 
 def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, bool]:

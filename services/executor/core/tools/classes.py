@@ -50,7 +50,7 @@ AMBIGUOUS = frozenset(
     sync permit archive put register file
     dispute chargeback contract ticket comment hold block ban purchase trade swap loan quote offer bid grant extend
     complete message email mail queue log record clear capture wire fund advance award change merge move
-    fire append""".split()
+    fire append deduct""".split()
 )
 EDITING = frozenset("update edit modify change set amend correct patch adjust".split())  # verbs that set fields
 ASKING = frozenset(
