@@ -63,6 +63,75 @@ def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidenc
     assert (found.rule, bool(found.shown)) == (rule, bool(rule))
 
 
+def switched(
+    tool: str,
+    before: JsonObject,
+    after: JsonObject,
+    arguments: JsonObject | None = None,
+    beside: JsonObject | None = None,
+) -> WriteEvidence:
+    other: Json = {"id": "O-2", "active": True, **(beside or {})}
+    return wrote(tool, {**SHOP, **(arguments or {})}, [order(**before), other], [order(**after), other])
+
+
+ON: JsonObject = {"active": True}
+OFF: JsonObject = {"active": False}
+
+
+@each_row(
+    "shown",
+    [
+        switched("release_hold", ON, OFF),
+        switched("lift_hold", ON, {**OFF, "released_on": "2026-11-29"}),
+        switched("deactivate_order", ON, OFF, {"reason": "the customer left"}),
+        switched("suspend_order", {"isActive": True}, {"isActive": False, "status": "inactive"}),
+        switched("activate_order", OFF, ON),
+        switched("reinstate_order", {"suspended": True}, {"suspended": False}),
+        switched("cancel_order", ON, {**OFF, "status": "closed"}),
+        switched("unlock_order", {"is_locked": True}, {"is_locked": False}),
+        switched("lock_order", {"locked": False}, {"locked": True}),
+        switched("release_order", {"on_hold": True}, {"on_hold": False}),
+        switched("reopen_order", {"open": False}, {"open": True}),
+        switched("enable_order", {"enabled": False}, {"enabled": True}),
+        switched("close_order", {"access": {"open": True}}, {"access": {"open": False}}),
+    ],
+)
+def test_a_verb_that_switches_something_on_or_off_is_proved_by_the_one_field_that_was_switched(
+    shown: WriteEvidence,
+) -> None:
+    assert judge_answered_write(shown).status == VERIFIED
+    assert judge_answered_write(shown._replace(after=shown.before)).status == UNVERIFIED
+    again = judge_answered_write(shown._replace(before=shown.after))
+    assert again.status == UNVERIFIED
+
+
+@each_row(
+    "shown",
+    [
+        switched("release_order", ON, OFF),  # which might as well be cancelled
+        switched("release_hold", OFF, ON),
+        switched("activate_order", ON, OFF),
+        switched("deactivate_order", ON, {**OFF, "blocked": True}),  # nor had it this field before
+        switched("deactivate_order", {**ON, "insured": True}, {**OFF, "insured": False}),
+        switched("deactivate_order", ON, {**OFF, "status": "failed"}),
+        switched("deactivate_order", {}, OFF),
+        switched("approve_order", ON, OFF),
+        switched("unlock_order", {"locked": False}, {"locked": True}),
+        switched("update_order", ON, OFF, {"size": "large"}),
+        switched("suspend_order", ON, OFF, {"until": "2026-12-20"}),
+        switched("suspend_order", ON, OFF, {"until": "2026-12-20"}, {"until": "2026-12-20"}),
+    ],
+)
+def test_a_field_that_the_verb_does_not_switch_or_that_is_not_alone_proves_nothing(shown: WriteEvidence) -> None:
+    assert judge_answered_write(shown).status == UNVERIFIED
+
+
+def test_of_two_records_only_the_one_that_the_call_names_proves_a_switch() -> None:
+    others: list[JsonObject] = [{"id": "O-2", "active": True}, {"id": "O-2", "active": False}]
+    was, now = ([order(active=True), other] for other in others)
+    assert judge_answered_write(wrote("deactivate_order", SHOP, [*was], [*now])).status == UNVERIFIED
+
+
 @each_row(
     ("before", "after", "status"),
     ({"held": 640, "released": 0}, {"held": 0, "released": 640}, VERIFIED),

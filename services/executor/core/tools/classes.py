@@ -50,7 +50,7 @@ AMBIGUOUS = frozenset(
     sync permit archive put register file
     dispute chargeback contract ticket comment hold block ban purchase trade swap loan quote offer bid grant extend
     complete message email mail queue log record clear capture wire fund advance award change merge move
-    fire append deduct""".split()
+    fire append deduct lift""".split()
 )
 EDITING = frozenset("update edit modify change set amend correct patch adjust".split())  # verbs that set fields
 ASKING = frozenset(
@@ -213,7 +213,7 @@ _ALTERING = REMOVING | frozenset(
     """update change set edit modify rename correct adjust amend patch replace overwrite move reschedule swap merge
     cancel void close reopen resolve approve reject accept decline deny confirm acknowledge complete finish finalize
     finalise settle waive reverse suspend reinstate freeze unfreeze lock unlock enable disable activate deactivate
-    pause resume promote demote upgrade downgrade renew extend escalate assign reassign allocate release hold mark
+    pause resume promote demote upgrade downgrade renew extend escalate assign reassign allocate release lift hold mark
     flag archive restore reset rotate verify authorize authorise withdraw terminate ship""".split()
 )
 

@@ -42,6 +42,7 @@ _REFUSED = frozenset("rejected declined denied refused dismissed".split())
 _AGREEING = frozenset("approve accept grant confirm allow authorize".split())
 _DECIDED = frozenset({"decided"})  # which says neither
 _TELLS_STATUS = frozenset("status state stage decision outcome verdict result".split())
+_SETS_NOTHING = (ArgumentKind.IDENTIFIER, ArgumentKind.FREE_TEXT)
 _FORMER = frozenset("previous last old former prior".split())
 _PLAIN_AMOUNT = frozenset(
     """amount sum value payment paid received refunded charged booked credited debited eur usd gbp chf cent cents minor
@@ -56,6 +57,26 @@ _UNDONE = frozenset(
     """failed failing error invalid pending waiting queued requested processing review draft blocked hold held
     suspended unknown not""".split()
 )
+
+# By the name of a field that is true or false: the verbs that make it true, and those that make it false.
+_SWITCHES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    name: (frozenset(on.split()), frozenset(off.split()))
+    for name, on, off in (
+        (
+            "active",
+            "activate reactivate enable reinstate resume restore reopen",
+            "deactivate disable suspend pause freeze end stop close cancel terminate void archive revoke expire",
+        ),
+        ("enabled", "activate reactivate reinstate resume", "deactivate suspend pause revoke disable"),
+        ("open", "reopen", "close"),
+        ("closed archived", "", "reopen restore"),
+        ("suspended paused disabled", "", "activate reactivate enable reinstate resume"),
+        ("locked blocked held on_hold", "", "release resume"),
+    )
+    for name in name.split()
+}
+_LIFTING = frozenset("release lift remove clear".split())
+_RESTRAINTS = frozenset("hold lock block ban freeze suspension restriction reservation embargo".split())
 
 
 class WriteEvidence(NamedTuple):
@@ -137,6 +158,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
         "made": _find_new_record,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
         "done": _find_participle_fields,  # approve_claim(C-1): a field of C-1 became "approved"
         "left in a status": _find_new_state,  # submit_claim(C-1), which sets no field: its status became "filed"
+        "switched": _find_switched_field,  # release_hold(H-1): its field "active" was true, and is false
     }
     against = ProofFinding()
     for name, rule in rules.items():
@@ -163,7 +185,7 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     if any(found.also_before for _, found in prove_rows(as_read)):
         return True
     return any(
-        _has_participle(leaf, reads.done)
+        _has_participle(leaf, reads.done) or _is_switched(leaf, reads)
         for reads in map(_ComparedReads, as_read.split_rows())
         for node in reads.after.direct
         for leaf in reads.relevant_leaves(node)
@@ -528,7 +550,7 @@ def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> boo
 
 def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
     """Fields that changed to a participle of the tool's verb: "approved"."""
-    for changed in _fields_changed_by_call(reads):
+    for changed, _ in _fields_changed_by_call(reads):
         if fields := {leaf.name: leaf for leaf in changed if _has_participle(leaf, reads.done)}:
             return ProofFinding(shown=_describe_fields(fields))
     return ProofFinding()
@@ -539,7 +561,7 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
     if not all(is_id_name(claim.name) for claim in reads.claims):
         return ProofFinding()
     said = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
-    for changed in _fields_changed_by_call(reads):
+    for changed, _ in _fields_changed_by_call(reads):
         told = [leaf for leaf in changed if has_claimed_value(said.get(leaf.name, leaf), leaf)]
         if any(_says_opposite(leaf, reads.words.verb) for leaf in changed):
             continue
@@ -548,15 +570,46 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
     return ProofFinding()
 
 
-def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
-    """Yields the changed fields of each earlier record, unless a field that the call sets got another value."""
+def _find_switched_field(reads: _ComparedReads) -> ProofFinding:
+    """For a call that has only ids and texts: the one field that was true or false and is the opposite, if that is what
+    the verb does and no status says that it failed.
+    """
+    if any(kind_of_argument(one.name, {}, one.value) not in _SETS_NOTHING for one in reads.claims):
+        return ProofFinding()
+    for changed, old in _fields_changed_by_call(reads):
+        told = (leaf for leaf in changed if not _TELLS_STATUS.isdisjoint(words_of(leaf.name)))
+        switches = [leaf for leaf in changed if isinstance(leaf.value, bool)]
+        if len(switches) != 1 or any(not _UNDONE.isdisjoint(words_of(str(leaf.value))) for leaf in told):
+            continue
+        if isinstance(old.get(switches[0].path), bool) and _is_switched(switches[0], reads):
+            return ProofFinding(shown=_describe_fields({switches[0].name: switches[0]}))
+    return ProofFinding()
+
+
+def _is_switched(leaf: Leaf, reads: _ComparedReads) -> bool:
+    """Whether a field that is true or false has the value that the tool's verb leads to: ``active`` is false after
+    ``suspend``, and after ``release_hold``; ``locked`` is false after ``unlock``.
+    """
+    verb, name = reads.words.verb, "_".join(words_of(leaf.name)).removeprefix("is_")
+    on, off = _SWITCHES.get(name, (frozenset[str](), frozenset[str]()))
+    if leaf.value is not False:
+        return leaf.value is True and verb in on
+    is_undone = verb.startswith("un") and name in participles_of_verb(f"{verb.removeprefix('un')} x")
+    is_lifted = name == "active" and verb in _LIFTING and reads.words.head in _RESTRAINTS
+    return verb in off or is_undone or is_lifted
+
+
+def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf], Mapping[tuple[str, ...], Json]]]:
+    """Yields the changed fields of each earlier record with its former values, unless a field that the call sets got
+    another value.
+    """
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier(node)
         if earlier is None or reads.is_about_other_row(node):
             continue
         old, changed = _find_changes(reads.relevant_leaves(node), earlier)
         if not any(_got_another_value(claim, changed, old, reads.done) for claim in reads.claims):
-            yield changed
+            yield changed, old
 
 
 def _got_another_value(
