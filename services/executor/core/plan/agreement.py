@@ -120,7 +120,7 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
         yield from _find_conflicting_words(change)
         if not leaves_choice_open(change.part_mentions.text):
             yield from _find_unasked_fields(change)
-    yield from _find_days_within_range(change)
+    yield from _find_days_inside_stated_range(change)
     yield from _find_swapped_values(change)
     yield from _find_reversed_direction(change)
     yield from _find_conflicting_tool(change)
@@ -129,7 +129,7 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
 
 def find_disagreements_of_notice(notice: ChangeToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a notice does not agree with the words of its part: it forbids to tell
-    anybody, or says another hall or team than the call.
+    anybody, or says another value than an argument has.
     """
     if _ASKS_NOT_TO.search(notice.part.quote):
         yield CallFault("", f"{notice.tool.name}: this part says that nobody is to be told")
@@ -169,8 +169,8 @@ def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault
 
 
 def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Words that the part does not say, while it says another word that the argument could have; and names that stand
-    nowhere, while the part has a name that the call does not use.
+    """Yields the text arguments that the part does not say, while it says another value that the argument can have; and
+    the names without a source, while the part has a name that the call does not use.
     """
     quoted, texts = change.part_mentions, [one.value for one in change.given if isinstance(one.value, str)]
     is_open, stems = leaves_choice_open(quoted.text), {stem(word) for word in words_of(quoted.text)}
@@ -198,7 +198,7 @@ def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
             yield CallFault(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")
 
 
-def _find_days_within_range(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]:
     """A day within a range of days that the part states, beside another one that is an end of it: "from 1 January to
     30 June", and the call begins on 1 February.
     """
@@ -242,7 +242,7 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
     recorded = {name for name, _ in present}
     for one in sets:
         name = singular_words(field_name_of(one.path))
-        is_choice = name in recorded and _is_free_choice(tool, one.path)
+        is_choice = name in recorded and _is_optional_choice(tool, one.path)
         is_word = isinstance(one.value, bool) or (
             isinstance(one.value, str) and (one.kind is ArgumentKind.OTHER or is_choice)
         )
@@ -253,7 +253,7 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
             yield CallFault(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
 
 
-def _is_free_choice(tool: Tool, path: str) -> bool:
+def _is_optional_choice(tool: Tool, path: str) -> bool:
     """Whether the schema lists several words for the argument, other than currencies, and does not require it."""
     schema, is_required = tool.input_schema, False
     for step in path.replace("[", ".[").split("."):

@@ -40,7 +40,7 @@ class DerivedValues:
 
     def is_implied(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an argument without a source is a share that the task states, or a number that it spells out."""
-        return self.is_share(leaf, call) or self._is_spelled_identifier(leaf, call)
+        return self.is_share(leaf, call) or self._is_identifier_in_number_words(leaf, call)
 
     def is_doubtful(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool) -> bool:
         """Whether the argument is a number, a day or an hour that no source states and that follows from none.
@@ -145,7 +145,7 @@ class DerivedValues:
                     last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
         return frozenset(last)
 
-    def _is_spelled_identifier(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
+    def _is_identifier_in_number_words(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
         value = argument_at(call.arguments, leaf.path)
         if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():

@@ -23,7 +23,7 @@ class Severity(Enum):
     UNSOURCED = auto()  # no source has it: a read of what the call names may show one
     REFUSED = auto()
     DOUBTFUL = auto()  # it may be a slip, or the model's own choice
-    UNTOLD = auto()  # a record that no word tells of
+    UNTOLD = auto()  # a record that no words of the user mention
     AGAINST = auto()  # the part's words, or a record, say something else
 
 

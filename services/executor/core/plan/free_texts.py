@@ -100,10 +100,10 @@ class FreeTexts:
         host = _HOST.match(address)
         if host is None or any(host[1].casefold() in text.casefold() for text in self._told):
             return False
-        return any(host[1].casefold() in text for text in self._texts)
+        return any(host[1].casefold() in text for text in self._folded_free_texts)
 
     @cached_property
-    def _texts(self) -> tuple[str, ...]:
+    def _folded_free_texts(self) -> tuple[str, ...]:
         fields = fields_of_facts(self._facts)
         written = (field for field in fields if field.kind is ContentKind.FREE_TEXT)
         return tuple(str(field.value).casefold() for field in written)

@@ -59,14 +59,14 @@ _LISTED = re.compile(  # what is listed before an identifier: each piece has a d
     r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
     re.IGNORECASE,
 )
-_LITTLE = frozenset(
+_FILLER_WORDS = frozenset(
     "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
 )
 _LOOKED_BACK = 160  # characters before an identifier in which an exception is looked for
 _ADDRESSES = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
 _STEPS_TO_ADDRESS = 2  # from a record that is named to the one that has an address
 _FORM_WORDS = 3  # at most, of a legal form: "Sp. z o.o."
-_PLAIN_ID = 4  # digits of a number that a text can name a record by
+_PLAIN_ID_DIGITS = 4  # digits of a number that a text can name a record by
 
 
 class MentionedRecords:
@@ -79,8 +79,8 @@ class MentionedRecords:
         self, facts: Sequence[Fact], user_texts: Sequence[str], sources: TraceSources, keys: RecordKeys = NO_KEYS
     ) -> None:
         self._facts, self._told, self._sources, self._keys = facts, user_texts, sources, keys
-        self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
-        self._told_by_words: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
+        self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
+        self._mentioned_by_text: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
     def names_unmentioned_record(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool, part: PartContext) -> bool:
         """Whether a change names a record that the user does not mention, while another one of its kind is meant.
@@ -207,18 +207,21 @@ class MentionedRecords:
         return any(not any(is_named_as_exception(one, "id", said) for said in self.user_mentions) for one in written)
 
     def _is_other_account_meant(self, account: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the task writes out another account, or the account is neither of those that the user mentions nor of
-        those that the named records belong to, while an account of these was read.
-        """
+        """Whether the part writes out another account, or no record with this account is meant while another is."""
         if self.is_in_user_texts(account) or leaves_choice_open(part.quote):
             return False
         text = self._text_without_other_parts(part)
         form = kind_of_identifier(account)
         if form is IdentifierKind.IBAN and any(one.form is form for one in find_special_identifiers(text)):
             return True
-        return self._is_other_id_written(account, part) or self._is_account_of_another(account.casefold(), call, part)
+        return self._is_other_id_written(account, part) or self._is_account_of_unmentioned(
+            account.casefold(), call, part
+        )
 
-    def _is_account_of_another(self, account: str, call: PlannedCall, part: PartContext) -> bool:
+    def _is_account_of_unmentioned(self, account: str, call: PlannedCall, part: PartContext) -> bool:
+        """Whether the user mentions no record with the account, and none belongs to a named record, while another record
+        of that kind does.
+        """
         nodes = self._graph.nodes
         holders = [
             node
@@ -239,9 +242,8 @@ class MentionedRecords:
         )
 
     def _is_address_of_unmentioned(self, address: Json, part: PartContext) -> bool:
-        """Whether an address belongs to a record that the user does not mention and that is linked to the wrong record:
-        of the kinds that the user or the task's calls name, but to none of the named ones, such as the applicant of
-        another file.
+        """Whether an address belongs to a record that the user does not mention and that leads to none of the named
+        records, but to another one of their kinds: the applicant of another file.
         """
         graph, wanted = self._graph, as_text(address).casefold()
         holders = [
@@ -270,14 +272,14 @@ class MentionedRecords:
 
     def _list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
         """The records that a text mentions, and not as an exception, each with its values that the text has."""
-        if text not in self._told_by_words:
+        if text not in self._mentioned_by_text:
             told = ((node, {*_mentioned_values(node.record, text)}) for node in self._nodes_read_by_model)
-            self._told_by_words[text] = [
+            self._mentioned_by_text[text] = [
                 (node, values)
                 for node, values in told
                 if values and not any(_is_exception_in(node, said) for said in self.user_mentions)
             ]
-        return self._told_by_words[text]
+        return self._mentioned_by_text[text]
 
     def _belongs_to_unmentioned(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
         """Whether a record belongs to somebody whom the user does not mention, while the user names another one of that
@@ -297,11 +299,11 @@ class MentionedRecords:
         her."), and not as an exception.
         """
         text = self._text_without_other_parts(part)
-        if text not in self._named:
+        if text not in self._meant_by_text:
             said = find_mentions(text, self._sources.now)
             nodes = self._graph.nodes
-            self._named[text] = [node for node in nodes if node.names[0] and _is_meant_by_text(node, said)]
-        return self._named[text]
+            self._meant_by_text[text] = [node for node in nodes if node.names[0] and _is_meant_by_text(node, said)]
+        return self._meant_by_text[text]
 
     def _text_without_other_parts(self, part: PartContext) -> str:
         """The text of this turn without the task's other parts."""
@@ -404,7 +406,7 @@ def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     """The record's ids that one of the texts has. A short plain number needs its kind before it: "customer 71", "the
     customers 71 and 75".
     """
-    short = {name for name in node.names[0] if name.isdecimal() and len(name) < _PLAIN_ID}
+    short = {name for name in node.names[0] if name.isdecimal() and len(name) < _PLAIN_ID_DIGITS}
     found = [name for name in node.names[0] - short if any(text.has_words(name) for text in texts)]
     return found + [name for name in short if any(_has_kind_and_number(node, name, text.text) for text in texts)]
 
@@ -463,7 +465,7 @@ def _is_exception_in(node: GraphNode, mentions: Mentions) -> bool:
 
 def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
     """Whether the text names an identifier as an exception. ``name``: the words for it, as of its field."""
-    allowed = _LITTLE | {*words_of(name), *singular_words(name)}
+    allowed = _FILLER_WORDS | {*words_of(name), *singular_words(name)}
     for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
         before = mentions.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
         before = _LISTED.sub("", before)
@@ -498,7 +500,7 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
         return False
     own, theirs = _words_of_titles(node), {word for one in others for word in _words_of_titles(one)}
     said = {word for text in texts for word in spaced_words(text).split()}
-    return any(singular_words(word) != node.kind[-1:] for word in (own - theirs - _LITTLE) & said)
+    return any(singular_words(word) != node.kind[-1:] for word in (own - theirs - _FILLER_WORDS) & said)
 
 
 def _is_quoted_whole(value: str, text: str) -> bool:

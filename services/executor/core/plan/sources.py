@@ -230,7 +230,7 @@ class SourceFinder:
         """Amounts of another record. If the part names that record, too, a person may let them pass."""
         severity = Severity.AGAINST if self._names_other_record(traced) else Severity.REFUSED
         for leaf in traced.leaves:
-            if why := self._why_from_other_record(leaf, traced.call):
+            if why := self._why_amount_of_other_record(leaf, traced.call):
                 yield CallFault(leaf.path, why, severity)
 
     def _names_other_record(self, traced: TracedCall) -> bool:
@@ -244,7 +244,7 @@ class SourceFinder:
             if owner not in called
         )
 
-    def _why_from_other_record(self, leaf: ArgumentTrace, call: PlannedCall) -> str:
+    def _why_amount_of_other_record(self, leaf: ArgumentTrace, call: PlannedCall) -> str:
         """A sentence if the amount is another record's, while the named record has another value in that field, of
         which the amount is no share that the task states; else empty.
         """

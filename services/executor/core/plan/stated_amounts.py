@@ -73,7 +73,7 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
     ]
     is_used = any(_may_equal(mention, one) for mention in change.stated for one in change.given)
     for one in amounts:
-        yield from _find_beyond_limit(one, change.part_mentions)
+        yield from _find_amount_over_limit(one, change.part_mentions)
         steps = [*_find_wrong_difference(one, change)]
         yield from steps
         if change.stated and not is_used and not steps and not _sums_to_stated(one, change):
@@ -96,7 +96,7 @@ def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iter
         yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
 
 
-def _find_beyond_limit(argument: ArgumentToCheck, part_mentions: Mentions) -> Iterator[CallFault]:
+def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) -> Iterator[CallFault]:
     """An amount above the limit that the part states."""
     for mention in part_mentions.numbers:
         before = part_mentions.text[max(0, mention.start - 30) : mention.start]

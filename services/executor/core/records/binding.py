@@ -164,7 +164,7 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
     found = [(reference, _find_referenced_records(graph, reference, about)) for reference in given]
     if any(one.is_id and meant for one, meant in found):  # then a mere number names none: ``new_salary``
         found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
-    nodes = _select_plainly_named(found)
+    nodes = _prefer_records_named_by_own_id(found)
     makes = about if makes_record(tool) else ()
     seen_nouns = {one.noun for one, meant in found if meant and one.noun}
     seen_shapes = {id_pattern_of(one.text) for one, meant in found if meant} - {""}
@@ -179,7 +179,9 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
     known = {one.noun for one, meant in found if meant}  # which the call gives a new key, if nothing has that yet
     unread = [one for one in unread if one.noun not in known or (one.key, one.text) not in graph.keys_not_found]
     nodes += (
-        _find_by_holder_key(given, about, graph) if not any(are_same_kind(about, one.noun) for one in given) else []
+        _find_by_key_of_other_record(given, about, graph)
+        if not any(are_same_kind(about, one.noun) for one in given)
+        else []
     )
     subjects = [node for node in nodes if are_same_kind(about, node.kind)]
     unread_subjects = [one for one in unread if are_same_kind(about, one.noun)]
@@ -196,7 +198,7 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
     )
 
 
-def _find_by_holder_key(given: Iterable[RecordReference], about: Noun, graph: RecordGraph) -> list[GraphNode]:
+def _find_by_key_of_other_record(given: Iterable[RecordReference], about: Noun, graph: RecordGraph) -> list[GraphNode]:
     """The record that the tool is about and that has another record's key, as a lease's deposit has the lease's: the
     one shown by a read that was asked with just this key.
     """
@@ -224,9 +226,9 @@ class CallView:
         self._plain_arguments = fields_of_record(arguments)
         self._in_other_shapes = [*fields_in_other_shapes(arguments)]
         shapes = [shape for node in self._named.subjects for shape in node.id_patterns]
-        self._shapes = {*shapes, *(id_pattern_of(one.text) for one in self._named.unread_subjects)} - {""}
+        self._id_patterns = {*shapes, *(id_pattern_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
-        self._strange: dict[int, bool] = {}
+        self._belongs_elsewhere: dict[int, bool] = {}
         self._fields: dict[
             tuple[int, bool], dict[Noun, dict[str, FieldValue]]
         ] = {}  # by kind, of a list of records, by its identity and whether with nested ones
@@ -384,9 +386,9 @@ class CallView:
 
     @cached_property
     def _subject_links(self) -> list[tuple[RecordReference, list[GraphNode]]]:
-        """The references by which the records that the call is about lead, in at most two steps, to records of kinds of
-        which the call names another one: the guest of the called booking, where a note of the call names a guest. Each
-        comes with its records, none if nobody read them.
+        """The references, at most two steps from the records that the call is about, to records of a kind of which the
+        call names another one: the called booking's guest, if a note in the call names a guest. Each comes with its
+        records, none if nobody read them.
         """
         kinds = [node.kind for node in self._levels[1]]
         near, found = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
@@ -463,11 +465,11 @@ class CallView:
             levels.append(self._graph.with_parts(near))
         return levels
 
-    def _may_give_field(self, node: GraphNode, is_plain: bool, *, at_first: bool) -> bool:
+    def _may_give_field(self, node: GraphNode, is_named_by_field: bool, *, at_first: bool) -> bool:
         """Whether a record that the call does not name may still give it a field."""
-        if is_plain and at_first:
+        if is_named_by_field and at_first:
             return not self._is_of_called_kind(node)
-        return not self._belongs_to_other_record(node) and (is_plain or not self.is_other_of_called_kind(node))
+        return not self._belongs_to_other_record(node) and (is_named_by_field or not self.is_other_of_called_kind(node))
 
     def is_named_record(self, node: GraphNode) -> bool:
         """Whether the call names the record, or the record is a part of a named one."""
@@ -510,10 +512,10 @@ class CallView:
         """
         for name, is_about_tool in (
             names.items()
-            if self._references_only_listed
-            or self._unread_references_of_named
+            if self._references_seen_only_in_lists
+            or self._unread_references_in_named_records
             or self._unread_references_one_step_away
-            or self._linked_references_only_listed
+            or self._linked_references_seen_only_in_lists
             or self._subject_links
             else ()
         ):
@@ -522,7 +524,7 @@ class CallView:
                 kind, field = (), name
             if find_values(name, self._arguments, self._named.kinds):
                 continue
-            listed = [one for one in self._references_only_listed if not kind or are_same_kind(kind, one.noun)]
+            listed = [one for one in self._references_seen_only_in_lists if not kind or are_same_kind(kind, one.noun)]
             if self._have_field(self.own, kind, field):
                 yield from self._references_without_field(field, kind)
                 if self._have_field(self._levels[1], kind, field):
@@ -536,14 +538,14 @@ class CallView:
             if shown_at is not None:
                 yield from self._unread_references_at_level(field, shown_at, kind)
             if shown_at != 2 and is_further:
-                unread = self._unread_references_of_named or (
+                unread = self._unread_references_in_named_records or (
                     self._unread_references_one_step_away if shown_at is None else []
                 )
-                linked = [*unread, *self._linked_references_only_listed]
+                linked = [*unread, *self._linked_references_seen_only_in_lists]
                 of_kind = [one for one in linked if not kind or are_same_kind(kind, one.noun)]
                 is_seen = any(are_same_kind(kind, node.kind) for node in self.records_around)
                 # else any may lead to one of that kind
-                yield from of_kind if of_kind or listed or is_seen else [*self._references_only_listed, *linked]
+                yield from of_kind if of_kind or listed or is_seen else [*self._references_seen_only_in_lists, *linked]
 
     def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
         """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list."""
@@ -575,7 +577,7 @@ class CallView:
         return [(one, nodes) for one, nodes in own if nodes]
 
     @cached_property
-    def _references_only_listed(self) -> list[RecordReference]:
+    def _references_seen_only_in_lists(self) -> list[RecordReference]:
         """The call's references to records that only a list showed, or not every declared read."""
         named = self._named_nodes
         return [
@@ -585,7 +587,7 @@ class CallView:
         ]
 
     @cached_property
-    def _unread_references_of_named(self) -> list[RecordReference]:
+    def _unread_references_in_named_records(self) -> list[RecordReference]:
         """The references in named records to records of other kinds that not every declared read has shown."""
         return self._unread_references_in(self.own)
 
@@ -597,7 +599,7 @@ class CallView:
         return self._unread_references_in(self._levels[2])
 
     @cached_property
-    def _linked_references_only_listed(self) -> list[RecordReference]:
+    def _linked_references_seen_only_in_lists(self) -> list[RecordReference]:
         """The references, in named records and those one step away, to records of which only a row was seen."""
         found = self._find_references_to_others([*self.own, *self._levels[2]])
         return [one for one, meant in found if meant and all(node.seen.is_row for node in meant)]
@@ -647,7 +649,7 @@ class CallView:
         """Whether the record is another one of the called kind, by its name or by the pattern of its id."""
         if self.is_named_record(node):
             return False
-        return self._is_of_called_kind(node) or not node.id_patterns.isdisjoint(self._shapes)
+        return self._is_of_called_kind(node) or not node.id_patterns.isdisjoint(self._id_patterns)
 
     def _is_of_called_kind(self, node: GraphNode) -> bool:
         is_own = self.is_named_record(node) or self._is_only_part_of_named(node)
@@ -662,7 +664,7 @@ class CallView:
         """Whether the record is another one of the called kind, or belongs to one."""
         if self.is_named_record(node):
             return False
-        if id(node) not in self._strange:
+        if id(node) not in self._belongs_elsewhere:
             told = (*node.references, *node.asked)
             elsewhere = self._is_of_called_kind(node) or any(map(self._refers_to_other_record, told))
             outer = self._graph.enclosing_record(node)
@@ -671,8 +673,8 @@ class CallView:
                 and not self.is_named_record(outer)
                 and (self._belongs_to_other_record(outer) or self.is_other_of_called_kind(outer))
             )
-            self._strange[id(node)] = elsewhere or inside
-        return self._strange[id(node)]
+            self._belongs_elsewhere[id(node)] = elsewhere or inside
+        return self._belongs_elsewhere[id(node)]
 
     def _refers_to_other_record(self, reference: RecordReference) -> bool:
         """Whether the reference is to a record of the called kind that the call does not name."""
@@ -680,7 +682,7 @@ class CallView:
             return False
         if reference.must_exist and any(are_same_kind(kind, reference.noun) for kind in self._named.kinds):
             return True
-        return reference.looks_like_id and id_pattern_of(reference.text) in self._shapes
+        return reference.looks_like_id and id_pattern_of(reference.text) in self._id_patterns
 
 
 def _split_dotted(name: str) -> tuple[Noun, str]:
@@ -716,7 +718,7 @@ def _one_per_kind_and_fields(nodes: Iterable[GraphNode]) -> list[GraphNode]:
     return [*{(node.kind, *node.record): node for node in nodes}.values()]
 
 
-def _select_plainly_named(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> list[GraphNode]:
+def _prefer_records_named_by_own_id(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> list[GraphNode]:
     """The records that are named. Of a kind of which one is named by its own identifier, only those."""
     plain = {
         id(node): node for one, nodes in found for node in nodes if one.is_id and are_same_kind(one.noun, node.kind)

@@ -97,13 +97,13 @@ class RecordGraph:
         records = find_records((one for one in latest_reads(facts) if not answers_found_false(one)), keys)
         self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record, keys) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
-        self._inside: dict[int, list[GraphNode]] = {}
+        self._nodes_within: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
             if node.seen.outer is not None:
-                self._inside.setdefault(id(node.seen.outer), []).append(node)
-        self._called: tuple[dict[str, list[GraphNode]], ...] = ({}, {}, {})
+                self._nodes_within.setdefault(id(node.seen.outer), []).append(node)
+        self._nodes_by_name: tuple[dict[str, list[GraphNode]], ...] = ({}, {}, {})
         for node in self.nodes:
-            for called, names in zip(self._called, node.names, strict=True):
+            for called, names in zip(self._nodes_by_name, node.names, strict=True):
                 for name in names:
                     called.setdefault(name, []).append(node)
 
@@ -115,7 +115,7 @@ class RecordGraph:
         that kind goes before others: rent invoice 901 is no repair invoice 901.
         """
         in_full = has_read_tool(reference.noun, self.keys, in_full=True)
-        for called in self._called:
+        for called in self._nodes_by_name:
             of_kind = [node for node in called.get(reference.text, ()) if are_same_kind(reference.noun, node.kind)]
             if in_full:
                 exact = [node for node in of_kind if reference.noun in (node.kind, self._noun_of_read(node))]
@@ -126,7 +126,9 @@ class RecordGraph:
             return []
         # Under a word that no key and no kind of record is called by, such as ``document``.
         is_odd = reference.looks_like_id and not (reference.is_id or self.is_known_kind(reference.noun))
-        found = [node for node in self._called[0].get(reference.text, ()) if is_odd or reference.text in node.plain]
+        found = [
+            node for node in self._nodes_by_name[0].get(reference.text, ()) if is_odd or reference.text in node.plain
+        ]
         if not has_read_tool(reference.noun, self.keys):
             return found
         return [node for node in found if are_same_kind(reference.noun, self._noun_of_read(node))]
@@ -205,7 +207,7 @@ class RecordGraph:
         return self._by_seen.get(id(outer)) if outer else None
 
     def parts_and_children(self, node: GraphNode) -> list[GraphNode]:
-        return self._inside.get(id(node.seen), [])
+        return self._nodes_within.get(id(node.seen), [])
 
     def with_parts(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
         """The records with their parts (``details``, ``totals``), which hold further fields of the same records."""

@@ -45,7 +45,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
             is_asked_whole
             and len(outermost) == 1
             and not direct
-            and not any(_has_id_field(node, asked) for node in nodes)
+            and not any(_has_unasked_id(node, asked) for node in nodes)
         )
         direct |= {
             place
@@ -95,7 +95,7 @@ def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
     )
 
 
-def _has_id_field(node: RecordNode, asked: JsonObject) -> bool:
+def _has_unasked_id(node: RecordNode, asked: JsonObject) -> bool:
     """Whether an object has an id or an id-like text that the read was not asked with, so that it may be another's."""
     return node.own is not None or any(
         (is_id_name(key) or is_id_text(value)) and value not in asked.values() for key, value in node.record.items()

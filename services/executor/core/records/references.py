@@ -60,9 +60,9 @@ def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...
     """The ids on the outermost level that has any: by the full name, else of the record of that name, else under a name
     for its number.
     """
-    for find in (_values_named, _ids_by_noun, _ids_by_number_words):
+    for find in (_values_by_name, _ids_by_noun, _ids_by_number_words):
         for level in levels:
-            found = [one for record in level for one in find(record, words if find is _values_named else noun)]
+            found = [one for record in level for one in find(record, words if find is _values_by_name else noun)]
             if ids := [one for one in found if _may_be_id(one)]:
                 return ids
     return []
@@ -86,13 +86,13 @@ def _objects_in(value: Json) -> list[JsonObject]:
     return [value] if isinstance(value, dict) else []
 
 
-def _values_named(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
+def _values_by_name(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
     return [value for key, value in record.items() if _stem_words(key) == words]
 
 
 def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
-    named = _values_named(record, noun)
+    named = _values_by_name(record, noun)
     own = [one for value in named for inner in _objects_in(value) for one in _first_plain_id(inner)]
     return [*own, *filter(_looks_like_id, named)]
 

@@ -121,11 +121,11 @@ class SeenRecord:
             if self.record.get(name) is not None:
                 return name
         for ways in (*((name,) for name in wanted), *(field_aliases(name) for name in wanted)):
-            if found := self._fields_named(ways):
+            if found := self._fields_with_names(ways):
                 return found[0] if len({dumps(self.record[key]) for key in found}) == 1 else None
         return None
 
-    def _fields_named(self, names: Iterable[str]) -> list[str]:
+    def _fields_with_names(self, names: Iterable[str]) -> list[str]:
         """The fields with a value whose names have the words of one of these: ``totalAmount``, ``total_amount``."""
         wanted = {singular_words(name) for name in names}
         said = ((key, value) for key, value in self.record.items() if singular_words(key) in wanted)
@@ -288,7 +288,7 @@ def is_named_in_task(record: SeenRecord, task: str) -> bool:
 def occurs_in(value: str, text: str) -> bool:
     """Whether the text contains these words or this identifier; a plain figure never counts."""
     wanted = value.strip()
-    said, tokens = _task_words(text)
+    said, tokens = _folded_text_and_tokens(text)
     if wanted.casefold() not in said or read_figure(wanted) is not None:
         return False
     if " " not in wanted and any(mark.isdigit() for mark in wanted):
@@ -297,9 +297,9 @@ def occurs_in(value: str, text: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _task_words(task: str) -> tuple[str, frozenset[str]]:
-    """The task in lower case, and its words that have digits."""
-    return task.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(task))
+def _folded_text_and_tokens(text: str) -> tuple[str, frozenset[str]]:
+    """The text in lower case, and its words that have digits."""
+    return text.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(text))
 
 
 def names_own_record(key: str) -> bool:

@@ -185,7 +185,7 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     if any(found.also_before for _, found in prove_rows(as_read)):
         return True
     return any(
-        _has_participle(leaf, reads.done) or _is_switched(leaf, reads)
+        _has_participle(leaf, reads.participles) or _is_switched(leaf, reads)
         for reads in map(_ComparedReads, as_read.split_rows())
         for node in reads.after.direct
         for leaf in reads.relevant_leaves(node)
@@ -195,18 +195,19 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
 class _ComparedReads:
     """The reads of a write, prepared for the rules.
 
-    ``claims``: the fields that the call set, or the operator expects; ``answer_claims``: what the answer said; ``ids``:
-    the identifiers among the arguments; ``exact``: names of fields that the call itself gives as an argument, so that
-    no other field is meant; ``telling_records``: records that the call is about and that have more than the read's own
-    arguments; ``others``: the other rows of the call that the same read shows.
+    ``participles``: of the tool's verb; ``claims``: the fields that the call set, or the operator expects;
+    ``answer_claims``: what the answer said; ``ids``: the identifiers among the arguments; ``exact``: names of fields
+    that the call itself gives as an argument, so that no other field is meant; ``telling_records``: records that the
+    call is about and that have more than the read's own arguments; ``others``: the other rows of the call that the same
+    read shows.
     """
 
     def __init__(self, evidence: WriteEvidence) -> None:
         self.evidence = evidence
         self.others: Sequence[_ComparedReads] = ()
-        self._foreign = frozenset[str]()
+        self._values_of_other_rows = frozenset[str]()
         self.words = words_of_tool(evidence.tool)
-        self.done = participles_of_verb(evidence.tool)
+        self.participles = participles_of_verb(evidence.tool)
         self.ids = identifiers_in(evidence.arguments)
         by_name = _fields_set_by_name(evidence.arguments)
         own = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
@@ -225,14 +226,16 @@ class _ComparedReads:
         """The fields of the record itself, and of those items in it that the call names and no other row does."""
         sets = [claim.items for claim in self.claims if claim.items]
         leaves = [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in sets]
-        return [leaf for leaf in leaves if self._foreign.isdisjoint(leaf.path)]
+        return [leaf for leaf in leaves if self._values_of_other_rows.isdisjoint(leaf.path)]
 
     def is_named_by_call(self, node: RecordNode) -> bool:
         return node.own is not None and any(shows_same_value(node.own, value) for value in self.ids.values())
 
     def set_other_rows(self, others: Sequence["_ComparedReads"]) -> None:
         self.others = others
-        self._foreign = frozenset[str]().union(*(one.row_own_values for one in others)) - self.row_own_values
+        self._values_of_other_rows = (
+            frozenset[str]().union(*(one.row_own_values for one in others)) - self.row_own_values
+        )
 
     @property
     def row_own_values(self) -> frozenset[str]:
@@ -408,7 +411,9 @@ def _compare_record(
             leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
         if leaf is None:
             missing = True
-            differs = differs or (not is_id_name(claim.name) and _got_another_value(claim, filled, old, reads.done))
+            differs = differs or (
+                not is_id_name(claim.name) and _got_another_value(claim, filled, old, reads.participles)
+            )
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
             stays = reads.words.may_make_record and named not in changed
@@ -551,7 +556,7 @@ def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> boo
 def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
     """Fields that changed to a participle of the tool's verb: "approved"."""
     for changed, _ in _fields_changed_by_call(reads):
-        if fields := {leaf.name: leaf for leaf in changed if _has_participle(leaf, reads.done)}:
+        if fields := {leaf.name: leaf for leaf in changed if _has_participle(leaf, reads.participles)}:
             return ProofFinding(shown=_describe_fields(fields))
     return ProofFinding()
 
@@ -608,12 +613,12 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf],
         if earlier is None or reads.is_about_other_row(node):
             continue
         old, changed = _find_changes(reads.relevant_leaves(node), earlier)
-        if not any(_got_another_value(claim, changed, old, reads.done) for claim in reads.claims):
+        if not any(_got_another_value(claim, changed, old, reads.participles) for claim in reads.claims):
             yield changed, old
 
 
 def _got_another_value(
-    claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], done: frozenset[str]
+    claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], participles: frozenset[str]
 ) -> bool:
     """Whether a changed field of the claim's name has another value; or such figures, days or accounts do, and none has
     the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``. An amount or a day that was not there
@@ -621,8 +626,8 @@ def _got_another_value(
     """
     if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
         return True
-    alike = [one for one in changed if has_similar_name(claim, _without_participle(one, done))]
-    alike += [one for one in changed if old.get(one.path) is None and _is_same_sort(claim, one)]
+    alike = [one for one in changed if has_similar_name(claim, _without_participle(one, participles))]
+    alike += [one for one in changed if old.get(one.path) is None and _are_plain_amounts_or_days(claim, one)]
     compared = [shown for one in alike if (shown := _shows_figure_or_day(claim, one, old)) is not None]
     account = _account_key(claim.value)
     paid_to = [one for one in changed if account and _PAYERS.isdisjoint(words_of(one.name))]
@@ -630,7 +635,7 @@ def _got_another_value(
     return bool(compared) and not any(compared)
 
 
-def _is_same_sort(claim: Leaf, leaf: Leaf) -> bool:
+def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
     """Whether both are plain amounts, days or moments by their names and values: no balance or tax, and no day on which
     the server did something, as ``modified_on``.
     """
@@ -653,10 +658,10 @@ def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], 
     return None
 
 
-def _without_participle(leaf: Leaf, done: frozenset[str]) -> Leaf:
-    """The field under its name without the verb's participles (``done``): ``settled_amount`` as ``amount``."""
+def _without_participle(leaf: Leaf, participles: frozenset[str]) -> Leaf:
+    """The field under its name without the verb's participles (``participles``): ``settled_amount`` as ``amount``."""
     words = words_of(leaf.name)
-    kept = [word for word in words if word not in done]
+    kept = [word for word in words if word not in participles]
     return leaf._replace(names=(*leaf.names[:-1], "_".join(kept))) if kept and len(kept) < len(words) else leaf
 
 
@@ -752,9 +757,11 @@ def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
     return node.place, _id_fields_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
 
 
-def _has_participle(leaf: Leaf, done: frozenset[str]) -> bool:
+def _has_participle(leaf: Leaf, participles: frozenset[str]) -> bool:
     """Whether a field has a participle of the verb as its value, "approved", or as its name with the value true."""
-    return str(leaf.value).lower() in done or (leaf.value is True and leaf.name.lower().removeprefix("is_") in done)
+    return str(leaf.value).lower() in participles or (
+        leaf.value is True and leaf.name.lower().removeprefix("is_") in participles
+    )
 
 
 def _describe_fields(fields: Mapping[str, Leaf]) -> list[str]:

@@ -123,7 +123,7 @@ async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> L
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
     if entry is not None and (settled := await _settle_without_sending(prepared, entry)):
         return settled
-    return await _send_prepared(prepared)
+    return await _send_until_connected(prepared)
 
 
 async def _is_being_compensated(ctx: TurnContext, plan: WritePlan) -> bool:
@@ -191,7 +191,7 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     return await store_status(ctx, settled, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
 
 
-async def _send_prepared(prepared: PreparedCall) -> LedgerEntry:
+async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
     """Stores the intent, makes the call and stores the answer. Repeats it only while no connection can be made."""
     for pause in _CONNECT_PAUSES:
         entry = await _send_once(prepared, is_last=False)
