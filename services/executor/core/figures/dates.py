@@ -552,21 +552,21 @@ def _shift_by_offsets(
     for mention in found:
         if shifted and mention.start < shifted[-1].end:
             continue
-        before = _offset_before(signs, backwards, bisect_left(starts, mention.start))
+        before = _find_offset_before(signs, backwards, bisect_left(starts, mention.start))
         if before and "," in text[words[before.start()].start : mention.start]:
             before = None  # "1 of 3 months, from 5 January"
-        offset = before or _offset_after(text, words, signs, bisect_left(starts, mention.end))
+        offset = before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
         shifted.append(_shift_mention(words, mention, offset) if offset else mention)
     return shifted
 
 
-def _offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | None:
+def _find_offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | None:
     """The offset that ends directly before a position; None if there is none."""
     found = _OFFSET_BACKWARDS.match(backwards, len(signs) - place)
     return _OFFSET.match(signs, len(signs) - found.end(), place) if found else None
 
 
-def _offset_after(text: str, words: Sequence[_GrammarWord], signs: str, place: int) -> re.Match[str] | None:
+def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, place: int) -> re.Match[str] | None:
     """The offset directly after a weekday or a day such as today, ``heute in 14 Tagen``; else None."""
     if not 0 < place < len(words) or signs[place - 1] not in "TW":
         return None

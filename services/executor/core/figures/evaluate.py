@@ -31,9 +31,9 @@ from services.executor.core.figures.operands import (
 )
 from services.executor.core.figures.operations import (
     AGGREGATES,
+    EXTREMES,
     FREE_LIMITS,
     OPERATIONS,
-    SOUGHT,
     WORDS_ALLOWED,
     CalculationCall,
     OperationResult,
@@ -233,8 +233,8 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
     """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum,
     or whose number of records, is the greatest or the least.
     """
-    if call.operation not in (*AGGREGATES, *SOUGHT):
-        raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")
+    if call.operation not in (*AGGREGATES, *EXTREMES):
+        raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *EXTREMES))}, not with {call.operation}")
     if len(call.columns) != 1:
         raise CannotCalculate("by needs one operand, a path into a list such as r1.items[*].amount")
     column = call.columns[0]

@@ -79,7 +79,7 @@ _HOURS = re.compile(
 )
 
 
-def _find_range_starts(text: str) -> Iterator[TimeMention]:
+def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
     """Yields the first hour of ranges such as ``9-11 am``."""
     for match in _HOURS.finditer(text):
         first, last = int(match[1]), int(match[2])
@@ -91,7 +91,7 @@ def _find_range_starts(text: str) -> Iterator[TimeMention]:
 
 def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
     """Yields the times in digits and in words."""
-    yield from _find_range_starts(text)
+    yield from _find_first_hours_of_ranges(text)
     for match in _DIGITS.finditer(text):
         if (found := _read_time_in_digits(match)) is not None:
             yield found

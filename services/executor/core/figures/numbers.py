@@ -438,9 +438,9 @@ def _read_number_words(
     if word in _WHOLE_WORDS:
         return _WHOLE_WORDS[word], place + 1
     part = _read_denominator(tokens, place + 1) if word in _ARTICLES else 0
-    if part and not (word == "the" and part > 4) and not _is_half_hour(tokens, place + 1):  # "the seventh" is a day
+    if part and not (word == "the" and part > 4) and not _is_part_of_time(tokens, place + 1):  # "the seventh" is a day
         return Fraction(1, part), place + 2
-    if word in _HALVES and not _is_half_hour(tokens, place):
+    if word in _HALVES and not _is_part_of_time(tokens, place):
         return Fraction(1, 2), place + 1
     return None, place
 
@@ -465,7 +465,7 @@ def _read_denominator(tokens: Sequence[WrittenToken], place: int) -> int:
     return _PARTS.get(tokens[place].folded, 0) if place < len(tokens) else 0
 
 
-def _is_half_hour(tokens: Sequence[WrittenToken], place: int) -> bool:
+def _is_part_of_time(tokens: Sequence[WrittenToken], place: int) -> bool:
     """Whether the word belongs to a time of day: ``half past nine``, ``a quarter to``."""
     after = tokens[place + 1].folded if place + 1 < len(tokens) else ""
     return after in ("past", "to", "nach", "vor")

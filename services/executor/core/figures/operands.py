@@ -225,7 +225,7 @@ def _is_overdue(cell: Cell, due: Json, order: DateOrder, today: date) -> bool:
 _REF = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 _LOOKS_LIKE_A_REF = re.compile(r"r\d+", re.I)
 # These are rather meant by themselves than as what some record happens to state.
-_SURELY = frozenset({0, 1, 100})
+_LIKELY_CONSTANTS = frozenset({0, 1, 100})
 _HAS_DIGIT = re.compile(r"\d")
 _DAYS = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
@@ -329,7 +329,7 @@ class OperandFinder:
             )
         amount = read_amount(asked)
         if amount is not None:
-            own = _read_constant(amount, asked, free & _SURELY)
+            own = _read_constant(amount, asked, free & _LIKELY_CONSTANTS)
             return (
                 own or self._find_in_values(amount) or self._find_in_facts(asked) or _read_constant(amount, asked, free)
             )

@@ -123,7 +123,7 @@ def _register_operation(
 
 
 AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
-SOUGHT = ("which_has_most", "which_has_least")
+EXTREMES = ("which_has_most", "which_has_least")
 WORDS_ALLOWED = frozenset({"is_equal", "is_not_equal"})
 FREE_LIMITS = frozenset({0, 1})
 _ORDERS = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
@@ -181,23 +181,23 @@ def _describe_arguments(arguments: str, amounts: Sequence[WrittenAmount]) -> str
     return ", ".join(f"{name.removesuffix('...')} {figure}" for name, figure in told)
 
 
-_FREE: Mapping[str, frozenset[int]] = {
+_SOURCELESS: Mapping[str, frozenset[int]] = {
     **dict.fromkeys(("product", "quotient"), frozenset({0, 1, 2, 4, 7, 12, 24, 52, 60, 100, 365})),
     "difference": frozenset({0, 1, 100}),
     **dict.fromkeys((*_ORDERS, "is_equal", "is_not_equal"), FREE_LIMITS),
     **{f"{verb}_{unit}": FREE_LIMITS for verb in ("add", "subtract")
        for unit in ("days", "weeks", "months", "years", "working_days")},
 }  # fmt: skip
-_A_YEAR = frozenset({1, 2, 4, 12, 52, 365})
+_PERIODS_A_YEAR = frozenset({1, 2, 4, 12, 52, 365})
 _CHOSEN = frozenset({"part number", "month", "period", "year", "trials", "start"})  # which one is wanted
 
 
 def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     """The numbers that need no source as this operand: the 12 months of a year, the 3 of "the third of five"."""
     if operation not in CALCULATORS:
-        return _FREE.get(operation, frozenset({0}))
+        return _SOURCELESS.get(operation, frozenset({0}))
     name = _argument_name_at(operation, place)
-    return frozenset(range(1, 1201)) if name in _CHOSEN else _A_YEAR if name.endswith("a year") else FREE_LIMITS
+    return frozenset(range(1, 1201)) if name in _CHOSEN else _PERIODS_A_YEAR if name.endswith("a year") else FREE_LIMITS
 
 
 def takes_percent(operation: str, place: int) -> bool:

@@ -92,7 +92,7 @@ def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
 
 def _has_written_number(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if (seconds := read_duration(text)) is not None:
-        return _has_amount(Fraction(seconds), "time", mentions)
+        return _has_quantity(Fraction(seconds), "time", mentions)
     written = read_number_text(text)
     return written is not None and any(_has_number(value, hints, mentions, written) for value in written.values)
 
@@ -116,7 +116,7 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
             takes_minor = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
             if takes_minor if _is_minor_unit_amount(mention) and value else not is_other_unit:
                 return True
-    return _is_stated_in_minor_units(value, hints, mentions, written) or _has_in_other_measure(
+    return _is_stated_in_minor_units(value, hints, mentions, written) or _is_stated_in_other_measure(
         value, hints, unit, mentions
     )
 
@@ -159,14 +159,14 @@ def _equals_in_minor_units(value: Number, number: Number, mention: NumberMention
     return (hints.is_in_minor_units or must_be) and value == number * size
 
 
-def _has_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
+def _is_stated_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
     """Whether the text has the number in another measure: percent for a share, 90 minutes for 1.5 hours."""
     if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
         return is_share and _has_share(value, mentions)
     any_unit = _OF_TIME if hints.kind is ArgumentKind.QUANTITY else ()
     return _has_share(value, mentions) or any(
-        _has_amount(Fraction(value) * one.size, one.measure, mentions) for one in ([unit] if unit else any_unit)
+        _has_quantity(Fraction(value) * one.size, one.measure, mentions) for one in ([unit] if unit else any_unit)
     )
 
 
@@ -189,7 +189,7 @@ def _rounds_to_share(value: Number, share: Fraction) -> bool:
     return any(abs(Fraction(value) - one) * 2 <= Fraction(1, 10**places) for one in (share, share * 100))
 
 
-def _has_amount(amount: Fraction, measure: str, mentions: Mentions) -> bool:
+def _has_quantity(amount: Fraction, measure: str, mentions: Mentions) -> bool:
     """Whether the text has a quantity of this measure equal to ``amount``, which is in the measure's base unit."""
     of_measure = ((one, one.unit.size) for one in mentions.numbers if one.unit and one.unit.measure == measure)
     return any(Fraction(said) * size == amount for one, size in of_measure for said in one.values)

@@ -219,8 +219,8 @@ class MentionedRecords:
         )
 
     def _is_account_of_unmentioned(self, account: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the user mentions no record with the account, and none belongs to a named record, while another record
-        of that kind does.
+        """Whether the user mentions no record with the account and none belongs to a named record, while another
+        record of that kind does.
         """
         nodes = self._graph.nodes
         holders = [
