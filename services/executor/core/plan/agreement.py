@@ -219,7 +219,7 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
     """Fields that an edit sets although the user mentions neither their names nor their values.
 
     They count only beside a field that the user does mention, or with a text of several words. A field that keeps its
-    recorded value does not count, nor does a listed word where the record is not known to have the field.
+    recorded value does not count, nor does one of the schema's choices unless the record is known to have the field.
     """
     tool = change.tool
     if words_of_tool(tool.name).verb not in EDITING:

@@ -24,8 +24,8 @@ class _Child(NamedTuple):
 def find_covered_parents(
     listed: Set[_Key], called: Sequence[Set[_Key]], facts: Sequence[Fact], keys: RecordKeys
 ) -> set[_Key]:
-    """The listed records that the calls reach by their children, with those of which the reads show no child; empty
-    if the calls reach none.
+    """The listed records that the calls concern through a child, as an order through its delivery, and those of which
+    the reads show no child; empty if the calls concern none.
 
     ``called``: the identifiers in each call; a call that names a listed record itself reaches no other one. A record
     that refers to a called one counts as reached, too. Every read counts, also one from before the last writes.

@@ -26,9 +26,9 @@ _MOST_NEAR = 4  # reads for the rules about one call, beside those of what it na
 def missing_reads(
     plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy] = ()
 ) -> tuple[ReadCall, ...]:
-    """The reads that would show what the plan's changes name and nobody read, and its notices of which rules ask a
-    field; each once, in the order of the calls. For each call, reads of other records of which the ``policies``
-    ask a field: at most four more than the call has references to records.
+    """The reads that rules still need, each once, in the order of the calls: of the records that a change names and
+    nobody read, or a notice of which rules ask a field; then, for each call, of other records of which the ``policies``
+    ask a field, at most four more than the call has references to records.
 
     A record that a read did not find is left out: its fields stay unknown, and the rules decide what that means.
     """

@@ -620,9 +620,9 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf],
 def _got_another_value(
     claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], participles: frozenset[str]
 ) -> bool:
-    """Whether a changed field of the claim's name has another value; or such figures, days or accounts do, and none has
-    the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``. An amount or a day that was not there
-    before counts under any name: ``paid_cents`` for ``received_cents``.
+    """Whether a changed field of the claim's name has another value; or changed figures, days or accounts of similar
+    names have other values, and none the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``. A new
+    amount or day counts under any name: ``paid_cents`` for ``received_cents``.
     """
     if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
         return True
