@@ -35,7 +35,7 @@ Levels = Annotated[
 ]
 
 _STATUSES = {"approve": "approved", "reject": "rejected"}
-_PATIENCE = 30.0  # seconds for what comes of a decision
+_WAIT_SECONDS = 30.0  # seconds for what comes of a decision
 
 approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's yes: list, look, approve, reject.")
 
@@ -132,7 +132,7 @@ async def _decide_and_wait(client: GatewayClient, approval_id: str, body: JsonOb
         approval = await client.request_json("POST", path, body)
     task_id = str(approval.get("task_id"))
     with suppress(TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_WAIT_SECONDS):
             async for _ in client.stream_events(task_id):  # until it has ended, or waits for somebody
                 pass
     return DecisionOutcome(approval, await client.request_json("GET", path_of("tasks", task_id)), earlier)

@@ -87,7 +87,7 @@ def format_local_time(value: Json) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-_STEP = "  "
+_INDENT = "  "
 
 
 def indent_json(value: Json, margin: str = "") -> str:
@@ -96,18 +96,18 @@ def indent_json(value: Json, margin: str = "") -> str:
         case dict() if value:
             return _indent_block(
                 "{",
-                (f"{dumps(name)}: {indent_json(value[name], margin + _STEP)}" for name in sorted(value)),
+                (f"{dumps(name)}: {indent_json(value[name], margin + _INDENT)}" for name in sorted(value)),
                 "}",
                 margin,
             )
         case list() if value:
-            return _indent_block("[", (indent_json(part, margin + _STEP) for part in value), "]", margin)
+            return _indent_block("[", (indent_json(part, margin + _INDENT) for part in value), "]", margin)
         case _:
             return dumps(value)
 
 
 def _indent_block(opening: str, parts: Iterator[str], closing: str, margin: str) -> str:
-    return f"{opening}\n" + ",\n".join(f"{margin}{_STEP}{part}" for part in parts) + f"\n{margin}{closing}"
+    return f"{opening}\n" + ",\n".join(f"{margin}{_INDENT}{part}" for part in parts) + f"\n{margin}{closing}"
 
 
 class StartupProgress:

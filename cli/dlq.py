@@ -11,7 +11,7 @@ from cli.console import CommandError, err, format_local_time, out, plain_text, p
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
 from shared.domain.exact_json import JsonObject, objects_in
 
-_MOST = 1000
+_MOST_LISTED = 1000
 LetterId = Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")]
 
 dlq = typer.Typer(
@@ -87,7 +87,7 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJso
 
 def _requeue_outcomes(url: str, name: str) -> JsonObject:
     """Requeue the outcomes among the newest letters, at most one list of them: repeat the call for the rest."""
-    letters = objects_in(ask_as_operator(url, name, "dlq", "list", body={"limit": _MOST}).get("letters"))
+    letters = objects_in(ask_as_operator(url, name, "dlq", "list", body={"limit": _MOST_LISTED}).get("letters"))
     mine = [letter for letter in letters if letter.get("kind") == "outcome"]
     known = [str(letter["id"]) for letter in mine if letter.get("task_id")]
     for letter_id in reversed(known):  # the oldest first, as they came

@@ -13,8 +13,8 @@ from cli.send import parse_levels
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 
-_SECONDS = 30.0
-_SHOWN = (
+_TIMEOUT_SECONDS = 30.0
+_SHOWN_FIELDS = (
     "key_id", "principal_id", "roles", "levels", "label", "created_at", "created_by", "last_used_at", "expires_at",
 )  # fmt: skip
 _LIMITS = (
@@ -41,7 +41,7 @@ def create_first_key(
       REDIS_URL=redis://localhost purple keys first olga
     """
     asked = ("first-key", "--tenant", tenant, "--principal", principal, *(("--again",) if again else ()))
-    made = run_module_for_json("services.gateway", *asked, doing="Making the key", seconds=_SECONDS)
+    made = run_module_for_json("services.gateway", *asked, doing="Making the key", seconds=_TIMEOUT_SECONDS)
     print_answer(made, _print_new_key, as_json=as_json)
 
 
@@ -108,9 +108,9 @@ def _print_new_key(made: JsonObject) -> None:
 
 
 def _build_table(rows: list[JsonObject]) -> Table:
-    columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN)
+    columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN_FIELDS)
     cells = (
-        [*(_as_cell(name, row.get(name)) for name in _SHOWN), _describe_limits(row), _validity_cell(row)]
+        [*(_as_cell(name, row.get(name)) for name in _SHOWN_FIELDS), _describe_limits(row), _validity_cell(row)]
         for row in rows
     )
     table = text_table([*columns, "limits", "good"], cells)

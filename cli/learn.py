@@ -16,8 +16,8 @@ from cli.gateway.messages import list_or_empty
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in
 
-_REFUSED = 1
-_PIECE = 250  # entities in one request
+_EXIT_REFUSED = 1
+_ENTITIES_A_REQUEST = 250  # entities in one request
 
 
 def export(
@@ -75,7 +75,7 @@ def import_files(
         refused = any(report.get("problems") for report in reports)
     _print_reports(reports, refused, as_json)
     if refused:
-        raise typer.Exit(_REFUSED)
+        raise typer.Exit(_EXIT_REFUSED)
 
 
 def _read_contents(folder: Path) -> dict[LearningFile, Json]:
@@ -94,9 +94,12 @@ def _read_contents(folder: Path) -> dict[LearningFile, Json]:
 def split_for_requests(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
     """The file in pieces that each fit into one request: entities are split, other files stay whole."""
     rows = content.get("entities") if isinstance(content, dict) else None
-    if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _PIECE:
+    if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _ENTITIES_A_REQUEST:
         return [(file, content)]
-    return [(file, {"entities": rows[first : first + _PIECE]}) for first in range(0, len(rows), _PIECE)]
+    return [
+        (file, {"entities": rows[first : first + _ENTITIES_A_REQUEST]})
+        for first in range(0, len(rows), _ENTITIES_A_REQUEST)
+    ]
 
 
 def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
@@ -205,7 +208,7 @@ def _name_value_rows(value: Json) -> list[tuple[str, str]]:
     return [(key.replace("_", " "), str(said)) for key, said in as_object(value).items()]
 
 
-_SECONDS = 120.0
+_TIMEOUT_SECONDS = 120.0
 _TITLES = (
     ("dimension_analysis", "Dimensions"),
     ("top_failures", "Top failures"),
@@ -213,8 +216,8 @@ _TITLES = (
     ("next_4h_recommended_tests", "Recommended tests"),
 )
 _HEAD = ("generated_at", "period_hours", "total_runs", "pass_rate", "source")
-_SHOWN = 20  # lines of a table
-_WIDE = 60  # characters of a cell
+_MOST_ROWS = 20  # lines of a table
+_LONGEST_CELL = 60  # characters of a cell
 
 
 def report(
@@ -237,7 +240,7 @@ def report(
       purple learn report report.json --json
     """
     arguments = ("report", *map(str, files or ()), "--bucket", bucket, "--most", str(most))
-    found = run_module_for_json("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS)
+    found = run_module_for_json("services.learner", *arguments, doing="Reading reports", seconds=_TIMEOUT_SECONDS)
     prepared = objects_in(found.pop("training_rows"))
     if rows is not None:
         try:
@@ -266,13 +269,13 @@ def _print_report_table(title: str, part: JsonObject) -> None:
         out.print(Text(f"{title}: none.", "dim"))
         return
     table = Table(*(str(name).replace("_", " ") for name in names), title=title, title_justify="left")
-    for line in lines[:_SHOWN]:
+    for line in lines[:_MOST_ROWS]:
         table.add_row(
             *(Text(_cell_text(cell)) for cell in (line if isinstance(line, list) else [line]))
         )  # words of others
     out.print(table)
-    if len(lines) > _SHOWN:
-        err.print(f"and {len(lines) - _SHOWN} more: --json has all of them", style="dim")
+    if len(lines) > _MOST_ROWS:
+        err.print(f"and {len(lines) - _MOST_ROWS} more: --json has all of them", style="dim")
 
 
 def _print_left_out(found: JsonObject, written: bool) -> None:
@@ -297,7 +300,7 @@ def _cell_text(value: Json) -> str:
             text = ", ".join(f"{name}: {_cell_text(inner)}" for name, inner in value.items())
         case _:
             text = dumps(value)
-    return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 3]}..."
 
 
 learn = typer.Typer(

@@ -15,11 +15,11 @@ from typing_extensions import override
 from cli.console import CommandError, err, out
 from shared.domain.version import VERSION
 
-_ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
-_FIRST = ("demo", "up", "send", "approvals")  # the others follow by their names
-_SAYS = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
+_ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
+_FIRST_COMMANDS = ("demo", "up", "send", "approvals")  # the others follow by their names
+_HELP_IN_DOCSTRING = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
 _OF_CHECKOUTS = ("bench", "chaos")  # which only a checkout of the project has, in its folder ``tools``
-_MISSING = "Only in a checkout of the project."
+_NEEDS_CHECKOUT = "Only in a checkout of the project."
 
 
 class CommandEntry(NamedTuple):
@@ -32,11 +32,11 @@ class CommandEntry(NamedTuple):
 def all_commands() -> Mapping[str, CommandEntry]:
     """All commands by name. Outside a checkout, commands that need one only print so and exit with code 2."""
     tools = _find_tools_folder()
-    found = {name: CommandEntry(None, _MISSING) for name in _OF_CHECKOUTS}
+    found = {name: CommandEntry(None, _NEEDS_CHECKOUT) for name in _OF_CHECKOUTS}
     found |= dict(_find_commands(tools, "tools")) if tools else {}
     for package in ("cli", "examples"):
         found |= dict(_find_commands(Path(__file__).parents[1] / package, package))
-    names = [*(name for name in _FIRST if name in found), *sorted(found.keys() - {*_FIRST})]
+    names = [*(name for name in _FIRST_COMMANDS if name in found), *sorted(found.keys() - {*_FIRST_COMMANDS})]
     return {name: found[name] for name in names}
 
 
@@ -53,7 +53,7 @@ def _find_tools_folder() -> Path | None:
 def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandEntry]]:
     for file in (*folder.glob("*.py"), *folder.glob("*/command.py")):
         with file.open(encoding="utf-8") as source:
-            said = _SAYS.match(source.readline())
+            said = _HELP_IN_DOCSTRING.match(source.readline())
         if said:
             module = ".".join((package, *file.relative_to(folder).with_suffix("").parts))
             yield said["name"], CommandEntry(module, f"{said['help'][0].upper()}{said['help'][1:]}")
@@ -67,7 +67,7 @@ def load_command(name: str, entry: CommandEntry) -> Command:
     if isinstance(found, typer.Typer):
         app.add_typer(found, name=name)
     else:
-        app.command(name, context_settings=None if entry.module else _ANYTHING)(found)
+        app.command(name, context_settings=None if entry.module else _ANY_ARGUMENTS)(found)
     return cast(TyperGroup, typer.main.get_command(app)).commands[name]
 
 
@@ -77,7 +77,7 @@ def _report_missing_checkout(ctx: typer.Context) -> None:
     raise typer.Exit(2)
 
 
-_PYDANTIC = "Value error, "  # how the words of an option's own check begin in typer's complaint
+_PYDANTIC_PREFIX = "Value error, "  # how the words of an option's own check begin in typer's complaint
 
 
 class LazyCommands(TyperGroup):
@@ -98,7 +98,7 @@ class LazyCommands(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = error.message.removeprefix(_PYDANTIC)
+            error.message = error.message.removeprefix(_PYDANTIC_PREFIX)
             raise
         except CommandError as complaint:
             complaint.show()

@@ -14,8 +14,8 @@ from cli.gateway.messages import list_or_empty
 from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
-_SECONDS = 120.0
-_CANNOT = 2
+_TIMEOUT_SECONDS = 120.0
+_EXIT_CANNOT = 2
 _File = Annotated[Path, typer.Argument(help="A policy, a list of policies, or a tenant's record.", exists=True)]
 _AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
@@ -76,7 +76,7 @@ def backtest(
 
 def _run_policy_command(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
     return run_module_for_json(
-        "services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ, code=_CANNOT
+        "services.policy", *arguments, doing=doing, seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_CANNOT
     )
 
 

@@ -28,12 +28,12 @@ def archive_environ(folder: Path | None) -> dict[str, str]:
     folder = folder or data_folder(os.environ.get("PURPLE_URL", "")) or USUAL_FOLDER
     if not (folder / "archive").is_dir():
         advice = "Name the folder of the stack with --dir, or set ARCHIVE_URL."
-        raise CommandError(f"{folder} holds no archive.", advice, _CANNOT)
+        raise CommandError(f"{folder} holds no archive.", advice, _EXIT_CANNOT)
     return {**os.environ, "ARCHIVE_URL": folder_url(folder), "ARCHIVE_KEY": get_or_create_key(folder)}
 
 
-_SECONDS = 120.0
-_CANNOT = 2
+_TIMEOUT_SECONDS = 120.0
+_EXIT_CANNOT = 2
 
 
 def replay(
@@ -57,7 +57,7 @@ def replay(
     """
     environ = archive_environ(folder)
     words = ("services.executor", "replay", task, "--tenant", tenant, "--json")
-    done = run_module_for_json(*words, doing="Replaying", seconds=_SECONDS, environ=environ, code=_CANNOT)
+    done = run_module_for_json(*words, doing="Replaying", seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_CANNOT)
     print_answer(done, _print_replay, as_json=as_json)
     raise typer.Exit(0 if done.get("same") else 1)
 

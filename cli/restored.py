@@ -14,7 +14,7 @@ from shared.infra import keys
 from shared.infra.redis import RedisUrl, connect
 from shared.infra.redis_address import read_address
 
-_SECONDS = 15.0
+_TIMEOUT_SECONDS = 15.0
 
 
 def restored(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
@@ -52,7 +52,7 @@ async def record_restore(url: str) -> int:
         )
     redis = connect(url)
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             seconds, microseconds = cast("tuple[int, int]", await redis.time())
             moment = seconds * 1_000_000 + microseconds
             await redis.hset(keys.SERVER, "restored", str(moment))  # type: ignore[misc]  # sync or async

@@ -15,7 +15,7 @@ from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
 from cli.tenant_record import TenantId, record
 from shared.domain.exact_json import JsonObject, as_object, objects_in
 
-_SECONDS = 120.0
+_TIMEOUT_SECONDS = 120.0
 _PROTOCOLS = {"mcp": "MCP", "rest": "REST bridge"}
 
 connections = typer.Typer(no_args_is_help=True, help="The tool servers of a tenant.")
@@ -49,7 +49,9 @@ def try_connections(
       kubectl exec deploy/executor -- python -m services.executor connections --tenant acme
     """
     given = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
-    found = run_module_for_json("services.executor", "connections", *given, doing="Trying", seconds=_SECONDS, code=2)
+    found = run_module_for_json(
+        "services.executor", "connections", *given, doing="Trying", seconds=_TIMEOUT_SECONDS, code=2
+    )
     print_answer(found, _print_connections, as_json=as_json)
     raise typer.Exit(0 if all(row.get("good") for row in objects_in(found.get("connections"))) else 1)
 

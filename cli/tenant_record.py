@@ -24,8 +24,8 @@ from cli.gateway.client import (
 from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, loads_object, objects_in
 
-_SECONDS = 60.0
-_DIFFERS = 1
+_TIMEOUT_SECONDS = 60.0
+_EXIT_DIFFERS = 1
 TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile has one, `default`.")]
 RecordFile = Annotated[Path, typer.Argument(help="The record, as `show` prints it.", exists=True, dir_okay=False)]
 Comment = Annotated[str, typer.Option(help="Why: it stands in the history.")]
@@ -110,7 +110,7 @@ def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = 
     for line in lines:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
         out.print(Text(line, style), soft_wrap=True)
-    raise typer.Exit(_DIFFERS if lines else 0)
+    raise typer.Exit(_EXIT_DIFFERS if lines else 0)
 
 
 @record.command()
@@ -207,7 +207,7 @@ def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
     if not document.get("policies"):  # the gateway names all that is wrong with the rest
         return
     arguments = ("check", str(file), "--tenant", tenant_id)
-    found = run_module_for_json("services.policy", *arguments, doing="Checking the record", seconds=_SECONDS)
+    found = run_module_for_json("services.policy", *arguments, doing="Checking the record", seconds=_TIMEOUT_SECONDS)
     problems = objects_in(as_object(found.get("details")).get("problems"))
     wrong = [f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}" for one in problems]
     wrong += [f"{one.get('field')}: {one.get('problem')}" for one in objects_in(found.get("fields"))]

@@ -17,7 +17,7 @@ from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
 from shared.domain.words import ToolClass
 
-_SHOWN = ("name", "version", "arguments", "result", "purpose", "made_at", "task_id")
+_SHOWN_FIELDS = ("name", "version", "arguments", "result", "purpose", "made_at", "task_id")
 ToolName = Annotated[str, typer.Argument(help="The tool's name: `purple tools made list` shows them.")]
 
 made = typer.Typer(
@@ -65,9 +65,11 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson =
 def _build_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         used = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
-        return [*(join_values(row.get(name)) for name in _SHOWN), used]
+        return [*(join_values(row.get(name)) for name in _SHOWN_FIELDS), used]
 
-    return text_table([*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "in use"], map(cells, rows))
+    return text_table(
+        [*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN_FIELDS), "in use"], map(cells, rows)
+    )
 
 
 def _print_versions(found: JsonObject) -> None:
@@ -86,9 +88,9 @@ def _print_version(version: JsonObject) -> None:
         out.print(f"  {join_values(case.get('inputs'))} -> {case.get('expected')}", markup=False)
 
 
-_SECONDS = 60.0
-_LONGEST = 26
-_WIDE = 140  # from so many columns on there is room for descriptions
+_TIMEOUT_SECONDS = 60.0
+_MOST_COLUMN_WIDTH = 26
+_WIDE_TERMINAL = 140  # from so many columns on there is room for descriptions
 _STYLES = {"read": "green", "compute": "cyan", "notify": "yellow", "change": "bold red"}
 _PROTOCOLS = {"mcp": "MCP", "rest": "the REST bridge", "a2a": "A2A: its skills are tools"}
 _MEANING = "read, compute: before any write; notify: after the writes; change: only in MUTATE, with policy and approval"
@@ -158,7 +160,7 @@ def discover_tools(
     words += ["--tenant-file", str(tenant_file)] if tenant_file else []
     words += ["--write-catalogue", str(write_catalogue), *(["--force"] if force else [])] if write_catalogue else []
     try:
-        found = run_module_for_json(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
+        found = run_module_for_json(*words, doing=f"Asking {endpoint} for its tools", seconds=_TIMEOUT_SECONDS)
     except CommandError as complaint:
         of_the_server = complaint.sentence.startswith("No tools")
         raise CommandError(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")) from complaint
@@ -193,7 +195,7 @@ def discovery_table(found: JsonObject, listed: list[JsonObject], width: int) -> 
     kinds = ", ".join(f"{counted[kind.value]} {kind.value}" for kind in ToolClass if counted[kind.value])
     speaks = _PROTOCOLS.get(str(found.get("protocol")), str(found.get("protocol")))
     title = f"{found.get('endpoint')} speaks {speaks}: {len(listed)} tools ({kinds or 'none'})"
-    wide = width >= _WIDE
+    wide = width >= _WIDE_TERMINAL
     table = Table(title=title)
     table.add_column("tool", min_width=_measure_width(tool.get("name") for tool in listed), overflow="fold")
     table.add_column("class", min_width=_measure_width(counted))
@@ -217,7 +219,7 @@ def discovery_table(found: JsonObject, listed: list[JsonObject], width: int) -> 
 
 def _measure_width(texts: Iterable[Json]) -> int:
     """The width of the longest text, up to a limit, so that names are not wrapped."""
-    return min(max((len(str(text)) for text in texts), default=0), _LONGEST)
+    return min(max((len(str(text)) for text in texts), default=0), _MOST_COLUMN_WIDTH)
 
 
 def _describe_idempotency_key(tool: JsonObject) -> str:

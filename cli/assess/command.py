@@ -341,14 +341,14 @@ async def upload_assessment(url: str, kept: Assessment) -> str:
     return f"{url.rstrip('/')}{page}"
 
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+_SCENARIO_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _STARTER = "starter"
-_TEXT = ".txt"  # so that a template of Python is not taken for a module of ours
+_TEMPLATE_SUFFIX = ".txt"  # so that a template of Python is not taken for a module of ours
 
 
 def create_scenario(folder: Path, name: str) -> Path:
     """Copy the starter scenario into ``folder`` under that name; returns its path. Raises ``CommandError``."""
-    if not _NAME.fullmatch(name):
+    if not _SCENARIO_NAME.fullmatch(name):
         raise CommandError(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
     made = folder / name
     if made.exists():
@@ -356,7 +356,7 @@ def create_scenario(folder: Path, name: str) -> Path:
     try:
         with as_file(files("cli.assess") / _STARTER) as starter:
             for source in sorted(path for path in starter.rglob("*") if path.is_file()):
-                target = made / str(source.relative_to(starter)).removesuffix(_TEXT)
+                target = made / str(source.relative_to(starter)).removesuffix(_TEMPLATE_SUFFIX)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(source.read_text(encoding="utf-8").replace('"NAME"', f'"{name}"'), encoding="utf-8")
     except OSError as error:

@@ -26,14 +26,14 @@ _STYLES = {
     "note": "italic dim",
     "status": "bold green",
 }
-_HIDDEN = frozenset({"turn_finished"})
-_NAMING = ("phase", "state", "status", "tool", "name", "text", "note", "sentence")
-_LONG = 160
+_HIDDEN_EVENTS = frozenset({"turn_finished"})
+_NAMING_FIELDS = ("phase", "state", "status", "tool", "name", "text", "note", "sentence")
+_LONGEST_VALUE = 160
 
 
 def detailed_line(event: Event) -> str | None:
     """A line with all data of an event; None for kinds that are not shown."""
-    return None if event.kind in _HIDDEN else _detailed_text(event.data)
+    return None if event.kind in _HIDDEN_EVENTS else _detailed_text(event.data)
 
 
 def plain_line(event: Event) -> str | None:
@@ -107,7 +107,7 @@ _PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
 
 def _detailed_text(data: Mapping[str, Json]) -> str:
     """An event's data as text: first its state, tool or other name, then the rest as ``key=value``."""
-    lead = next((key for key in _NAMING if isinstance(data.get(key), str)), None)
+    lead = next((key for key in _NAMING_FIELDS if isinstance(data.get(key), str)), None)
     first = [str(data[lead])] if lead else []
     rest = [
         f"{key}={_shorten(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})
@@ -117,7 +117,7 @@ def _detailed_text(data: Mapping[str, Json]) -> str:
 
 def _shorten(value: Json) -> str:
     text = plain_text(value)
-    return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
 class LiveEventPrinter:

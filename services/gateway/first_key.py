@@ -22,7 +22,7 @@ from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.ports.store import StoreUnavailable
 
 FIRST_KEY = "first-key"
-_REFUSED = 1
+_EXIT_REFUSED = 1
 
 
 def first_key_command(arguments: Sequence[str]) -> int:
@@ -39,7 +39,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
         return print_problem(problem)
     except OperatorExists as problem:
         sys.stderr.write(f"{problem}\n")
-        return _REFUSED
+        return _EXIT_REFUSED
     sys.stdout.write(json.dumps({**key_view(made.key, made.key.created_at), "token": made.token}) + "\n")
     return 0
 

@@ -23,7 +23,7 @@ from services.learner.settings import TrainingSettings
 from shared.infra.starting import CannotStart, print_problem, read_settings
 
 REPORT = "report"
-_REFUSED = 1
+_EXIT_REFUSED = 1
 
 
 class FoundReports(NamedTuple):
@@ -97,7 +97,7 @@ def _read_reports(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
 
 def _print_error(sentence: str) -> int:
     sys.stderr.write(f"{sentence.strip()}\n")
-    return _REFUSED
+    return _EXIT_REFUSED
 
 
 def _parse_options(arguments: Sequence[str]) -> argparse.Namespace:

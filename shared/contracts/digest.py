@@ -21,10 +21,10 @@ NO_PULL = "-"
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _FORMULAS = frozenset(Formula)
 _PART = re.compile(r"[a-z_]{1,30}")
-_PARTS = 20
-_SUMMARY = 200  # characters
-_NOTES = 10  # entries each of what worked and what failed
-_SAID = 200  # characters of one of them
+_MOST_PARTS = 20
+_LONGEST_SUMMARY = 200  # characters
+_MOST_NOTES = 10  # entries each of what worked and what failed
+_LONGEST_NOTE = 200  # characters of one of them
 
 
 class Digest(NamedTuple):
@@ -72,7 +72,7 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
         case_id=outcome.event_id,
         session_id=outcome.session_id,
         task_id=outcome.task_id,
-        summary=summary[:_SUMMARY],
+        summary=summary[:_LONGEST_SUMMARY],
         keywords=keywords(summary),
         outcome=judge_outcome(outcome.state, outcome.quality),
         quality=outcome.quality,
@@ -103,11 +103,11 @@ def _read_formula_name(outcome: TaskOutcome) -> str:
 
 
 def _numeric_score_parts(outcome: TaskOutcome) -> dict[str, float]:
-    """The named parts of the score, at most ``_PARTS``; entries that are not numbers are left out."""
+    """The named parts of the score, at most ``_MOST_PARTS``; entries that are not numbers are left out."""
     said = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
     for name, part in said.items() if isinstance(said, dict) else ():
-        if isinstance(part, int | float) and abs(part) <= 1 and _is_part_name(name) and len(parts) < _PARTS:
+        if isinstance(part, int | float) and abs(part) <= 1 and _is_part_name(name) and len(parts) < _MOST_PARTS:
             parts[name] = float(part)
     return parts
 
@@ -138,12 +138,12 @@ def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
 
 
 def _shorten_notes(said: Iterator[str]) -> tuple[str, ...]:
-    return tuple(map(_shorten_note, islice(said, _NOTES)))
+    return tuple(map(_shorten_note, islice(said, _MOST_NOTES)))
 
 
 @lru_cache(maxsize=4_096)  # the same few names of tools, over and over
 def _shorten_note(text: str) -> str:
-    return redact_text(text)[:_SAID]
+    return redact_text(text)[:_LONGEST_NOTE]
 
 
 @lru_cache(maxsize=256)

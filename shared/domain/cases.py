@@ -16,11 +16,11 @@ from shared.domain.words import TaskState
 
 CASES_KEPT = 200
 CASES_SHOWN = 3
-_POOR = 0.35
-_GOOD = 0.6
-_OLD = timedelta(hours=72)
-_PATTERN = 3  # so many failures alike are one lesson learned, not three
-_ALIKE = 0.5
+_POOR_QUALITY = 0.35
+_GOOD_QUALITY = 0.6
+_OLD_AFTER = timedelta(hours=72)
+_FAILURES_OF_A_PATTERN = 3  # so many failures alike are one lesson learned, not three
+_LEAST_OVERLAP = 0.5
 _MOST_PRUNED = 0.7
 _FEWEST_LEFT = 3
 
@@ -50,9 +50,9 @@ C = TypeVar("C", bound=Case)
 
 def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
     """Whether an ended task counts as a success, a partial success or a failure."""
-    if state is TaskState.FAILED or quality < _POOR:
+    if state is TaskState.FAILED or quality < _POOR_QUALITY:
         return CaseOutcome.FAILURE
-    return CaseOutcome.PARTIAL if quality < _GOOD or state is TaskState.CANCELED else CaseOutcome.SUCCESS
+    return CaseOutcome.PARTIAL if quality < _GOOD_QUALITY or state is TaskState.CANCELED else CaseOutcome.SUCCESS
 
 
 def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
@@ -60,7 +60,7 @@ def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
 
     If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
-    since = now - _OLD
+    since = now - _OLD_AFTER
     teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _drop_uninstructive(log)
     kept = [case for case in teaching if case.at >= since]
     if len(log) - len(kept) <= _MOST_PRUNED * len(log):
@@ -86,7 +86,7 @@ def _drop_uninstructive(log: Sequence[C]) -> list[C]:
     return [
         case
         for case, again in zip(log, _repeated_failures(log), strict=True)
-        if not again and (case.quality >= _POOR or case.outcome is not CaseOutcome.FAILURE)
+        if not again and (case.quality >= _POOR_QUALITY or case.outcome is not CaseOutcome.FAILURE)
     ]
 
 
@@ -102,10 +102,10 @@ def _repeated_failures(log: Sequence[Case]) -> list[bool]:
         for word in own:
             about.setdefault(word, []).append(own)
     alike = {own: sum(times[other] for other in _find_overlapping(own, about)) for own in times}
-    return [bool(own) and alike[own] >= _PATTERN for own in words]
+    return [bool(own) and alike[own] >= _FAILURES_OF_A_PATTERN for own in words]
 
 
 def _find_overlapping(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:
     """The keyword sets that overlap with ``own`` in at least half of their union, including itself."""
     shared = Counter(other for word in own for other in about[word])
-    return [other for other, common in shared.items() if common >= _ALIKE * (len(own) + len(other) - common)]
+    return [other for other, common in shared.items() if common >= _LEAST_OVERLAP * (len(own) + len(other) - common)]

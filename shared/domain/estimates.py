@@ -116,10 +116,10 @@ def trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
 
 WINDOW_KEPT = 10
 _LOOKED_AT = 5
-_DRIFT = 40  # percent: with fewer of the last ones right, a prediction misleads
-_FEWEST = 3  # samples before anything is said of them
-_UNKNOWN = 0.75
-_TRUSTED = 0.75
+_DRIFT_PERCENT = 40  # percent: with fewer of the last ones right, a prediction misleads
+_FEWEST_SAMPLES = 3  # samples before anything is said of them
+_UNKNOWN_CONFIDENCE = 0.75
+_TRUSTED_CONFIDENCE = 0.75
 
 
 class Trust(StrEnum):
@@ -133,22 +133,22 @@ class Trust(StrEnum):
 
 def prediction_confidence(attempts: int, matches: int) -> float:
     """The share of predictions that came true; 0.75 while there are fewer than three."""
-    return matches / attempts if attempts >= _FEWEST else _UNKNOWN
+    return matches / attempts if attempts >= _FEWEST_SAMPLES else _UNKNOWN_CONFIDENCE
 
 
 def is_drifting(window: Sequence[bool]) -> bool:
     """Whether fewer than 40 % of the last five predictions came true; False while there are fewer than five."""
     last = window[-_LOOKED_AT:]
-    return len(last) == _LOOKED_AT and 100 * sum(last) < _DRIFT * len(last)
+    return len(last) == _LOOKED_AT and 100 * sum(last) < _DRIFT_PERCENT * len(last)
 
 
 def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
     """How far a kind of prediction is trusted, by its overall accuracy and the newest results."""
     if is_drifting(window):
         return Trust.DRIFT
-    if attempts < _FEWEST:
+    if attempts < _FEWEST_SAMPLES:
         return Trust.NONE
-    return Trust.TRUST if prediction_confidence(attempts, matches) >= _TRUSTED else Trust.VERIFY
+    return Trust.TRUST if prediction_confidence(attempts, matches) >= _TRUSTED_CONFIDENCE else Trust.VERIFY
 
 
 def count_recent_matches(window: Sequence[bool]) -> tuple[int, int]:

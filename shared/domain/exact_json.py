@@ -217,13 +217,13 @@ def to_i_json(value: Json) -> object:
 
 def _is_exact_as_double(number: object, value: int | Decimal) -> bool:
     if isinstance(number, int):
-        return abs(number) <= _SAFE
+        return abs(number) <= _LARGEST_SAFE_INTEGER
     return Decimal(repr(number)) == value
 
 
 _decoder = json.JSONDecoder(parse_float=_parse_decimal, parse_constant=_refuse_constant)  # made once: it is costly
 _scan = _decoder.scan_once  # type: ignore[attr-defined]  # reads one value, and says where it ends; the stub knows it not
-_SAFE = 2**53 - 1  # every whole number up to it is a double
+_LARGEST_SAFE_INTEGER = 2**53 - 1  # every whole number up to it is a double
 
 
 def as_text(value: Json) -> str:

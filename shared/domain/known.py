@@ -16,7 +16,7 @@ _NAMED_SEEN = 2
 _FREQUENT_SEEN = 3  # not fewer than those that are named
 _EVER = datetime.min.replace(tzinfo=UTC)
 _WORDS, _ENTITIES, _DOMAIN, _QUALITY = 40, 80, 30, 20  # hundredths
-_LEAST = 40
+_LEAST_SCORE = 40
 
 
 class RankedFact(Protocol):
@@ -62,7 +62,7 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
     """
     wanted, text = frozenset(words), task.lower()
     scored = [(_score_relevance(fact, wanted, text, domain), fact) for fact in facts if fact.is_current]
-    near = sorted((pair for pair in scored if pair[0] >= _LEAST), key=lambda pair: -pair[0])
+    near = sorted((pair for pair in scored if pair[0] >= _LEAST_SCORE), key=lambda pair: -pair[0])
     return [fact for _, fact in near[:FACTS_SHOWN]]
 
 

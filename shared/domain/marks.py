@@ -93,18 +93,18 @@ _WORKED_ON = re.compile(
     re.I,
 )
 _RECORD_ID = re.compile(r"[A-Z]{2,6}-\d{1,8}")
-_LEAST = 4  # characters of a password that is taken for one
-_SHORTEST = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
+_SHORTEST_PASSWORD = 4  # characters of a password that is taken for one
+_SHORTEST_MARKED_TEXT = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
 _SHORTEST_WORD = 20  # of letters alone: the shortest of the keys that a provider gives out
-_SHORT = 100  # characters of a text that may come again in other tasks
+_LONGEST_REMEMBERED = 100  # characters of a text that may come again in other tasks
 _LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
 def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
     """The places and kinds of the protected values in a text, in order and without overlap; empty if there are none."""
-    if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
+    if len(text) < _SHORTEST_MARKED_TEXT or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
-    return _marks_of_short(text) if len(text) <= _SHORT else _find_separate_spans(text)
+    return _marks_of_short(text) if len(text) <= _LONGEST_REMEMBERED else _find_separate_spans(text)
 
 
 def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
@@ -196,7 +196,7 @@ def _find_password(match: re.Match[str], text: str) -> Iterator[ProtectedSpan]:
     quoted, plain, by = match["q"], match["v"], match["by"]
     named = quoted if quoted is not None else plain.rstrip(".?:")
     start = match.start("q" if quoted is not None else "v")
-    if len(named) < _LEAST or named.casefold() in _NO_VALUE or not re.search(r"\w", named):
+    if len(named) < _SHORTEST_PASSWORD or named.casefold() in _NO_VALUE or not re.search(r"\w", named):
         return
     if quoted is None and not _looks_like_password(named, by, _AT_END.match(text, start + len(named)) is not None):
         return

@@ -10,12 +10,12 @@ from typing import NamedTuple
 MOST_SERIES = 200  # of one metric in one process; what goes beyond is counted under ``OTHER``
 OTHER = "other"
 
-_REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 90.0)  # seconds
-_CALL = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_WORK = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-_TASK = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 120.0, 600.0, 3600.0, 86_400.0)  # waiting for people included
-_QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
-_SCORE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
+_REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 90.0)  # seconds
+_CALL_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_WORK_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_TASK_BUCKETS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 120.0, 600.0, 3600.0, 86_400.0)  # waiting for people included
+_QUICK_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+_SCORE_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
 
 
 class MetricKind(StrEnum):
@@ -119,23 +119,27 @@ TOOL_CIRCUITS = _EXECUTOR.gauge("purple_tool_circuits", "Tool servers, by how th
 ACCEPT_TO_START = _EXECUTOR.histogram(
     "purple_accept_to_start_seconds",
     "From the acceptance of a turn to its first beginning, by Redis time.",
-    _CALL,
+    _CALL_BUCKETS,
     "kind",
 )
 TURN_SECONDS = _EXECUTOR.histogram(
     "purple_turn_seconds",
     "One attempt at a turn; outcome: the state in which it left its task, stopped, handed_over or broken.",
-    _WORK,
+    _WORK_BUCKETS,
     "outcome",
 )
 PHASE_SECONDS = _EXECUTOR.histogram(
-    "purple_phase_seconds", "One phase of a turn; outcome: as in purple_turn_seconds.", _WORK, "phase", "outcome"
+    "purple_phase_seconds",
+    "One phase of a turn; outcome: as in purple_turn_seconds.",
+    _WORK_BUCKETS,
+    "phase",
+    "outcome",
 )
 STATE_SECONDS = _EXECUTOR.histogram(
-    "purple_state_seconds", "One state of a process, from entering to leaving it.", _WORK, "state"
+    "purple_state_seconds", "One state of a process, from entering to leaving it.", _WORK_BUCKETS, "state"
 )
 TASK_SECONDS = _EXECUTOR.histogram(
-    "purple_task_seconds", "From the acceptance of a task to its end, waiting included.", _TASK, "state"
+    "purple_task_seconds", "From the acceptance of a task to its end, waiting included.", _TASK_BUCKETS, "state"
 )
 TASKS_ENDED = _EXECUTOR.counter(
     "purple_tasks_ended_total", "Ended tasks, by state and by the strategy that was chosen.", "state", "strategy"
@@ -147,7 +151,7 @@ TASKS_FAILED = _EXECUTOR.counter(
     "part",
 )
 TASK_QUALITY = _EXECUTOR.histogram(
-    "purple_task_quality", "Quality of ended tasks, from 0 to 1; dry runs left out.", _SCORE, "strategy"
+    "purple_task_quality", "Quality of ended tasks, from 0 to 1; dry runs left out.", _SCORE_BUCKETS, "strategy"
 )
 STRATEGIES_CHOSEN = _EXECUTOR.counter("purple_strategies_chosen_total", "Choices of the bandit.", "strategy")
 STRATEGIES_LEFT = _EXECUTOR.counter(
@@ -175,7 +179,9 @@ MODEL_CALLS = _MODELS.counter(
     "model",
     "outcome",
 )
-MODEL_SECONDS = _MODELS.histogram("purple_model_seconds", "One call of a model, repetitions included.", _CALL, "tier")
+MODEL_SECONDS = _MODELS.histogram(
+    "purple_model_seconds", "One call of a model, repetitions included.", _CALL_BUCKETS, "tier"
+)
 MODEL_TOKENS = _MODELS.counter(
     "purple_model_tokens_total",
     "Tokens as the API counted them; kind: input, output, cache_read, cache_write.",
@@ -196,7 +202,7 @@ TOOL_CALLS = _EXECUTOR.counter(
     "outcome",
 )
 TOOL_SECONDS = _EXECUTOR.histogram(
-    "purple_tool_seconds", "One call of a tool server, repetitions included.", _CALL, "kind"
+    "purple_tool_seconds", "One call of a tool server, repetitions included.", _CALL_BUCKETS, "kind"
 )
 POLICY_ASKED = _EXECUTOR.counter(
     "purple_policy_asked_total",
@@ -208,7 +214,7 @@ POLICY_ASKED = _EXECUTOR.counter(
 POLICY_SECONDS = _EXECUTOR.histogram(
     "purple_policy_seconds",
     "One question (verdict, allowances or prose) to the policy service, repetitions included.",
-    _QUICK,
+    _QUICK_BUCKETS,
     "question",
 )
 
@@ -224,7 +230,7 @@ HTTP_REQUESTS = _HTTP.counter(
 HTTP_SECONDS = _HTTP.histogram(
     "purple_http_request_seconds",
     "One request to its last byte; a stream to its first. message/send of a blocking client waits for its task.",
-    _REQUEST,
+    _REQUEST_BUCKETS,
     "route",
 )
 HTTP_OPEN = _HTTP.gauge("purple_http_open_requests", "Requests that are being answered, streams included.")
@@ -248,13 +254,13 @@ WEBHOOKS = _GATEWAY.counter(
     "outcome",
 )
 WEBHOOKS_OFF = _GATEWAY.counter("purple_webhooks_disabled_total", "Webhooks that were given up after their last try.")
-WEBHOOK_SECONDS = _GATEWAY.histogram("purple_webhook_seconds", "One delivery to a webhook.", _CALL)
+WEBHOOK_SECONDS = _GATEWAY.histogram("purple_webhook_seconds", "One delivery to a webhook.", _CALL_BUCKETS)
 
 # The policy service's own.
 VERDICTS = _POLICY.counter(
     "purple_verdicts_total", "Verdicts by the strictest thing they say; binding: yes or no.", "verdict", "binding"
 )
-VERDICT_SECONDS = _POLICY.histogram("purple_verdict_seconds", "Deciding one request.", _QUICK)
+VERDICT_SECONDS = _POLICY.histogram("purple_verdict_seconds", "Deciding one request.", _QUICK_BUCKETS)
 
 # The learner's own.
 OUTCOMES_APPLIED = _LEARNER.counter(
@@ -282,5 +288,5 @@ _BEGINNINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     WEBHOOKS.name: (("delivered",), ("refused",), ("undelivered",)),
     OUTCOMES_APPLIED.name: (("learned",), ("known",), ("dead",)),
 }
-_ALL = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
-METRICS: tuple[Metric, ...] = tuple(one._replace(begins_with=_BEGINNINGS.get(one.name, ())) for one in _ALL)
+_ALL_METRICS = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+METRICS: tuple[Metric, ...] = tuple(one._replace(begins_with=_BEGINNINGS.get(one.name, ())) for one in _ALL_METRICS)

@@ -87,7 +87,7 @@ def _escape_literal(value: str) -> str:
     return escaped if len(value) >= _WHOLE_WORD else rf"(?<!\w){escaped}(?!\w)"
 
 
-_WORD = "[secret]"
+_REPLACEMENT = "[secret]"
 _PARTS = ("://", "bearer", "basic", "sk-", "pa_", "eyj")  # one of them is in each of the shapes
 _SHAPES = re.compile(
     r"""
@@ -106,4 +106,4 @@ def redact_credentials(text: str) -> str:
     lowered = text.lower()
     if text.isascii() and not any(part in lowered for part in _PARTS):
         return text
-    return _SHAPES.sub(_WORD, text)
+    return _SHAPES.sub(_REPLACEMENT, text)

@@ -27,9 +27,9 @@ from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, Mode
 from shared.ports.tracing import NO_TRACER, Tracer
 
 log = structlog.get_logger()
-_OVERLOADED = frozenset({408, 409, 429, 529})
-_GATEWAYS = frozenset({502, 503})
-_INVALID = frozenset({400, 422})
+_OVERLOADED_STATUSES = frozenset({408, 409, 429, 529})
+_GATEWAY_STATUSES = frozenset({502, 503})
+_INVALID_STATUSES = frozenset({400, 422})
 _NAMES = {
     Feature.EFFORT: re.compile(r"\beffort\b"),
     Feature.STRICT: re.compile(r"\bstrict\b"),
@@ -66,17 +66,17 @@ def status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> Mod
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
         return ModelAbsent(f"the endpoint has no model {model}")
-    if status in _OVERLOADED:
+    if status in _OVERLOADED_STATUSES:
         why = f"the model {model} is overloaded or its rate limit is reached ({status})"
         return ModelBusy(why, _retry_after(answer))
-    if status in _GATEWAYS:
+    if status in _GATEWAY_STATUSES:
         return EndpointUnreached(f"the model endpoint is away ({status})", _retry_after(answer))
     if status >= 500:
         return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _retry_after(answer))
     if status in (401, 403):
         return ModelUnavailable(f"the model endpoint refused the API key ({status}); its words are in the log")
     why = f"the model endpoint refused the request ({status}); its words are in the log"
-    return InvalidModelRequest(why, said) if status in _INVALID else ModelUnavailable(why)
+    return InvalidModelRequest(why, said) if status in _INVALID_STATUSES else ModelUnavailable(why)
 
 
 def connection_error(error: BaseException) -> EndpointUnreached:

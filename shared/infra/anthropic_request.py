@@ -21,7 +21,7 @@ SCHEMA_TOLD = "Answer with one JSON object of this schema: "
 _MAX_STRICT = 20  # the API's limit of strict tools in one request
 _MAX_MARKS = 4  # and of cache breakpoints
 _STRICT_WORDS = frozenset({"type", "properties", "required", "additionalProperties", "description", "enum", "items"})
-_KEPT = {"cache_control": {"type": "ephemeral"}}
+_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 _Place: TypeAlias = tuple[int, int]
 
 
@@ -52,7 +52,7 @@ def encode_request(model: str, request: models.ModelRequest, without: Set[Featur
         fields["tools"] = known[strict, mark]
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
-        fields["system"] = _encode([*system[:-1], {**system[-1], **(_KEPT if marks else {})}])
+        fields["system"] = _encode([*system[:-1], {**system[-1], **(_CACHE_MARK if marks else {})}])
     fields["messages"] = _join_array(
         _encode_messages(messages, _cache_breakpoints(messages, request.grows) if marks else set())
     )
@@ -95,7 +95,7 @@ def _encode_tools(tools: Sequence[models.ToolDefinition], *, strict: bool, mark:
             left -= 1
         texts.append(text)
     if mark:
-        texts[-1] = f"{texts[-1][:-1]},{_encode(_KEPT)[1:]}"
+        texts[-1] = f"{texts[-1][:-1]},{_encode(_CACHE_MARK)[1:]}"
     return texts
 
 
@@ -192,7 +192,7 @@ def _encode_messages(messages: Sequence[models.Message], marked: Set[_Place]) ->
 
 
 def _encode_block(block: models.Block, marked: bool) -> str:
-    mark = _KEPT if marked else {}
+    mark = _CACHE_MARK if marked else {}
     match block:
         case models.TextBlock(text):
             return _encode({"type": "text", "text": text, **mark})
@@ -241,8 +241,8 @@ def takes_effort(model: str) -> bool:
 
 MOST_CHARACTERS = 4 * 1024 * 1024  # of one message: reading more would hold up all that runs beside it
 MOST_CALLS = 200  # that one message may ask for
-_ENDS = frozenset(get_args(models.StopReason))
-_READ = frozenset({"text", "tool_use"})
+_STOP_REASONS = frozenset(get_args(models.StopReason))
+_READ_BLOCK_TYPES = frozenset({"text", "tool_use"})
 log = structlog.get_logger()
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _BETWEEN = re.compile(r"[\s:,]*")
@@ -267,7 +267,7 @@ def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelR
         raise models.ModelUnavailable(f"the model {model} answered something that is no message") from error
     if reason == "refusal":
         raise models.ModelRefused(f"the model {model} refused to answer")
-    if reason not in _ENDS:
+    if reason not in _STOP_REASONS:
         raise models.ModelUnavailable(f"the answer of the model {model} broke off ({reason or 'no stop reason'})")
     if (calls := sum(isinstance(block, models.ToolUse) for block in blocks)) > MOST_CALLS:
         raise models.ModelUnavailable(f"the model {model} asks for {calls:,} calls at once; {MOST_CALLS} are the most")
@@ -285,7 +285,7 @@ def _read_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyB
     found = [block for block in content if isinstance(block, dict)]
     if len(found) < len(content):
         raise ValueError("a block that is no object")
-    raw = _raw_blocks(text) if any(block.get("type") not in _READ for block in found) else [""] * len(found)
+    raw = _raw_blocks(text) if any(block.get("type") not in _READ_BLOCK_TYPES for block in found) else [""] * len(found)
     return tuple(_read_block(model, block, as_sent) for block, as_sent in zip(found, raw, strict=True))
 
 

@@ -14,8 +14,8 @@ from shared.infra.archive_folder import FolderArchive, write_synced
 from shared.infra.service_settings import Settings
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-_LEVEL = 3  # half of what level 6 costs, for a file that is a twentieth larger
-_SMALL = 64 * 1024  # bytes that are encrypted sooner than a thread is asked
+_COMPRESSION_LEVEL = 3  # half of what level 6 costs, for a file that is a twentieth larger
+_SMALL_BYTES = 64 * 1024  # bytes that are encrypted sooner than a thread is asked
 
 
 class EncryptedArchive(Archive):
@@ -29,7 +29,7 @@ class EncryptedArchive(Archive):
         self._box = MultiFernet([Fernet(key) for key in keys])
 
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        small = len(content) <= _SMALL
+        small = len(content) <= _SMALL_BYTES
         closed = self._encrypt(content) if small else await asyncio.to_thread(self._encrypt, content)
         await self._inner.put(tenant, task_id, closed)
 
@@ -44,7 +44,7 @@ class EncryptedArchive(Archive):
         return await self._inner.delete(tenant, task_id)
 
     def _encrypt(self, content: bytes) -> bytes:
-        return self._box.encrypt(zlib.compress(content, _LEVEL))
+        return self._box.encrypt(zlib.compress(content, _COMPRESSION_LEVEL))
 
     def _decrypt(self, closed: bytes) -> bytes:
         try:
@@ -53,7 +53,7 @@ class EncryptedArchive(Archive):
             raise ArchiveUnavailable("no key of ARCHIVE_KEY opens this archived task, or it was damaged") from error
 
 
-_FORM = "it is file:///an/absolute/path or s3://bucket/prefix"
+_ADDRESS_FORM = "it is file:///an/absolute/path or s3://bucket/prefix"
 
 
 class ArchiveSettings(Settings):
@@ -75,7 +75,7 @@ class ArchiveSettings(Settings):
         url = urlsplit(value)
         in_folder = url.scheme == "file" and not url.netloc and len(url.path) > 1
         if value and not in_folder and not (url.scheme == "s3" and url.netloc):
-            raise ValueError(_FORM)
+            raise ValueError(_ADDRESS_FORM)
         return value
 
     @field_validator("archive_key")

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from shared.infra.archive_folder import task_file_name, task_id_of, tenant_folder_name
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-_MISSING = ("NoSuchKey", "404")
-_LIMITS = {"connect_timeout": 3, "read_timeout": 10, "retries": {"max_attempts": 3, "mode": "standard"}}
+_MISSING_CODES = ("NoSuchKey", "404")
+_AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 10, "retries": {"max_attempts": 3, "mode": "standard"}}
 T = TypeVar("T")
 
 
@@ -22,7 +22,7 @@ class S3Archive(Archive):
     def __init__(self, bucket: str, prefix: str = "") -> None:
         self._bucket = bucket
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-        self._client = boto3.client("s3", config=Config(**_LIMITS))
+        self._client = boto3.client("s3", config=Config(**_AWS_LIMITS))
 
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
         await _call_bucket(lambda: self._client.put_object(**self._object_address(tenant, task_id), Body=content))
@@ -68,7 +68,7 @@ async def _call_or_miss(call: Callable[[], T]) -> T | None:
         try:
             return call()
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in _MISSING:
+            if error.response.get("Error", {}).get("Code") in _MISSING_CODES:
                 return None
             raise
 

@@ -17,7 +17,7 @@ from shared.infra.metrics import PATH, Metrics, MetricsPage
 from shared.ports.meter import Meter
 
 _PROBES = frozenset({"/health", "/ready", PATH})
-_KNOWN = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+_KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 _NO_ROUTE = "none"  # what was refused before a route was found, and what there is not
 
 
@@ -92,7 +92,7 @@ class AnswerCounts:
 
     def count_answer(self, method: str, route: str, status: int, took: float) -> None:
         """Counts one response. ``took``: seconds to its end, or to a stream's first byte."""
-        name = (method if method in _KNOWN else "OTHER", route, status)
+        name = (method if method in _KNOWN_METHODS else "OTHER", route, status)
         count, observe = self._series.get(name) or self._add_series(*name)
         count(1)
         observe(took)
@@ -117,7 +117,7 @@ def _is_stream(start: Message) -> bool:
 
 
 _REQUEST_ID_HEADER = b"x-request-id"
-_USABLE = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_USABLE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _UNLOGGED = frozenset({"/health", "/ready"})
 
 _REQUEST: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request")  # as ``bind_contextvars`` would name it
@@ -163,6 +163,6 @@ def _send_with_request_id(send: Send, request_id: str, status: list[int]) -> Cal
 
 def _request_id(scope: Scope) -> str:
     for name, value in scope["headers"]:
-        if name == _REQUEST_ID_HEADER and _USABLE.fullmatch(value):
+        if name == _REQUEST_ID_HEADER and _USABLE_REQUEST_ID.fullmatch(value):
             return bytes(value).decode()
     return f"{getrandbits(128):032x}"

@@ -6,14 +6,14 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
 from shared.ports.daily_spend import Charge, DailySpend, DayCaps
 
-_ANY = -1  # no cap
+_NO_CAP = -1  # no cap
 
 
 class RedisSpend(ScriptedStore, DailySpend):
     async def reserve(
         self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
     ) -> bool:
-        limits = [_ANY if cap is None else cap for cap in (caps.tokens, caps.nanos)]
+        limits = [_NO_CAP if cap is None else cap for cap in (caps.tokens, caps.nanos)]
         wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
         return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_arguments(settled)]) == 1
 
@@ -23,7 +23,7 @@ class RedisSpend(ScriptedStore, DailySpend):
 
 async def settle_day_charges(scripts: Scripts, tenant: str, day: str, charges: Sequence[Charge]) -> None:
     """Counts the cost of calls in one of the tenant's days."""
-    await _run_spend(scripts, tenant, day, [_ANY, _ANY, "", 0, 0, *charge_arguments(charges)])
+    await _run_spend(scripts, tenant, day, [_NO_CAP, _NO_CAP, "", 0, 0, *charge_arguments(charges)])
 
 
 async def _run_spend(scripts: Scripts, tenant: str, day: str, arguments: Sequence[Argument]) -> Reply:

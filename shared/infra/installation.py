@@ -13,11 +13,11 @@ from shared.infra.metrics import GaugeReading, Metrics
 from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
-_SECONDS = 2.0
+_TIMEOUT_SECONDS = 2.0
 _OVERDUE_MS = 30_000
-_LOOKS = 10  # sessions of each partition whose age is asked for
+_MOST_SESSIONS_ASKED = 10  # sessions of each partition whose age is asked for
 _LIVES_MS = 60_000
-_LIMITS: tuple[Argument, ...] = (_OVERDUE_MS, _LOOKS)
+_LIMITS: tuple[Argument, ...] = (_OVERDUE_MS, _MOST_SESSIONS_ASKED)
 
 
 class InstallationGauges(NamedTuple):
@@ -48,7 +48,7 @@ class InstallationReading(GaugeReading):
 
     async def set_gauges(self, metrics: Metrics) -> None:
         try:
-            async with bounded_redis_calls(_SECONDS):
+            async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 began = perf_counter()
                 await self._redis.ping()
                 metrics.set_gauge(names.STORE_ROUND_TRIP, perf_counter() - began)

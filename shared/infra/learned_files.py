@@ -16,7 +16,7 @@ from shared.infra import keys
 from shared.infra.lua import bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
-_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 Row = TypeVar("Row", bound=Contract)
 Key = TypeVar("Key")
 
@@ -29,7 +29,7 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
     Unreadable entries are left out. Raises ``StoreUnavailable``.
     """
     names = keys.learned_keys(tenant)
-    async with bounded_redis_calls(_SECONDS), redis.pipeline(transaction=False) as pipe:
+    async with bounded_redis_calls(_TIMEOUT_SECONDS), redis.pipeline(transaction=False) as pipe:
         pipe.lrange(names.cases, 0, -1)
         pipe.lrange(names.knowledge, 0, -1)
         for name in (names.arms, names.trends, names.counts, names.days, names.accuracy, names.entities):

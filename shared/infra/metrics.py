@@ -102,7 +102,7 @@ def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:
 
 
 PATH = "/metrics"
-_SECONDS = 3.0  # for all that is read: less than a scrape's time-out
+_TIMEOUT_SECONDS = 3.0  # for all that is read: less than a scrape's time-out
 
 log = structlog.get_logger()
 
@@ -128,7 +128,7 @@ class MetricsPage:
     async def _read(self) -> None:
         for reading in self._readings:
             try:
-                async with asyncio.timeout(_SECONDS):
+                async with asyncio.timeout(_TIMEOUT_SECONDS):
                     await reading.set_gauges(self._metrics)
             except TimeoutError:
                 log.warning("metrics_not_read", reading=type(reading).__name__)

@@ -122,14 +122,14 @@ def _read_parent(traceparent: str | None) -> otel.Span:
     )
 
 
-_SECONDS = 5.0  # for a batch, its repetitions among them
+_TIMEOUT_SECONDS = 5.0  # for a batch, its repetitions among them
 
 
 class OtlpSpans(SpanExporter):
     """Exports spans with the SDK's OTLP exporter, and shuts it down once, although both the SDK and we ask for it."""
 
     def __init__(self, endpoint: str) -> None:
-        self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS)
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_TIMEOUT_SECONDS)
         self._has_ended = False
 
     @override

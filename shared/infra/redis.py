@@ -18,7 +18,7 @@ from shared.ports.store import StoreUnavailable
 
 START_SECONDS = 4.0  # a server that is just being restarted
 _START_PAUSE = 0.1
-_DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+_DURABLE_SETTINGS = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
 
 def _check_url(url: str) -> str:
@@ -101,7 +101,9 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
         return
     found = await _read_configuration(redis)
     wrong = [
-        f"{name} is {found.get(name)!r}, not {value!r}" for name, value in _DURABLE.items() if found.get(name) != value
+        f"{name} is {found.get(name)!r}, not {value!r}"
+        for name, value in _DURABLE_SETTINGS.items()
+        if found.get(name) != value
     ]
     if wrong:
         raise VolatileRedis(
@@ -145,7 +147,7 @@ async def check_durable_at_start(redis: Redis, *, allow_volatile: bool = False, 
 async def _read_configuration(redis: Redis) -> dict[str, str]:
     async with bounded_redis_calls():
         try:
-            found = await redis.config_get(*_DURABLE)  # type: ignore[arg-type]  # redis-py means one name each
+            found = await redis.config_get(*_DURABLE_SETTINGS)  # type: ignore[arg-type]  # redis-py means one name each
         except ResponseError as error:
             raise VolatileRedis(
                 f"REDIS_URL names a server that does not show its configuration ({error}); "

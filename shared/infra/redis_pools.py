@@ -31,7 +31,7 @@ from shared.infra.redis_address import RedisAddress
 CONNECT_SECONDS = 2.0
 CONNECTIONS = 64  # of one client; whoever needs another waits for a free one, within the bound of its command
 _SENTINEL_SECONDS = 1.0
-_PASSING = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
+_PASSING_ERRORS = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
 Locate: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
 
 log = structlog.get_logger()
@@ -276,7 +276,7 @@ class FollowingPool(ConnectionPool):
 
 
 def _is_transient(error: ResponseError) -> bool:
-    return isinstance(error, OutOfMemoryError) or str(error).startswith(_PASSING)
+    return isinstance(error, OutOfMemoryError) or str(error).startswith(_PASSING_ERRORS)
 
 
 def _open_sentinels(address: RedisAddress) -> list["Redis"]:

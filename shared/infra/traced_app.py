@@ -8,7 +8,7 @@ from shared.domain import span_names as names
 from shared.ports.tracing import Span, SpanKind, Tracer
 
 _PROBES = frozenset({"/health", "/ready", "/metrics"})
-_KNOWN = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+_KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 
 def trace_requests(app: ASGIApp, tracer: Tracer) -> ASGIApp:
@@ -29,7 +29,7 @@ class TracedApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
-        method = str(scope["method"]) if scope["method"] in _KNOWN else "HTTP"  # not one that a caller made up
+        method = str(scope["method"]) if scope["method"] in _KNOWN_METHODS else "HTTP"  # not one that a caller made up
         with self._tracer.continue_trace(method, SpanKind.SERVER, _read_traceparent(scope)) as span:
             span.annotate({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
 

@@ -143,9 +143,9 @@ DATA = "data"
 _CARD_PATHS = (".well-known/agent-card.json", ".well-known/agent.json")
 _BINDINGS = [TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a task
-_HISTORY = 100  # messages of a task, and tasks of a context, among which a message of ours is looked for
-_LOST = (ports.ToolUnreachable, ports.ToolSilent)
-_UNUSABLE = (ParseError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
+_MOST_HISTORY = 100  # messages of a task, and tasks of a context, among which a message of ours is looked for
+_NO_ANSWER_ERRORS = (ports.ToolUnreachable, ports.ToolSilent)
+_UNUSABLE_ANSWER_ERRORS = (ParseError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
 # With these the agent says that it did not begin; any other error of the protocol leaves that open.
 _NOT_BEGUN = (
     rpc.InvalidParamsError,
@@ -179,13 +179,13 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
     for path in _CARD_PATHS:
         try:
             return await A2ACardResolver(http, base, path).get_agent_card()
-        except _LOST as error:
+        except _NO_ANSWER_ERRORS as error:
             raise type(error)(f"{connection.id}: the agent's card: {error}") from error
         except AgentCardResolutionError as error:
             if error.status_code != httpx.codes.NOT_FOUND:
                 raise _to_tool_silent(f"{connection.id}: the agent's card", error) from error
             missing = str(error)
-        except _UNUSABLE as error:
+        except _UNUSABLE_ANSWER_ERRORS as error:
             raise ports.ToolSilent(
                 f"{connection.id}: the agent's card cannot be read: {type(error).__name__}"
             ) from error
@@ -258,7 +258,7 @@ class A2aAgent:
         """Sends the message unless one of the agent's tasks already has it; returns the agent's task or message."""
         message = request.message
         if message.task_id:
-            task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_HISTORY))
+            task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_MOST_HISTORY))
             if _has_message_of_call(task, message.message_id):
                 return task
             message.context_id = task.context_id  # without it, the SDK's server takes the task into a new one
@@ -276,20 +276,20 @@ class A2aAgent:
             try:
                 async with asyncio.timeout_at(deadline):
                     answer = to_tool_answer(await self._client.get_task(types.GetTaskRequest(id=task.id)))
-            except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError, *_LOST):
+            except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError, *_NO_ANSWER_ERRORS):
                 continue  # it has the message: what became of it can be asked later
         return answer
 
     async def _find_task(self, call_id: str, task_id: str, context: str) -> _FoundTask:
         if task_id:
-            task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
+            task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_MOST_HISTORY))
             return _FoundTask(task if _has_message_of_call(task, call_id) or not task.history else None, certain=True)
         certain = True
         for within in (context, ""):  # an agent need not keep the context that we name
             try:
                 listed = await self._client.list_tasks(
                     types.ListTasksRequest(
-                        context_id=within, page_size=_HISTORY, history_length=_HISTORY, include_artifacts=True
+                        context_id=within, page_size=_MOST_HISTORY, history_length=_MOST_HISTORY, include_artifacts=True
                     )
                 )
             except NotImplementedError:  # the SDK's word for a generation without such a method
@@ -329,11 +329,11 @@ async def _await_answer(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
         return await asked
     except _NOT_BEGUN as error:
         return ports.ToolAnswer(str(error), is_error=True, not_begun=True)
-    except _LOST as error:
+    except _NO_ANSWER_ERRORS as error:
         raise type(error)(f"{what}: {error}") from error
     except (rpc.A2AError, httpx.HTTPError) as error:
         raise _to_tool_silent(what, error) from error
-    except _UNUSABLE as error:
+    except _UNUSABLE_ANSWER_ERRORS as error:
         raise ports.ToolSilent(f"{what}: the answer cannot be used: {type(error).__name__}") from error
 
 

@@ -15,7 +15,7 @@ from shared.infra.tls import trusted_certificates
 log = structlog.get_logger()
 _PATH = "/api/copilot/chat"
 _DONE = "[DONE]"
-_MOST = 2_000_000  # characters of one reply
+_MOST_CHARACTERS = 2_000_000  # characters of one reply
 
 
 class BrainOSAccount(NamedTuple):
@@ -81,8 +81,8 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
         if data == _DONE:
             return orchestrators.OrchestratorReply(text, tuple(calls))
         size += len(data)
-        if size > _MOST:
-            raise orchestrators.OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
+        if size > _MOST_CHARACTERS:
+            raise orchestrators.OrchestratorUnavailable(f"BrainOS said more than {_MOST_CHARACTERS:,} characters")
         event = _parse_event(data)
         if "error" in event:
             raise _log_unusable_reply("reports an error", dumps(event["error"]))

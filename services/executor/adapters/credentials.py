@@ -23,7 +23,7 @@ from shared.infra.guard import Guard
 MAX_SECRET = 16 * 1024
 FILE_SECONDS, AWS_SECONDS = 5.0, 10.0
 AWS_KEPT_SECONDS = 60.0  # how long a secret of AWS is taken to be what it was; a refusal asks anew
-_LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 2, "mode": "standard"}}
+_AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 2, "mode": "standard"}}
 
 
 class _SecretFile(NamedTuple):
@@ -120,7 +120,7 @@ def _fetch_aws_secret(reference: Reference) -> str:
 
     region = reference.name.split(":")[3] if reference.name.startswith("arn:") else None
     try:
-        client = boto3.client("secretsmanager", region_name=region, config=Config(**_LIMITS))
+        client = boto3.client("secretsmanager", region_name=region, config=Config(**_AWS_LIMITS))
         answer = cast("Mapping[str, object]", client.get_secret_value(SecretId=reference.name))
     except (BotoCoreError, ClientError) as error:  # their sentences may hold anything
         code = error.response.get("Error", {}).get("Code") if isinstance(error, ClientError) else None
@@ -143,7 +143,7 @@ def _select_secret_field(reference: Reference, text: str) -> str:
 
 log = structlog.get_logger()
 
-_REMEMBERED = 3  # secrets of one connection: the present one, and those that it replaced
+_SECRETS_REMEMBERED = 3  # secrets of one connection: the present one, and those that it replaced
 
 
 @asynccontextmanager
@@ -159,7 +159,7 @@ class ResolvedCredentials(Credentials):
     def __init__(self, secrets: Secrets, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
         # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
-        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_SECRETS_REMEMBERED))
         self._lacking: set[str] = set()
 
     @property

@@ -32,8 +32,8 @@ _WORD, _SHEET, _SLIDES = (
 )
 _OPEN_SHEET, _OLD_SHEET = "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.ms-excel"
 _IN_ZIP = {"word/": _WORD, "xl/": _SHEET, "ppt/": _SLIDES}
-_PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
-_CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
+_PICTURE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+_CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 
 
 class ParsedFile(TypedDict, total=False):
@@ -126,7 +126,7 @@ def _decode(content: bytes) -> str | None:
     """The bytes as text, in one of the usual encodings; None if they are no text."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return content.decode("utf-16", errors="replace")
-    if _CONTROLS.intersection(content):
+    if _CONTROL_BYTES.intersection(content):
         return None
     try:
         return content.decode("utf-8-sig")
@@ -230,7 +230,7 @@ def _read_picture(content: bytes) -> ParsedFile:
     from PIL import Image, ImageOps
 
     Image.MAX_IMAGE_PIXELS = None  # its own bound warns before it refuses
-    with Image.open(io.BytesIO(content), formats=_PICTURES) as opened:
+    with Image.open(io.BytesIO(content), formats=_PICTURE_FORMATS) as opened:
         width, height = opened.size
         if width * height > _MOST_PIXELS:
             raise UnreadableFile(f"its {width} by {height} pixels are too many")

@@ -28,17 +28,17 @@ RUN_SECONDS = 0.25
 MEMORY_BYTES = 16_000_000
 _KILL_SECONDS = 2.0  # when the interpreter does not keep its own limit
 _WAIT_SECONDS = 10.0  # for a free process
-_PROCESSES = 2
-_LONGEST = 4_000  # characters of a result or a message; nothing may be printed
-_RECURSION = 100
-_LIMITS: "ResourceLimits" = {
+_MOST_PROCESSES = 2
+_LONGEST_OUTPUT = 4_000  # characters of a result or a message; nothing may be printed
+_RECURSION_LIMIT = 100
+_RESOURCE_LIMITS: "ResourceLimits" = {
     "max_feed_duration_secs": RUN_SECONDS,
     "max_memory": MEMORY_BYTES,
-    "max_recursion_depth": _RECURSION,
+    "max_recursion_depth": _RECURSION_LIMIT,
     "max_suspensions": 1,
     "max_total_sleep_secs": 0.0,
 }
-_POLICY: "OSPolicy" = {"sleep": "zero", "random_start": {"seed": 0}}
+_OS_POLICY: "OSPolicy" = {"sleep": "zero", "random_start": {"seed": 0}}
 
 
 class MontySandbox(Sandbox):
@@ -60,7 +60,7 @@ class MontySandbox(Sandbox):
         from pydantic_monty import CollectString, MontyCrashedError, MontyError  # loaded by now
 
         try:
-            async with pool.checkout(limits=_LIMITS, os_policy=_POLICY) as session:
+            async with pool.checkout(limits=_RESOURCE_LIMITS, os_policy=_OS_POLICY) as session:
                 result = await session.feed_run(
                     program, inputs={"_inputs": list(inputs)}, print_callback=CollectString(0)
                 )
@@ -68,7 +68,7 @@ class MontySandbox(Sandbox):
             raise _translate_crash(error) from error
         except (MontyError, ValueError, TypeError) as error:
             raise CodeFailed(_shorten_error(error)) from error
-        if not isinstance(result, str) or len(result) > _LONGEST:
+        if not isinstance(result, str) or len(result) > _LONGEST_OUTPUT:
             raise CodeFailed("it came to no decimal")
         return result
 
@@ -80,7 +80,7 @@ class MontySandbox(Sandbox):
 
                     pool = AsyncMonty(
                         min_processes=1,
-                        max_processes=_PROCESSES,
+                        max_processes=_MOST_PROCESSES,
                         checkout_timeout=_WAIT_SECONDS,
                         request_timeout=_KILL_SECONDS,
                     )
@@ -102,7 +102,7 @@ def _shorten_error(error: Exception) -> str:
     return (lines[-1] if lines else type(error).__name__)[:200]
 
 
-_SECONDS = 1.0  # a task goes on without made tools rather than wait for them
+_TIMEOUT_SECONDS = 1.0  # a task goes on without made tools rather than wait for them
 _MOST_VERSIONS = 500
 
 log = structlog.get_logger()
@@ -113,7 +113,7 @@ class RedisMadeTools(MadeTools):
         self._redis = redis
 
     async def list_versions(self, tenant: str) -> tuple[MadeTool, ...]:
-        async with bounded_redis_calls(_SECONDS):
+        async with bounded_redis_calls(_TIMEOUT_SECONDS):
             rows = await cast("Awaitable[list[str]]", self._redis.hvals(keys.learned_keys(tenant).made))
         tools: list[MadeTool] = []
         for row in rows:
@@ -136,7 +136,7 @@ class RedisMadeTools(MadeTools):
             kept = tool.model_copy(update={"version": versions[-1].version + 1 if versions else 1})
             if len(every) >= _MOST_VERSIONS:
                 return kept
-            async with bounded_redis_calls(_SECONDS):
+            async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 field = keys.made_tool_field(kept.name, kept.version)
                 added = await cast("Awaitable[int]", self._redis.hsetnx(key, field, kept.model_dump_json()))
             if added:
@@ -162,7 +162,7 @@ class TenantsWithSwitches(Tenants):
     async def _read_switch(self, tenant: str) -> str | None:
         key = keys.learned_keys(tenant).switches
         try:
-            async with bounded_redis_calls(_SECONDS):
+            async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 said = await self._scripts.execute("HGET", key, keys.MADE_TOOLS_SWITCH)
         except StoreUnavailable as error:
             log.warning("switches_unknown", tenant=tenant, error=str(error))

@@ -21,8 +21,8 @@ from services.executor.adapters.mcp_content import summarize_error
 from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 
-_CALL = "tools/call"
-_BROKEN = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
+_CALL_METHOD = "tools/call"
+_BROKEN_LINK_ERRORS = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class _Streams:
         transport.
         """
         call = item.message
-        if not isinstance(call, JSONRPCRequest) or call.method != _CALL:
+        if not isinstance(call, JSONRPCRequest) or call.method != _CALL_METHOD:
             return await self._others.send(item)
         stamped = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
         result = await self._transport.call(self._url, call, stamped or {})
@@ -161,7 +161,7 @@ class McpConnection:
             if isinstance(trouble, SessionExpired):
                 self.close()
             raise trouble from error
-        except _BROKEN as error:
+        except _BROKEN_LINK_ERRORS as error:
             raise ToolSilent(f"the answer cannot be used: {summarize_error(error)}") from error
 
     def close(self) -> None:

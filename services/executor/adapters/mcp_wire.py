@@ -54,7 +54,7 @@ def _headers_of_call(session: str, tool_headers: tuple[tuple[str, str], ...]) ->
     return httpx2.Headers({**_HEADERS, **of_session, **dict(tool_headers)})
 
 
-_FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
+_FAILING_STATUSES = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
 
 class SessionExpired(ToolSilent):
@@ -198,7 +198,7 @@ def _refuse_wrong_status(response: httpx2.Response, kind: str) -> None:
     status = response.status_code
     if 300 <= status < 400:
         raise ToolSilent(f"the server redirects (HTTP {status}), which is not followed")
-    if status in _FAILING:
+    if status in _FAILING_STATUSES:
         raise ToolSilent(f"the server answered HTTP {status}")
     if status >= 500 or (status != 200 and kind != "application/json"):
         raise OtherProtocol(f"the server answered HTTP {status}")

@@ -24,7 +24,7 @@ USUAL_LIFE = 300  # seconds, where the answer does not say
 EARLY = 30.0  # so long before its end a token is no longer used, or a tenth of its life if that is less
 CALM_SECONDS = 5.0  # a server that takes no token at all does not have us ask for one with each call
 MAX_KEPT = 1024
-_CODE = re.compile(r"[a-z_]{1,40}")
+_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
 
 
@@ -126,7 +126,7 @@ class TokenEndpoints:
         if status == 200 and answer:
             return _read_token(credential, answer, began)
         said = str(answer.get("error", ""))
-        code = f", {said}" if _CODE.fullmatch(said) else ""
+        code = f", {said}" if _ERROR_CODE.fullmatch(said) else ""
         sentence = _describe_failure(credential, f"its token endpoint refused with HTTP {status}{code}")
         raise (_ClientRefused if status == 401 or said == "invalid_client" else CredentialUnavailable)(sentence)
 

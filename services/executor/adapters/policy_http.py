@@ -23,7 +23,7 @@ from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 Answer = TypeVar("Answer", bound=PolicyContract)
 T = TypeVar("T")
-_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 _HEADERS = httpx2.Headers({"content-type": "application/json"})
 _MOST_HASHES = 64
 _FORESEEN_SECONDS = 30.0  # what a service of another version would say is heard of then
@@ -40,7 +40,7 @@ class HttpPolicy(PolicyService):
     def __init__(
         self,
         url: str,
-        seconds: float = _SECONDS,
+        seconds: float = _TIMEOUT_SECONDS,
         tracer: Tracer = NO_TRACER,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:

@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 _AGAIN_MS = 30_000
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs more than a use
-_LOST = "null"  # stands in an envelope for a text that nobody has any more
+_LOST_TEXT = "null"  # stands in an envelope for a text that nobody has any more
 _Taken = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be read, and what was read
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
 
@@ -96,6 +96,6 @@ class RedisEndedTasks(EndedTasks):
 def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
     """A journal step with its shared texts filled in. ``lost`` lists the names of texts that no longer exist."""
     lost = [name for name in step.names if name not in texts]
-    every = {**texts, **dict.fromkeys(lost, _LOST)}
+    every = {**texts, **dict.fromkeys(lost, _LOST_TEXT)}
     said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.join_data(every)}
     return {**said, "at_ms": step.at_ms, **({"lost": lost} if lost else {})}

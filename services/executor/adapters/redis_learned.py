@@ -21,7 +21,7 @@ from shared.infra.lua import Argument, Scripts, bounded_redis_calls
 from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
-_SECONDS = 1.0  # a task goes on without experience rather than wait for it
+_TIMEOUT_SECONDS = 1.0  # a task goes on without experience rather than wait for it
 _TOOLS_KEPT = 2000
 _PROCESSES_KEPT = 500
 _MOST_ROWS = 20_000  # of all tenants that are held as they were read last: a tenant has at most 1,700
@@ -44,7 +44,7 @@ class RedisLearned(Learned):
         tried = [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind]
         mark, held = self._lessons.get_with_mark(tenant)
         asked: list[Argument] = [mark, CASES_KEPT, FACTS_KEPT, len(fields), *fields, *tried]
-        async with bounded_redis_calls(_SECONDS):
+        async with bounded_redis_calls(_TIMEOUT_SECONDS):
             found = await self._scripts.run("recall", keys_for("recall", keys.learned_keys(tenant)), asked)
         mark, numbers, accuracy, designed, *changed = cast(
             "tuple[str, list[str | None], list[str | None], list[str], list[list[str]]]", found
@@ -77,21 +77,21 @@ class RedisLearned(Learned):
         self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
 
     async def get_translation(self, tenant: str, key: str) -> str | None:
-        async with bounded_redis_calls(_SECONDS):
+        async with bounded_redis_calls(_TIMEOUT_SECONDS):
             kept = await self._redis.getex(keys.prose_translation_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
         return None if kept is None else str(kept)
 
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
-        async with bounded_redis_calls(_SECONDS):
+        async with bounded_redis_calls(_TIMEOUT_SECONDS):
             await self._redis.set(keys.prose_translation_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
 
     async def list_process_types(self, tenant: str) -> tuple[str, ...]:
-        async with bounded_redis_calls(_SECONDS):
+        async with bounded_redis_calls(_TIMEOUT_SECONDS):
             kept = await cast("Awaitable[list[str]]", self._redis.hkeys(keys.learned_keys(tenant).synthesized))
         return tuple(sorted(kept))
 
     async def get_process(self, tenant: str, process_type: str) -> str | None:
-        async with bounded_redis_calls(_SECONDS):
+        async with bounded_redis_calls(_TIMEOUT_SECONDS):
             kept = await cast(
                 "Awaitable[str | None]", self._redis.hget(keys.learned_keys(tenant).synthesized, process_type)
             )
@@ -127,7 +127,7 @@ class _ParsedRows(NamedTuple):
 
 
 _KINDS: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
-_NONE = tuple(_ParsedRows([], (), {}) for _ in _KINDS)
+_NO_ROWS = tuple(_ParsedRows([], (), {}) for _ in _KINDS)
 
 
 class _LessonCache:
@@ -141,7 +141,7 @@ class _LessonCache:
 
     def get_with_mark(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
         """The version mark of the tenant's cached lessons, and the lessons of each kind."""
-        return self._held.look_up(tenant) or ("", _NONE)
+        return self._held.look_up(tenant) or ("", _NO_ROWS)
 
     def parse_and_cache(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
         """Parses the rows of each kind and caches the result. An unchanged row gives the same object as before."""

@@ -40,7 +40,7 @@ from shared.ports.store import StoreUnavailable
 _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
 _TASK_ID = re.compile(r'"task_id":\s*"([^"\\]+)"')
 _AT_ONCE = 500  # leases extended in one step
-_ERROR = 1000  # characters of what broke a turn
+_LONGEST_ERROR = 1000  # characters of what broke a turn
 
 
 class RedisSessions(Sessions):
@@ -144,7 +144,7 @@ class RedisSessions(Sessions):
             member=keys.pack_session(lease.tenant, lease.session_id),
             delay_ms=int(retry_in * 1000),
             handed_over=int(handed_over),
-            problem=error[:_ERROR],
+            problem=error[:_LONGEST_ERROR],
             retention=keys.SESSION_RETENTION_SECONDS,
         )
 

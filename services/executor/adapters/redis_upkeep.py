@@ -21,7 +21,7 @@ from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 
 _BOOT, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
-_ENDED = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
+_ENDED_STATES = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
 
 
 class OwnerProcess(NamedTuple):
@@ -58,7 +58,7 @@ def _is_running(pid: int) -> bool:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return state.rpartition(")")[2].split()[0] not in _ENDED
+    return state.rpartition(")")[2].split()[0] not in _ENDED_STATES
 
 
 @cache
@@ -76,7 +76,7 @@ def _identify_machine() -> str:
 _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
 _AGAIN_MS = 2000  # until the queue is asked about a session once more, if nobody took it
-_MOST = 200  # sessions and timers taken up of one partition in one look
+_MOST_TAKEN = 200  # sessions and timers taken up of one partition in one look
 _NOTHING_WAITS = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -92,7 +92,7 @@ class RedisUpkeep(Upkeep):
         ]
         self._work = [name for one in keys.all_partitions() for name in (one.waiting, one.leased, one.timers)]
 
-    _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST)
+    _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST_TAKEN)
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         if len(partitions) == len(self._calls) and await self._has_no_work():

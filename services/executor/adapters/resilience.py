@@ -104,7 +104,7 @@ class Breaker:
 
 MAX_REMEMBERED = 1024
 MOST_WAITED = 2.0  # seconds that a call waits for the one that decides
-_LOST = (ToolUnreachable, ToolSilent)
+_NO_ANSWER_ERRORS = (ToolUnreachable, ToolSilent)
 
 
 class ServerQuestion(NamedTuple):
@@ -165,7 +165,9 @@ class Resilience:
     async def _ask_by_kind(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         if question.kind == "discover":
             never = (ToolForbidden,)
-            return await retry_with_pauses(lambda: self._ask_once(question, send), _LOST, self._pauses, never=never)
+            return await retry_with_pauses(
+                lambda: self._ask_once(question, send), _NO_ANSWER_ERRORS, self._pauses, never=never
+            )
         if question.kind == "read" and question.timeout is not None:
             return await self._read_with_retries(question, question.timeout, send)
         return await self._ask_once(question, send)
@@ -180,7 +182,7 @@ class Resilience:
                 return await self._ask_once(question._replace(timeout=until - monotonic()), send)
             except ToolForbidden:
                 raise
-            except _LOST as error:
+            except _NO_ANSWER_ERRORS as error:
                 silent = isinstance(error, ToolSilent)
                 if monotonic() + pause >= until or (silent and fell_silent):
                     raise
@@ -204,7 +206,7 @@ class Resilience:
         except ToolForbidden:
             breaker.record_abandoned()
             raise
-        except _LOST:
+        except _NO_ANSWER_ERRORS:
             if breaker.record_failure(self._clock()):
                 log.warning("tool_server_left_alone", connection=question.connection.id)
             raise

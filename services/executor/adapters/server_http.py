@@ -25,7 +25,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 MAX_ANSWER_BYTES = 1024 * 1024
 CONNECT_SECONDS = 5.0
 # A server closes a quiet connection after some seconds: ours are closed before, so that no write meets a dead one.
-_KEEPING = PoolLimits(most_connections=200, kept_seconds=2.0)
+_POOL_LIMITS = PoolLimits(most_connections=200, kept_seconds=2.0)
 USER_AGENT = "purple-agent"
 TRANSPORT_ERRORS = (CredentialUnavailable, httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError)
 _NEVER_CONNECTED = (
@@ -35,8 +35,8 @@ _NEVER_CONNECTED = (
     httpx2.PoolTimeout,
     httpx2.UnsupportedProtocol,
 )
-_REFUSED = 401
-_PORTS = {"http": 80, "https": 443}
+_UNAUTHORIZED = 401
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class ServerHttp:
@@ -45,7 +45,7 @@ class ServerHttp:
     """
 
     def __init__(self, credentials: Credentials, guard: Guard | None) -> None:
-        self._credentials, self._transport = credentials, AiohttpTransport(_KEEPING, guard)
+        self._credentials, self._transport = credentials, AiohttpTransport(_POOL_LIMITS, guard)
 
     async def close(self) -> None:
         await self._transport.aclose()
@@ -60,13 +60,13 @@ class ServerHttp:
         if header is None:
             return await self._transport.handle_async_request(request)
         response = await self._send_with_header(header, connection, request)
-        if response.status_code != _REFUSED:
+        if response.status_code != _UNAUTHORIZED:
             return response
         await response.aclose()
         other = await self._credentials.header_for(connection, refused=header)
         if other is not None and other != header:
             response = await self._send_with_header(other, connection, request)
-            if response.status_code != _REFUSED:
+            if response.status_code != _UNAUTHORIZED:
                 return response
             await response.aclose()
         raise CredentialUnavailable(
@@ -91,7 +91,7 @@ def _name_credential(connection: Connection) -> str:
 def origin_of(url: str) -> tuple[str, str, int | None]:
     """Scheme, host and port of a URL; a missing port becomes the scheme's default."""
     parts = urlsplit(url)
-    return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme.lower())
+    return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme.lower())
 
 
 def to_port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSilent:

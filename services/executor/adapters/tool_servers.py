@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 MAX_REMEMBERED = 1024
 _IN_ITS_PLACE = "[credential]"
-_SHORTEST = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
+_SHORTEST_SECRET = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
 
 T = TypeVar("T")
 
@@ -258,7 +258,7 @@ def _without_secrets(value: Json, secrets: Sequence[str]) -> Json:
 
 def _mask_text(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
-        text = text.replace(secret, _IN_ITS_PLACE) if len(secret) >= _SHORTEST else text
+        text = text.replace(secret, _IN_ITS_PLACE) if len(secret) >= _SHORTEST_SECRET else text
     return text
 
 

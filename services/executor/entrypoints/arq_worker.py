@@ -37,7 +37,9 @@ _POLL_SECONDS = 1.0  # the doorbell is the fast way; this finds what it missed
 _BELL_SECONDS = 5
 _AGAIN_SECONDS = 0.5
 _AT_ONCE = 16  # sessions that are claimed side by side
-_READ = 256  # wakes that one look reads: those of tenants without room here stand among them, in turn with the others
+_MOST_WAKES_READ = (
+    256  # wakes that one look reads: those of tenants without room here stand among them, in turn with the others
+)
 
 log = structlog.get_logger()
 
@@ -86,7 +88,7 @@ class WakeWorker(Worker):
         """Starts the jobs for which there is capacity; if there are none, waits for a change."""
         self._runner.changed.clear()
         async with bounded_redis_calls():
-            waiting = await self.pool.zrangebyscore(QUEUE, "-inf", timestamp_ms(), start=0, num=_READ)
+            waiting = await self.pool.zrangebyscore(QUEUE, "-inf", timestamp_ms(), start=0, num=_MOST_WAKES_READ)
             await self.start_jobs(list(_select_startable_jobs(waiting, self._runner.free_slots)))
             await self.heart_beat()
         if self.tasks:

@@ -119,7 +119,7 @@ async def _sleep_with_jitter(seconds: float) -> None:
 
 _GATHER_SECONDS = 0.5  # tasks that end together are archived together
 _SWEEP_SECONDS = 30.0
-_ALL: Collection[int] = range(PARTITIONS)
+_ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 
 
 class PartitionsToArchive:
@@ -139,7 +139,7 @@ class PartitionsToArchive:
             async with asyncio.timeout(seconds):
                 await self._some.wait()
         except TimeoutError:
-            return _ALL
+            return _ALL_PARTITIONS
         await asyncio.sleep(_GATHER_SECONDS)
         self._some.clear()
         told, self._partitions = self._partitions, set()
@@ -152,8 +152,8 @@ async def keep_archiving(archiver: Archiver, news: PartitionsToArchive) -> None:
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
     while True:
         left = swept + _SWEEP_SECONDS - loop.time()
-        partitions = await news.await_partitions(left) if left > 0 else _ALL
-        if partitions is _ALL:
+        partitions = await news.await_partitions(left) if left > 0 else _ALL_PARTITIONS
+        if partitions is _ALL_PARTITIONS:
             swept = loop.time()
         try:
             await archiver.archive_once(partitions)

@@ -41,12 +41,12 @@ from shared.infra.counted_app import AnswerCounts
 log = structlog.get_logger()
 _JSON = "application/json"
 _VERSION = HEADER.lower()
-_MOST = 2048  # bytes of a call
-_LARGEST = 2**53  # of ids that are numbers
-_TASK = "/tasks/{task_id}"
+_MOST_CALL_BYTES = 2048  # bytes of a call
+_LARGEST_ID = 2**53  # of ids that are numbers
+_TASK_PATH = "/tasks/{task_id}"
 _REST_PATH = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
 _PRIVATE = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE.items())
-_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
+_RPC_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
 class FastPathChecks(NamedTuple):
@@ -96,8 +96,8 @@ class GetTaskFastPath:
 
     def __init__(self, app: ASGIApp, checks: FastPathChecks, methods: A2aMethods) -> None:
         self._app, self._checks, self._methods = app, checks, methods
-        self._most = min(_MOST, checks.limiter.limits.body_bytes)
-        self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK))}
+        self._most = min(_MOST_CALL_BYTES, checks.limiter.limits.body_bytes)
+        self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK_PATH))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = perf_counter()
@@ -129,7 +129,7 @@ class GetTaskFastPath:
     async def _send_reply(
         self, scope: Scope, send: Send, read: _GetTask, admitted: AdmittedCaller, began: float
     ) -> None:
-        counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK
+        counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK_PATH
         scope["route"], status = self._routes[path], 500
         counts.count_open(1)
         self._checks.limiter.open_requests += 1
@@ -185,11 +185,18 @@ def _parse_rpc_get_task(body: bytes) -> _RpcGetTask | None:
         call = from_json(body)  # what it reads unlike ``decode_json``, fractions above all, is no id here
     except ValueError:
         return None
-    if not isinstance(call, dict) or call.keys() != _MEMBERS or call["method"] != "GetTask" or call["jsonrpc"] != "2.0":
+    if (
+        not isinstance(call, dict)
+        or call.keys() != _RPC_MEMBERS
+        or call["method"] != "GetTask"
+        or call["jsonrpc"] != "2.0"
+    ):
         return None
     call_id, params = call["id"], call["params"]
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
-    if not _is_valid_id(task_id) or not (_is_valid_id(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST)):
+    if not _is_valid_id(task_id) or not (
+        _is_valid_id(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST_ID)
+    ):
         return None
     return _RpcGetTask(task_id, call_id)
 

@@ -172,8 +172,8 @@ class A2aMethods:
         return await self._services.tasks.files.add_contents(record) if answer_format.fills_files else record
 
 
-_MOST = 1024
-_LARGEST = 64 * 1024  # bytes; with ``_MOST``, what is kept stays under 64 MB
+_MOST_CACHED = 1024
+_LARGEST_CACHED = 64 * 1024  # bytes; with ``_MOST_CACHED``, what is kept stays under 64 MB
 _CacheKey = tuple[str, AnswerFormat, ClientView]
 
 
@@ -184,7 +184,7 @@ class TaskJsonCache:
     """
 
     def __init__(self) -> None:
-        self._kept = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST)
+        self._kept = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST_CACHED)
 
     def find(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes | None:
         known = self._kept.look_up((record.tenant, answer_format, view))
@@ -193,6 +193,6 @@ class TaskJsonCache:
     def serialize(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes:
         written = write_json(answer_format.show_task(record, view)).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
-        if len(written) <= _LARGEST and not has_contents:
+        if len(written) <= _LARGEST_CACHED and not has_contents:
             self._kept.put((record.tenant, answer_format, view), (record, written))
         return written

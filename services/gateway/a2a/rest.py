@@ -46,8 +46,8 @@ from services.gateway.features.identity.model import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
 
 log = structlog.get_logger()
-_TASK = "/tasks/{task_id}"
-_WEBHOOKS = _TASK + "/pushNotificationConfigs"
+_TASK_PATH = "/tasks/{task_id}"
+_WEBHOOKS = _TASK_PATH + "/pushNotificationConfigs"
 _WEBHOOK = _WEBHOOKS + "/{config_id}"
 
 
@@ -70,9 +70,9 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
         RestPath("POST", "/message:send", new.SendMessageRequest, methods.send),
         RestPath("POST", "/message:stream", new.SendMessageRequest, methods.stream),
         RestPath("GET", "/tasks", new.ListTasksRequest, methods.tasks),
-        RestPath("POST", f"{_TASK}:cancel", new.CancelTaskRequest, methods.cancel),
-        RestPath("GET", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
-        RestPath("POST", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        RestPath("POST", f"{_TASK_PATH}:cancel", new.CancelTaskRequest, methods.cancel),
+        RestPath("GET", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        RestPath("POST", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
         RestPath("POST", _WEBHOOKS, new.TaskPushNotificationConfig, methods.set_webhook),
         RestPath("GET", _WEBHOOKS, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
         RestPath("GET", _WEBHOOK, new.GetTaskPushNotificationConfigRequest, methods.webhook),
@@ -81,22 +81,24 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
         RestPath("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_message_0_3),
         RestPath("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_message_0_3),
         RestPath("GET", "/v1/tasks", new.ListTasksRequest, methods.tasks),
-        RestPath("POST", f"/v1{_TASK}:cancel", old.CancelTaskRequest, methods.cancel),
-        RestPath("GET", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
-        RestPath("POST", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        RestPath("POST", f"/v1{_TASK_PATH}:cancel", old.CancelTaskRequest, methods.cancel),
+        RestPath("GET", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        RestPath("POST", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
         RestPath("POST", f"/v1{_WEBHOOKS}", old.PushNotificationConfig, methods.set_webhook, read_rest_webhook_0_3),
         RestPath("GET", f"/v1{_WEBHOOKS}", old.ListTaskPushNotificationConfigRequest, methods.webhooks),
         RestPath("GET", f"/v1{_WEBHOOK}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
         RestPath("DELETE", f"/v1{_WEBHOOK}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
         RestPath("GET", "/v1/card", old.GetAgentCardRequest, methods.extended_card),
-        RestPath("GET", f"/v1{_TASK}", old.GetTaskRequest, methods.task),  # last: it fits ``{task_id}:subscribe`` too
+        RestPath(
+            "GET", f"/v1{_TASK_PATH}", old.GetTaskRequest, methods.task
+        ),  # last: it fits ``{task_id}:subscribe`` too
     )
 
 
 class A2aRest:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
         self._methods, self._profile = methods, profile
-        self._task = RestPath("GET", _TASK, new.GetTaskRequest, methods.task)
+        self._task = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.task)
 
     def routes(self) -> APIRouter:
         router = APIRouter()
@@ -182,8 +184,8 @@ async def _stream_pending_answer(answer: PendingAnswer) -> AsyncGenerator[bytes,
     yield json.dumps(shown, ensure_ascii=False).encode()
 
 
-_PATH = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")
-_TAKEN = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the gateway's own paths
+_TENANT_PATH = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")
+_OWN_FIRST_WORDS = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the gateway's own paths
 
 
 class TenantPathMiddleware:
@@ -203,8 +205,8 @@ class TenantPathMiddleware:
 
 
 def _path_without_own_tenant(scope: Scope) -> str | None:
-    found = _PATH.fullmatch(str(scope["path"]))
-    if found is None or found["tenant"] in _TAKEN:
+    found = _TENANT_PATH.fullmatch(str(scope["path"]))
+    if found is None or found["tenant"] in _OWN_FIRST_WORDS:
         return None
     caller = caller_of_request(Request(scope))
     own = caller.tenant if caller else DEFAULT_TENANT

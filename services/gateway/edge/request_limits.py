@@ -19,8 +19,8 @@ from services.gateway.edge.replies import RETRY_LATER
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
 )
-_REMEMBERED = 64  # words of clients, up to a whole head of a request each
-_PORTS = {"http": "80", "https": "443"}
+_WORDS_REMEMBERED = 64  # words of clients, up to a whole head of a request each
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 class _PageOrigin(NamedTuple):
@@ -28,7 +28,7 @@ class _PageOrigin(NamedTuple):
     port: str
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_WORDS_REMEMBERED)
 def is_own_page(origin: str, host: str, public: str) -> bool:
     """Whether ``origin`` is the gateway itself, at its public URL or at the request's own ``Host``.
 
@@ -43,7 +43,7 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
     return page == _read_origin(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_WORDS_REMEMBERED)
 def is_own_or_local_host(host: str, public: str) -> bool:
     """Whether ``host`` is the gateway's public name, an IP address, localhost, or a name without a dot.
 
@@ -66,7 +66,7 @@ def _read_origin(found: re.Match[str] | None) -> _PageOrigin | None:
     """Host and port of a matched origin; None if there is none or its port is invalid."""
     if found is None:
         return None
-    port = found["port"] or _PORTS[found["scheme"].lower()]
+    port = found["port"] or _DEFAULT_PORTS[found["scheme"].lower()]
     return _PageOrigin(found["host"].lower(), port) if 0 < int(port) < 65536 else None
 
 
@@ -106,8 +106,8 @@ class OriginGuard:
         return _WHICH_HOST.format(host=host[:200] or "no host")
 
 
-_LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
-_ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
+_CLIENT_LEFT_STATUS = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
+_ALWAYS_SERVED = ("/health", "/ready")  # a gateway that is full still says how it is
 _OF_MESSAGES = ("/message:send", "/message:stream")
 _TOO_MANY_LARGE = "this replica reads as many large messages as it can; try again"
 
@@ -157,7 +157,7 @@ class RequestLimiter:
             return _error_response(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
             return _error_response(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
-        if self.open_requests >= limits.open_requests and scope["path"] not in _ALWAYS:
+        if self.open_requests >= limits.open_requests and scope["path"] not in _ALWAYS_SERVED:
             refusal = _error_response(503, "this replica answers as many requests as it can; try again")
             refusal.headers.update(RETRY_LATER)
             return refusal
@@ -181,7 +181,9 @@ class RequestLimiter:
             await _error_response(bad.status, bad.message)(scope, receive, send)
         except ClientDisconnect:
             if not started:
-                await _error_response(_LEFT, "the client left before its request was whole")(scope, receive, send)
+                await _error_response(_CLIENT_LEFT_STATUS, "the client left before its request was whole")(
+                    scope, receive, send
+                )
         finally:
             body.release()
 

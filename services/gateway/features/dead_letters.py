@@ -82,8 +82,8 @@ def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[
     )
 
 
-_ROUNDS = 50  # of reading further in streams that are full of others' letters
-_LAST = 2**64 - 1  # no stream's id has a larger part
+_MOST_ROUNDS = 50  # of reading further in streams that are full of others' letters
+_LAST_ID_PART = 2**64 - 1  # no stream's id has a larger part
 _ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
 Row = tuple[str, Mapping[str, str]]
 
@@ -117,7 +117,7 @@ class DeadLetters(ScriptedStore):
         """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until it yields enough."""
         mine: list[DeadLetter] = []
         places = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
-        for _ in range(_ROUNDS):
+        for _ in range(_MOST_ROUNDS):
             if not places:
                 break
             asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
@@ -183,7 +183,7 @@ def _letter_not_found(letter_id: str) -> NotFound:
 
 def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
     match = _ID.fullmatch(letter_id)
-    if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST for part in match[3].split("-")):
+    if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST_ID_PART for part in match[3].split("-")):
         return None
     return _LetterAddress(LetterKind(match[1]), int(match[2]), match[3])
 
@@ -220,7 +220,7 @@ def _added_time(place: _LetterAddress) -> datetime:
     return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)
 
 
-_MOST = 1000
+_MOST_LISTED = 1000
 
 
 class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
@@ -275,6 +275,6 @@ def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:
 
 def _read_limit(body: JsonObject) -> int:
     given = body.get("limit", 100)
-    if not isinstance(given, int) or not 1 <= given <= _MOST:
-        raise InvalidField("limit", f"must be a number from 1 to {_MOST}")
+    if not isinstance(given, int) or not 1 <= given <= _MOST_LISTED:
+        raise InvalidField("limit", f"must be a number from 1 to {_MOST_LISTED}")
     return given

@@ -113,8 +113,8 @@ OPERATIONS: Mapping[str, type[Operation]] = {kind.tool: kind for kind in sorted(
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 CALL_SECONDS = 8.0  # an executor waits for a tool a little longer
-_CLOSED = 401
-_INSTEAD = "(the key)"
+_UNAUTHORIZED = 401
+_KEY_REPLACEMENT = "(the key)"
 
 
 class CallResult(Enum):
@@ -193,7 +193,7 @@ def _report_failure(asked: Operation, world: ConnectedWorld, why: str) -> WorldR
 
 def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply:
     """The reply for an HTTP error: ``UNKNOWN`` for a server error after a change was sent, else ``NOTHING``."""
-    why = "; the assessment is over, or its key was revoked" if error.status_code == _CLOSED else ""
+    why = "; the assessment is over, or its key was revoked" if error.status_code == _UNAUTHORIZED else ""
     is_open = isinstance(error, ServerError) and world.has_acted
     return WorldReply(CallResult.UNKNOWN if is_open else CallResult.NOTHING, f"HTTP {error.status_code}: {error}{why}")
 
@@ -211,7 +211,7 @@ def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply
 def _redact_key(content: Json, key: str) -> Json:
     """The content with the key removed, which a world may repeat; replies are journaled and archived."""
     text = dumps(content)
-    return loads(text.replace(key, _INSTEAD)) if key and key in text else content
+    return loads(text.replace(key, _KEY_REPLACEMENT)) if key and key in text else content
 
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024  # a whole mailbox
@@ -253,14 +253,14 @@ class _SizeLimitedStream(httpx.AsyncByteStream):
 
 
 _TOOL = "list_chat_messages"
-_MOST = 1000  # messages
-_LONGEST = 20_000  # characters
+_MOST_MESSAGES = 1000  # messages
+_MOST_CHARACTERS = 20_000  # characters
 
 
 async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
     """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
     async with WorldToolCaller(guard) as calls:
-        reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, CALL_SECONDS)
+        reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
     if reply.result is not CallResult.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")
     return user_messages_text(reply.content)
@@ -270,4 +270,4 @@ def user_messages_text(chat: Json) -> str:
     """The user's messages in a chat, in order, as one text; only the end of a very long chat."""
     rows = objects_in(as_object(chat).get("messages"))
     said = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]
-    return "\n\n".join(filter(None, said))[-_LONGEST:]
+    return "\n\n".join(filter(None, said))[-_MOST_CHARACTERS:]

@@ -19,7 +19,7 @@ from shared.infra.signatures import keys_for
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
-_TIMES = 20
+_MOST_TRIES = 20
 REQUESTS_KEPT = 200  # of a tenant
 
 
@@ -108,7 +108,7 @@ class RedisForgetting(Forgetting):
         return {name: size for name, size in counted if size}
 
     async def _commands_for_rows(self, request: ForgetRequest) -> dict[str, int]:
-        for _ in range(_TIMES):
+        for _ in range(_MOST_TRIES):
             stored = await self._read_stored(request.tenant)
             leaving = plan_removal(request, stored)
             commands = _list_commands(keys.learned_keys(request.tenant), leaving)

@@ -50,7 +50,7 @@ def _encode_command(command: str, place: int, words: Sequence[Argument]) -> list
 
 
 _LEASE_SECONDS = 120.0  # how long an object may take to load before another learner begins to look, too
-_TRIES = 100  # every other learner's step may change the log in between
+_MOST_TRIES = 100  # every other learner's step may change the log in between
 
 
 class RedisCaseRepository(CaseRepository):
@@ -82,7 +82,7 @@ class RedisCaseRepository(CaseRepository):
         self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
     ) -> Sequence[StoredCase] | None:
         names = keys.learned_keys(tenant)
-        for _ in range(_TRIES):
+        for _ in range(_MOST_TRIES):
             asked = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
             known, rows = cast("tuple[str | None, list[str]]", await self._scripts.execute_many(*asked))
             if known is not None and _read_version(known) == loaded.version:
@@ -95,7 +95,7 @@ class RedisCaseRepository(CaseRepository):
             ]
             if await change_learned(self._scripts, tenant, commands, files.StoredVersions(cases=digest_of_list(rows))):
                 return log
-        raise StoreUnavailable(f"the case log of {tenant} changed at each of {_TRIES} tries")
+        raise StoreUnavailable(f"the case log of {tenant} changed at each of {_MOST_TRIES} tries")
 
 
 def read_case_log(rows: Iterable[str]) -> list[StoredCase]:

@@ -20,7 +20,7 @@ BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside 
 AT_ONCE = 64  # events of one partition in one run
 _ANSWER_SECONDS = 5.0
 _LOOK_SECONDS = 0.25
-_ERROR = 500  # characters of an error kept with a dead letter
+_LONGEST_ERROR = 500  # characters of an error kept with a dead letter
 
 log = structlog.get_logger()
 
@@ -92,7 +92,7 @@ class RedisOutcomes(Outcomes):
             applied[delivery.partition].append(delivery.entry_id)
         for letter in dead:
             entry = letter.delivery
-            letters[entry.partition] += [entry.entry_id, letter.error[:_ERROR], entry.tries]
+            letters[entry.partition] += [entry.entry_id, letter.error[:_LONGEST_ERROR], entry.tries]
         of_group: list[Argument] = [self._group.name, keys.OUTCOME_GROUP, BEHIND_MOST, keys.OUTCOME_READER]
         behind = {delivery.partition for delivery in left}
         calls = [

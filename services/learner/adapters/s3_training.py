@@ -10,9 +10,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged, TrainingBucket, TrainingObject
 
-_LIMITS = {"connect_timeout": 3, "read_timeout": 30, "retries": {"max_attempts": 3, "mode": "standard"}}
+_AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 30, "retries": {"max_attempts": 3, "mode": "standard"}}
 _ENDINGS = (".json", ".jsonl")
-_CHANGED = ("PreconditionFailed", "412", "NoSuchKey", "404")
+_CHANGED_CODES = ("PreconditionFailed", "412", "NoSuchKey", "404")
 T = TypeVar("T")
 
 
@@ -22,7 +22,7 @@ class S3Training(TrainingBucket):
     def __init__(self, bucket: str, prefix: str) -> None:
         self._bucket = bucket
         self._prefix = prefix
-        self._client = boto3.client("s3", config=Config(**_LIMITS))
+        self._client = boto3.client("s3", config=Config(**_AWS_LIMITS))
 
     async def list_objects(self) -> Sequence[TrainingObject]:
         def list_objects() -> list[tuple[float, TrainingObject]]:
@@ -49,7 +49,7 @@ class S3Training(TrainingBucket):
         try:
             return await asyncio.to_thread(call)
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in _CHANGED:
+            if error.response.get("Error", {}).get("Code") in _CHANGED_CODES:
                 raise ObjectChanged from error
             raise self._translate_error(error) from error
         except (BotoCoreError, OSError) as error:

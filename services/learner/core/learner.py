@@ -14,8 +14,8 @@ from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 MAX_TRIES = 5
-_LANES = 4  # parts of a run that go side by side: while the store is busy with one, another is read
-_LANE = 16  # partitions for which one lane does: each takes round trips of its own
+_MOST_LANES = 4  # parts of a run that go side by side: while the store is busy with one, another is read
+_PARTITIONS_A_LANE = 16  # partitions for which one lane does: each takes round trips of its own
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Learner:
         """Takes, learns and settles the waiting outcomes; returns how many there were."""
         async with self._between_runs:
             expected, self._expected = sorted(self._expected), set()
-            count = min(_LANES, -(-len(expected) // _LANE))
+            count = min(_MOST_LANES, -(-len(expected) // _PARTITIONS_A_LANE))
             async with asyncio.TaskGroup() as group:
                 lanes = [group.create_task(self._run_partitions(expected[first::count])) for first in range(count)]
             found = [lane.result() for lane in lanes]

@@ -21,7 +21,7 @@ from shared.domain.words import Strategy, TaskState
 TRAINING_PREFIX = "agentbench-training-data/"
 MOST_ROWS = 10_000  # of one object
 _BEST_SCORE = 100.0
-_REASON = 200  # characters
+_LONGEST_REASON = 200  # characters
 
 
 class TrainingType(StrEnum):
@@ -114,7 +114,7 @@ def read_rows_of(entries: Iterable[tuple[str, object]]) -> TrainingRows:
             break
         row = found if isinstance(found, str) else _parse_row(found)
         if isinstance(row, str):
-            bad.append(BadRow(place, row[:_REASON]))
+            bad.append(BadRow(place, row[:_LONGEST_REASON]))
         else:
             good.append(row)
     return TrainingRows(good, bad, _BEST_SCORE if any(row.metadata.overall_score > 1 for row in good) else 1.0)
@@ -280,10 +280,10 @@ def _count_kept(log: Sequence[outcomes.StoredCase], cases: Sequence[CaseEntry]) 
     return sum(entry.case is not None and entry.case.case_id in ids for entry in log)
 
 
-_SUMMARY = 200  # characters
-_NOTE = 200
-_NOTES = 10
-_ID = 16
+_LONGEST_SUMMARY = 200  # characters
+_LONGEST_NOTE = 200
+_MOST_NOTES = 10
+_ID_CHARACTERS = 16
 _UNKNOWN = "general"
 
 
@@ -296,14 +296,14 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
     summary = redact_text(row.request)
     failed = told.training_type is TrainingType.NEGATIVE_CORRECTED
     return CaseEntry(
-        case_id=f"training-{digest([told.task_id, row.request, told.training_type.value])[:_ID]}",
+        case_id=f"training-{digest([told.task_id, row.request, told.training_type.value])[:_ID_CHARACTERS]}",
         session_id=f"training:{source}",
         task_id=told.task_id,
-        summary=summary[:_SUMMARY],
+        summary=summary[:_LONGEST_SUMMARY],
         keywords=keywords(summary),
         outcome=CaseOutcome.FAILURE if failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
-        worked=() if failed else tuple(dict.fromkeys(map(_redact_note, row.tools)))[:_NOTES],
+        worked=() if failed else tuple(dict.fromkeys(map(_redact_note, row.tools)))[:_MOST_NOTES],
         failed=(_redact_note(told.failure_cause),) if told.failure_cause.strip() else (),
         tool_count=len(row.tools) if told.tool_count is None else told.tool_count,
         domain=_redact_note(told.scenario.strip()) or _UNKNOWN,
@@ -313,4 +313,4 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
 
 
 def _redact_note(text: str) -> str:
-    return redact_text(text)[:_NOTE]
+    return redact_text(text)[:_LONGEST_NOTE]

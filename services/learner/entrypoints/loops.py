@@ -129,7 +129,7 @@ async def _wait_for_event(until: asyncio.Event, seconds: float) -> None:
 
 
 _SEED_AGAIN_SECONDS = 60.0  # after a failure, and where another learner is looking
-_NAMED = 5  # bad rows of one object
+_MOST_NAMED = 5  # bad rows of one object
 
 
 @dataclass
@@ -146,7 +146,7 @@ class SeedingStatus:
         """Counts one loaded object and logs its bad rows; does nothing if another learner had loaded it."""
         if seeded.kept is None:
             return
-        bad = [f"{row.place}: {row.reason}" for row in seeded.bad[:_NAMED]]
+        bad = [f"{row.place}: {row.reason}" for row in seeded.bad[:_MOST_NAMED]]
         told = {"object": seeded.found.name, "rows": seeded.rows, "bad": len(seeded.bad), "in_log": seeded.kept}
         log.warning("training_rows_left_out", first=bad, **told) if bad else log.info("training_rows_loaded", **told)
         self.objects, self.rows, self.bad = self.objects + 1, self.rows + seeded.rows, self.bad + len(seeded.bad)

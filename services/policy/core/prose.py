@@ -178,8 +178,8 @@ def _tool_names_in(tree: Node) -> Iterator[str]:
                 yield from (one.value for one in values if isinstance(one, Constant) and isinstance(one.value, str))
 
 
-_NAMED = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_WORDS = {word: Decimal(number) for number, word in enumerate(_NAMED)} | {
+_NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_WORDS = {word: Decimal(number) for number, word in enumerate(_NUMBER_WORDS)} | {
     "once": Decimal(1),
     "twice": Decimal(2),
     "thrice": Decimal(3),

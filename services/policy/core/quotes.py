@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 MAX_QUOTE = 1_000  # characters
 _FEWEST_WORDS = 3  # fewer prove nothing: they stand in any text
-_COVERED = 0.5  # of a sentence's words
-_BETWEEN = "\x1f"  # in no word
+_LEAST_COVERED_SHARE = 0.5  # of a sentence's words
+_SEPARATOR = "\x1f"  # in no word
 _MARKER = re.compile(r"[ \t]*(?:[-*+•–—]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])[ \t]+")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
-_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|[。！？]")
+_SENTENCE_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|[。！？]")
 _SHORTENED = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|approx|incl|excl|nr|mr|mrs|ms|dr|vs)\.$", re.I)
 _LONGEST_SHORTENED = 12
 # A character of a script without spaces is a word of its own.
@@ -69,7 +69,7 @@ def _starts_block(line: str) -> bool:
 
 
 def _sentences_in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
-    for mark in _END.finditer(source, start, end):
+    for mark in _SENTENCE_END.finditer(source, start, end):
         if not _SHORTENED.search(source, max(0, mark.end() - _LONGEST_SHORTENED), mark.end()):
             yield _build_sentence(source, start, mark.end())
             start = mark.end()
@@ -121,9 +121,9 @@ class Quotes:
             while place < len(self._words) and self._words[place].start < sentence.end:
                 place += 1
             own = range(first, place)
-            if own and sum(at in self._marked for at in own) < _COVERED * len(own):
+            if own and sum(at in self._marked for at in own) < _LEAST_COVERED_SHARE * len(own):
                 yield sentence.text
 
 
 def _join_texts(texts: Sequence[str]) -> str:
-    return f"{_BETWEEN}{_BETWEEN.join(texts)}{_BETWEEN}"
+    return f"{_SEPARATOR}{_SEPARATOR.join(texts)}{_SEPARATOR}"

@@ -13,8 +13,8 @@ from shared.domain.words import Level, RuleAction
 RESTS_ON_THE_REQUEST = "it rests on values that only the request gives"
 SAID_BY_THE_RECORD = "the record says so, and the call otherwise"
 SUMMED = "by all that the call says, together with other calls of the task that may concern the same record"
-_CHARACTERS = 200
-_ITEMS = 8
+_MOST_CHARACTERS = 200
+_MOST_ITEMS = 8
 
 
 class WaitingRule(NamedTuple):
@@ -67,14 +67,14 @@ def shorten_value(value: contracts.ContextValue) -> contracts.ContextValue:
         case dict():
             return f"an object of {len(value)} fields"
         case list():
-            return [_clip_text(item) for item in value[:_ITEMS]]
+            return [_clip_text(item) for item in value[:_MOST_ITEMS]]
         case _:
             return _clip_text(value)
 
 
 def _clip_text(value: contracts.Scalar) -> contracts.Scalar:
-    is_long = isinstance(value, str) and len(value) > _CHARACTERS
-    return f"{value[: _CHARACTERS - 1]}…" if isinstance(value, str) and is_long else value
+    is_long = isinstance(value, str) and len(value) > _MOST_CHARACTERS
+    return f"{value[: _MOST_CHARACTERS - 1]}…" if isinstance(value, str) and is_long else value
 
 
 MOST_APPROVERS = 20

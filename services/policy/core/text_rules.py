@@ -15,7 +15,7 @@ from shared.domain.words import RuleAction
 
 _SEPARATE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # written without spaces between words
 _ASCII_PARTS = re.compile(r"[A-Za-z0-9_]+|.")
-_BETWEEN = "\x1f"  # counts as white space, so that no folded text has it
+_SEPARATOR = "\x1f"  # counts as white space, so that no folded text has it
 
 
 class FoldedText(NamedTuple):
@@ -37,7 +37,7 @@ def folded_words(text: str) -> str:
     for a text without any sign.
     """
     parts = list(_words_and_signs(_fold_characters(text)))
-    return f"{_BETWEEN}{_BETWEEN.join(parts)}{_BETWEEN}" if parts else ""
+    return f"{_SEPARATOR}{_SEPARATOR.join(parts)}{_SEPARATOR}" if parts else ""
 
 
 def _fold_characters(text: str) -> str:
@@ -75,8 +75,8 @@ def _is_word_character(character: str) -> bool:
 
 MAX_PATTERN = 500  # characters
 MAX_CLASSES = 8  # classes by Unicode property in one pattern: each of them is hundreds of ranges to compile
-_MEMORY = 1 << 19  # bytes of a compiled pattern and of what it remembers while it searches
-_REMEMBERED = 4_096
+_MOST_PATTERN_BYTES = 1 << 19  # bytes of a compiled pattern and of what it remembers while it searches
+_PATTERNS_REMEMBERED = 4_096
 
 
 class _CompiledPattern(Protocol):
@@ -103,7 +103,7 @@ def compile_text_pattern(text: str) -> TextPattern:
     return made
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_PATTERNS_REMEMBERED)
 def _compile_pattern(text: str) -> TextPattern | str:
     if len(text) > MAX_PATTERN:
         return f"it has {len(text)} characters; the limit is {MAX_PATTERN}"
@@ -120,7 +120,7 @@ def _build_options() -> object:
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
-    options.max_mem = _MEMORY
+    options.max_mem = _MOST_PATTERN_BYTES
     return options
 
 

@@ -56,11 +56,11 @@ class ServerError(APIError):
 
 M = TypeVar("M", bound=BaseModel)
 Value = JsonValue | datetime | Sequence[str] | Mapping[str, JsonValue] | Sequence[Mapping[str, JsonValue]]
-_AGAIN = frozenset({502, 503, 504})
+_RETRIED_STATUSES = frozenset({502, 503, 504})
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _BY_STATUS: Mapping[int, type[APIError]] = {404: NotFoundError, 409: ConflictError, 422: ValidationError}
-_SAID = 500
+_LONGEST_ERROR = 500
 
 
 class WorldConnection:
@@ -111,7 +111,7 @@ class WorldConnection:
                 if not (repeatable or isinstance(error.__cause__, _NEVER_SENT)):
                     raise
             else:
-                if answer.status_code not in _AGAIN or not repeatable:
+                if answer.status_code not in _RETRIED_STATUSES or not repeatable:
                     return _check_answer(answer)
             await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES)) - 1])
         return _check_answer(await self._send_once(method, path, params, body))
@@ -187,19 +187,19 @@ def _read_body(answer: httpx.Response) -> JsonValue:
     try:
         return _parse_json(answer)
     except ProtocolError:
-        return answer.text[:_SAID]
+        return answer.text[:_LONGEST_ERROR]
 
 
 def _read_message(body: JsonValue) -> str:
     """The server's message: ``detail`` (a text, a list, an object's message), else ``message``, else ``error``."""
     if not isinstance(body, dict):
-        return str(body or "")[:_SAID]
+        return str(body or "")[:_LONGEST_ERROR]
     detail = body.get("detail")
     if isinstance(detail, dict):
         detail = detail.get("message") or str(detail)
     if isinstance(detail, list):
         detail = "; ".join(_describe_error_part(part) for part in detail)
-    return str(detail or body.get("message") or body.get("error") or "")[:_SAID]
+    return str(detail or body.get("message") or body.get("error") or "")[:_LONGEST_ERROR]
 
 
 def _describe_error_part(part: JsonValue) -> str:

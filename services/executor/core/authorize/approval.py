@@ -32,7 +32,7 @@ from shared.domain.exact_json import Json, JsonObject, digest, dumps, to_exact
 from shared.domain.words import who_decides
 
 _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on, and of any other
-_READS = 40
+_MOST_READS = 40
 
 
 def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys) -> Grounds:
@@ -48,7 +48,7 @@ def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, k
         policy_hash=verdict.policy_hash,
         policy_versions=progress.policy_versions,
         arguments=sources,
-        reads=tuple(_build_read_ground(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
+        reads=tuple(_build_read_ground(fact, sources, dossier.values) for fact in dossier.facts[:_MOST_READS]),
         figures=tuple(map(_build_figure_ground, dossier.values)),
         not_known=(
             *describe_unknown_inputs(progress.template, dossier, found, keys),

@@ -43,7 +43,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import RuleAction
 
-_NAMED = 3  # calls that a refusal names
+_MOST_NAMED = 3  # calls that a refusal names
 _MOST_ROWS = 50  # of a call that are judged one by one
 _MOST_OF_PLAN = 400  # of all its calls
 
@@ -106,8 +106,8 @@ def _list_blocked_calls(verdict: contracts.Verdict, plan: WritePlan | None) -> s
     calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
     if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
         return ""
-    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
-    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
+    more = f" and {len(calls) - _MOST_NAMED} more" if len(calls) > _MOST_NAMED else ""
+    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_MOST_NAMED])}{more})"
 
 
 def format_refusal(refusal: contracts.CallRefusal) -> str:

@@ -39,14 +39,14 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
-_PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
+_PARTY_WORDS = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
 _MOST_ROWS = 100  # of a call that are told apart one by one; beyond it those with just the same names are one
 _MOST_RECORDS = 300  # that rows of a call are told apart by: each is compared with each
 _OF_ONE = frozenset(
     "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
 )
 _NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
-_NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+_NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
 class _NamingArgument(NamedTuple):
@@ -76,7 +76,8 @@ class _NamingArgument(NamedTuple):
         if one.must_exist and (one.is_id or not one.is_number):
             return True
         return (
-            kind_of_identifier(one.text) is not None and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING
+            kind_of_identifier(one.text) is not None
+            and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING_KINDS
         )
 
 
@@ -340,7 +341,7 @@ class CallSums:
         ids: dict[str, _Values] = {}
         for leaf in find_leaves(naming):
             noun, schema = seen_records.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
-            is_party = not _PARTIES.isdisjoint(
+            is_party = not _PARTY_WORDS.isdisjoint(
                 {*noun[-1:], *(word for name in leaf.names[:-1] for word in seen_records.singular_words(name))}
             )
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:

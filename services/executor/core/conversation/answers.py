@@ -25,7 +25,7 @@ from shared.domain.exact_json import as_text, dumps, loads, loads_object
 from shared.domain.words import DONE, ToolClass
 from shared.ports.models import ModelReply
 
-_NAMED = 6  # figures that a sentence names
+_MOST_NAMED = 6  # figures that a sentence names
 _MOST_TOLD = 3  # times that a fault of an answer is told
 _CLAUSE_WORDS = 4  # fewer may stand in an answer by chance
 _ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
@@ -201,7 +201,7 @@ class AnswerChecks:
 
     def _build_caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
         strange = [token for token in self._untraced if token in text]
-        said = [f"Not verified: {', '.join(strange[:_NAMED])}."] if strange else []
+        said = [f"Not verified: {', '.join(strange[:_MOST_NAMED])}."] if strange else []
         if self._told.get("unread") and not progress.dossier.facts:
             said.append("Nothing was read for this answer.")
         left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
@@ -267,7 +267,7 @@ def _write_request_to_trace(untraced: Sequence[str]) -> str:
     if not untraced:
         return ""
     return (
-        f"These stand neither in the task nor in any result: {', '.join(untraced[:_NAMED])}. Work them out "
+        f"These stand neither in the task nor in any result: {', '.join(untraced[:_MOST_NAMED])}. Work them out "
         "with `calculate`, or answer without them."
     )
 
@@ -275,7 +275,7 @@ def _write_request_to_trace(untraced: Sequence[str]) -> str:
 def _write_request_for_unnamed_ids(unnamed: Mapping[int, Sequence[str]]) -> str:
     if not unnamed:
         return ""
-    said = "; ".join(f"part {number}: no call names {', '.join(ids[:_NAMED])}" for number, ids in unnamed.items())
+    said = "; ".join(f"part {number}: no call names {', '.join(ids[:_MOST_NAMED])}" for number, ids in unnamed.items())
     return (
         f"{said}. Make the calls that are missing now; where they must not be made, `leave_part` with the reason, and "
         "what was made stands."

@@ -15,7 +15,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import parse_list_answer
 from shared.domain.words import UNDECIDED, ToolClass, WriteStatus
 
-_NOTHING = "Nothing was written."
+_NOTHING_WRITTEN = "Nothing was written."
 
 
 def with_run_summary(progress: Progress) -> Progress:
@@ -40,7 +40,7 @@ async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress in its final state, with a list of all writes and their statuses as the answer."""
     written = sorted((await ctx.store.read_ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
-    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
+    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING_WRITTEN)
 
 
 async def complete_answer(

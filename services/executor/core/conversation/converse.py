@@ -57,7 +57,7 @@ from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, To
 
 _CALLS = TypeAdapter(tuple[PastCall, ...])
 _PROPOSE_NOW = "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
-_CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
+_REPLY_WAS_CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
 _ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead to
 
 
@@ -177,7 +177,7 @@ class Conversation:
             return AnswerFound(self.progress) if await self._accept_or_correct_answer(reply) else None
         if not reply.is_cut:
             return await self._close_plan()
-        self._talk.add_message(_CUT)
+        self._talk.add_message(_REPLY_WAS_CUT)
         return None
 
     @property

@@ -40,10 +40,10 @@ from shared.ports.models import (
     Usage,
 )
 
-_THRESHOLD = 0.70  # of the words of both together; a score and no amount of money
+_LEAST_OVERLAP = 0.70  # of the words of both together; a score and no amount of money
 _WORD = re.compile(r"[^\W\d_]+(?:n't)?")
 _DENIALS = frozenset("not no never nothing none nobody without cannot neither nor".split())
-_STOP = frozenset(
+_STOP_WORDS = frozenset(
     """
     a about after again all also am an and any are as at be because been before being between both but by could did do
     does doing during each few for from further had has have having he her here his how i if in into is it its itself
@@ -65,9 +65,9 @@ def find_difference(first: str, second: str) -> str:
     if _has_negation(first) != _has_negation(second):
         return "one denies what the other does not"
     # Jaccard's measure on words without stop-words; two texts without any are alike.
-    one, other = _split_words(first) - _STOP, _split_words(second) - _STOP
+    one, other = _split_words(first) - _STOP_WORDS, _split_words(second) - _STOP_WORDS
     overlap = len(one & other) / len(one | other) if one | other else 1.0
-    return "" if overlap >= _THRESHOLD else "too few words in common"
+    return "" if overlap >= _LEAST_OVERLAP else "too few words in common"
 
 
 def _split_words(text: str) -> frozenset[str]:

@@ -135,12 +135,12 @@ def whole_task_as_part(task: str) -> Understanding:
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
 _JOINT = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
-_LEADING = frozenset("please then also and next finally afterwards now but kindly".split())
+_LEADING_WORDS = frozenset("please then also and next finally afterwards now but kindly".split())
 _TASK_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
 _MORE_VERBS = frozenset("tell ask give let bring take inform find".split())
-_STATES = frozenset("is are was were has have had".split())
+_STATE_VERBS = frozenset("is are was were has have had".split())
 _FEWEST_WORDS = 3
-_MOST = 3
+_MOST_SENTENCES = 3
 
 
 def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
@@ -161,18 +161,18 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
         if (folded := normalize_quote(sentence)) and not any(folded in quote for quote in quoted)
         if _is_request(sentence, verbs) and set(_find_identifiers(sentence)) - known
     ]
-    return tuple(found[:_MOST])
+    return tuple(found[:_MOST_SENTENCES])
 
 
 def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     words = [word.casefold() for word in _WORD.findall(sentence)]
     if len(words) < _FEWEST_WORDS:
         return False
-    start = next((place for place, word in enumerate(words) if word not in _LEADING), 0)
+    start = next((place for place, word in enumerate(words) if word not in _LEADING_WORDS), 0)
     first, *rest = [*words[start:], ""]
     if sentence.rstrip().endswith("?") or (first in verbs and first not in classes.AMBIGUOUS):
         return True
-    is_noun = _STATES.intersection(rest) or any(map(str.isdigit, rest[0] if rest else ""))
+    is_noun = _STATE_VERBS.intersection(rest) or any(map(str.isdigit, rest[0] if rest else ""))
     return first in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
@@ -201,7 +201,7 @@ def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Colle
         rest = rest.replace(part.quote.strip(" .!?;"), ";")
     for clause in _JOINT.split(rest) if rest != sentence else ():
         words = [word.casefold() for word in _WORD.findall(clause)]
-        if next((word for word in words if word not in _LEADING), "") in verbs:
+        if next((word for word in words if word not in _LEADING_WORDS), "") in verbs:
             yield clause
 
 

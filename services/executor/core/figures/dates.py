@@ -44,7 +44,7 @@ _Reader = Callable[[_DateWords], Sequence[Period]]
 _NEAR = timedelta(days=250)  # a day and month without a year is in the year that brings it nearest
 _MOST_SPELLED_DAYS = 9_999
 _MOST_WORKDAYS = 40_000
-_WORKDAYS = 5
+_WORKDAYS_A_WEEK = 5
 
 
 def _list_single_days(written: Sequence[tuple[int, int, int]]) -> list[Period]:
@@ -135,7 +135,7 @@ def move_day(
         step = timedelta(days=1 if count > 0 else -1)
         for _ in range(min(abs(count), _MOST_WORKDAYS)):
             day += step
-            while day.weekday() >= _WORKDAYS or day in holidays:
+            while day.weekday() >= _WORKDAYS_A_WEEK or day in holidays:
                 day += step
         return day
     except (OverflowError, ValueError):  # past the calendar's end
@@ -242,7 +242,7 @@ def _list_edge_days(sign: str, period: Period) -> Sequence[Period]:
 
 
 def _move_to_workday(day: date, step: int) -> date:
-    while day.weekday() >= _WORKDAYS:
+    while day.weekday() >= _WORKDAYS_A_WEEK:
         day += timedelta(days=step)
     return day
 
@@ -357,7 +357,7 @@ _PAST_TENSE = re.compile(
     r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,12}\s*$",
     re.IGNORECASE,
 )
-_CLAUSE = 200  # characters before a weekday in which the tense of its clause is looked for
+_LONGEST_CLAUSE = 200  # characters before a weekday in which the tense of its clause is looked for
 _MONTHS_AHEAD = 3  # in which a weekday is looked for that falls on a day: "Friday the 13th"
 
 
@@ -421,7 +421,11 @@ def _find_days_of_week(text: str, found: Sequence[DateMention], today: date) -> 
 def _with_past_weekday(text: str, mention: DateMention) -> DateMention:
     """A weekday alone behind a past tense, "he paid on Friday", may also be the last one."""
     roles = date_roles_by_word().get(fold_word(text[mention.start : mention.end]), ())
-    if roles[:1] and roles[0].sign == "W" and _PAST_TENSE.search(text, max(0, mention.start - _CLAUSE), mention.start):
+    if (
+        roles[:1]
+        and roles[0].sign == "W"
+        and _PAST_TENSE.search(text, max(0, mention.start - _LONGEST_CLAUSE), mention.start)
+    ):
         last = mention.periods[0].first - timedelta(weeks=1)
         return mention._replace(periods=(*mention.periods, Period(last, last)))
     return mention
@@ -619,7 +623,7 @@ class ParsedMoment(NamedTuple):
     hour: time | None
 
 
-_LONGEST = 60
+_LONGEST_DATE_TEXT = 60
 _ANY_DAY = date(2000, 1, 1)  # a day with its year is the same from wherever it is told
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
 _TIME = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
@@ -636,7 +640,7 @@ _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
     """The date that a value is; two, the day first, where day and month may be swapped; empty if it is none."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str) or len(value) > _LONGEST_DATE_TEXT:
         return ()
     if (day := read_compact_day(value)) is not None:
         return (day,)
@@ -685,7 +689,7 @@ def read_date(value: Json, order: DateOrder = "") -> date | None:
 def find_date_order(values: Iterable[Json]) -> DateOrder:
     """The order of day and month in a list of dates, if one of them can be read in only one order; else empty."""
     for value in values:
-        match = _UNORDERED.match(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST else None
+        match = _UNORDERED.match(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST_DATE_TEXT else None
         if match and int(match[1]) > 12 >= int(match[2]):
             return "day_first"
         if match and int(match[2]) > 12 >= int(match[1]):

@@ -47,8 +47,8 @@ _DIGIT = re.compile(r"\d")
 _PARTICULAR = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
 ADDRESSES = frozenset({IdentifierKind.LINK, IdentifierKind.EMAIL})  # one mark more or less is another address
-_LOOSE = frozenset({IdentifierKind.IBAN, IdentifierKind.PHONE})
-_LONG = 12  # digits in groups that only a card or an account has
+_KINDS_WITH_GAPS = frozenset({IdentifierKind.IBAN, IdentifierKind.PHONE})
+_FEWEST_ACCOUNT_DIGITS = 12  # digits in groups that only a card or an account has
 _LINK_END = ".,;:!?)]}"
 
 
@@ -110,7 +110,9 @@ def identifier_key(text: str) -> tuple[str, ...]:
     parts = _PARTS.findall(fold_word(text))
     if form in ADDRESSES:
         return (form, text.strip().lower() if form is IdentifierKind.EMAIL else text.strip())
-    if form in _LOOSE or (sum(map(len, parts)) >= _LONG and all(part.isdecimal() for part in parts)):
+    if form in _KINDS_WITH_GAPS or (
+        sum(map(len, parts)) >= _FEWEST_ACCOUNT_DIGITS and all(part.isdecimal() for part in parts)
+    ):
         return (IdentifierKind.PHONE if form is IdentifierKind.PHONE else IdentifierKind.IBAN, "".join(parts))
     return tuple(parts)
 
@@ -126,7 +128,9 @@ def kind_of_identifier(text: str) -> IdentifierKind | None:
 
 
 LEFT_OUT = "(address left out)"
-_OPENED = frozenset("url urls uri uris link links href endpoint webhook callback host domain site website".split())
+_ADDRESS_ARGUMENT_WORDS = frozenset(
+    "url urls uri uris link links href endpoint webhook callback host domain site website".split()
+)
 _LABEL, _TARGET = r"\[(?P<label>[^\]\n]*)\]", r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)"
 _LINK = re.compile(rf"(?P<image>!?){_LABEL}{_TARGET}")
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
@@ -140,7 +144,7 @@ def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
         value = text.strip() if isinstance(text, str) else ""
         links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierKind.LINK]
         yield from links
-        if not links and value and not _OPENED.isdisjoint(words_of(name)):
+        if not links and value and not _ADDRESS_ARGUMENT_WORDS.isdisjoint(words_of(name)):
             yield value
 
 

@@ -60,7 +60,7 @@ _DIGITS = re.compile(
     r")(?![\w%]|[.,:/]\d|-\d\d-)",
     re.I,
 )
-_NAMED = {
+_NAMED_TIMES = {
     "noon": time(12), "midday": time(12), "mittag": time(12), "mittags": time(12), "midi": time(12),
     "midnight": time(0), "mitternacht": time(0), "minuit": time(0),
 }  # fmt: skip
@@ -100,7 +100,7 @@ def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spel
     }
     numbers |= {place: (int(token.written), place + 1) for place, token in enumerate(tokens) if _is_hour(token.written)}
     for place, token in enumerate(tokens):
-        if (named := _NAMED.get(token.folded)) is not None:
+        if (named := _NAMED_TIMES.get(token.folded)) is not None:
             yield TimeMention(token.start, token.end, (named,))
         elif (read := _read_time_in_words(tokens, numbers, place)) is not None:
             minutes, after = read
@@ -173,7 +173,7 @@ def _possible_times(minutes: int) -> tuple[time, ...]:
 
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
 _FROM_NOW_LENGTH = 24  # with some spaces between
-_DAY = 86_400  # seconds
+_DAY_SECONDS = 86_400  # seconds
 _DAY_LENGTH = len("2026-03-04")
 _ISO = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
 _ANY_DAY = date(2000, 1, 1)
@@ -322,7 +322,7 @@ def _find_moments_from_now(
     """Yields day and time, to the minute, of ``in two hours``, ``dans 30 minutes``."""
     for number in numbers:
         unit, value = number.unit, number.values[0]
-        is_short = unit is not None and unit.measure == "time" and unit.size < _DAY and 0 < value < _DAY
+        is_short = unit is not None and unit.measure == "time" and unit.size < _DAY_SECONDS and 0 < value < _DAY_SECONDS
         near = max(0, number.start - _FROM_NOW_LENGTH)
         if unit is not None and is_short and _FROM_NOW.search(text, near, number.start):
             seconds = Fraction(value) * unit.size

@@ -95,12 +95,12 @@ _WHOLE_WORDS = {
     "triple": Fraction(3),
 }  # fmt: skip
 # What a word of the task says without a numeral: "compounded monthly", "twice the fee".
-_IMPLIED = {
+_IMPLIED_NUMBERS = {
     "monthly": 12, "quarterly": 4, "yearly": 1, "annually": 1, "annual": 1, "semiannually": 2, "weekly": 52,
     "daily": 365, "twice": 2, "double": 2, "doubled": 2, "triple": 3, "thrice": 3, "week": 7, "fortnight": 14,
     "dozen": 12, "year": 12, "quarter": 3,
 }  # fmt: skip
-_AFTER = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
+_WORD_AFTER = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
 _SLASH = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
 _RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
 _BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
@@ -108,7 +108,7 @@ _JOINED = re.compile(r"\s*(?:,|and|und|et)?\s*")
 _WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
 _MACHINE = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _MOST_DIGITS = 40
-_LONGEST = 60  # characters; whatever is longer is no number
+_LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER = 50  # of ten; a number beyond it is no figure of any business
 _SIGN = "|".join(re.escape(sign) for sign in SIGNS) + "|" + "|".join(CURRENCIES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
@@ -184,12 +184,12 @@ def read_amount(value: Json) -> WrittenAmount | None:
         return None
     if not isinstance(value, str):
         return WrittenAmount(Decimal(value)) if abs(Decimal(value).adjusted()) <= _MOST_POWER else None
-    return _read_text_amount(value) if len(value) <= _LONGEST else None
+    return _read_text_amount(value) if len(value) <= _LONGEST_NUMBER_TEXT else None
 
 
 def read_number_word(word: str) -> WrittenAmount | None:
     """The number that a word implies without a numeral, 12 times a year for ``monthly``; None for other words."""
-    number = _IMPLIED.get(word.casefold())
+    number = _IMPLIED_NUMBERS.get(word.casefold())
     return WrittenAmount(Decimal(number)) if number is not None else None
 
 
@@ -234,7 +234,7 @@ def read_number_text(text: str) -> NumberMention | None:
     plain = read_machine_number(text)
     if plain is not None:
         return NumberMention(0, len(text), text, (plain,))
-    is_short = len(text) <= _LONGEST and any(mark.isdecimal() for mark in text)
+    is_short = len(text) <= _LONGEST_NUMBER_TEXT and any(mark.isdecimal() for mark in text)
     return read_text_as_number(text) if is_short else None
 
 
@@ -356,7 +356,7 @@ def _read_money(word: str) -> Money | None:
 
 
 def _next_word(text: str, end: int) -> tuple[str, int]:
-    match = _AFTER.match(text, end)
+    match = _WORD_AFTER.match(text, end)
     return (match[1], match.end()) if match else ("", end)
 
 

@@ -48,12 +48,12 @@ from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps
 
 Value = Decimal | date | bool | str
-_LONGEST = 50  # digits of a result
+_MOST_RESULT_DIGITS = 50  # digits of a result
 _MOST_BITS = 1_000  # of a product; far more than those digits need
-_EXACT = Context(prec=_LONGEST, traps=[Inexact])
+_EXACT = Context(prec=_MOST_RESULT_DIGITS, traps=[Inexact])
 _WIDE = Context(prec=1000)
 _MOST_DAYS, _MOST_MONTHS = 40_000, 1_200
-_FIRST = datetime.min.replace(tzinfo=UTC)
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
 
 class OperationResult(NamedTuple):
@@ -189,7 +189,7 @@ _SOURCELESS: Mapping[str, frozenset[int]] = {
        for unit in ("days", "weeks", "months", "years", "working_days")},
 }  # fmt: skip
 _PERIODS_A_YEAR = frozenset({1, 2, 4, 12, 52, 365})
-_CHOSEN = frozenset({"part number", "month", "period", "year", "trials", "start"})  # which one is wanted
+_CHOSEN_ARGUMENTS = frozenset({"part number", "month", "period", "year", "trials", "start"})  # which one is wanted
 
 
 def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
@@ -197,7 +197,13 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     if operation not in CALCULATORS:
         return _SOURCELESS.get(operation, frozenset({0}))
     name = _argument_name_at(operation, place)
-    return frozenset(range(1, 1201)) if name in _CHOSEN else _PERIODS_A_YEAR if name.endswith("a year") else FREE_LIMITS
+    return (
+        frozenset(range(1, 1201))
+        if name in _CHOSEN_ARGUMENTS
+        else _PERIODS_A_YEAR
+        if name.endswith("a year")
+        else FREE_LIMITS
+    )
 
 
 def takes_percent(operation: str, place: int) -> bool:
@@ -226,7 +232,7 @@ def to_result_decimal(number: Fraction) -> Decimal:
         return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
     except Inexact:
         if pow(10, 400, number.denominator) == 0:  # it has an end, beyond the digits that are kept
-            raise CannotCalculate(f"the result has more than {_LONGEST} digits") from None
+            raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits") from None
         return round_ratio(number)
 
 
@@ -234,8 +240,8 @@ def round_ratio(number: Fraction) -> Decimal:
     """A fraction rounded half up to six places."""
     scaled = abs(number) * 10**RATIO_PLACES + Fraction(1, 2)
     rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, _WIDE)
-    if len(rounded.as_tuple().digits) > _LONGEST:
-        raise CannotCalculate(f"the result has more than {_LONGEST} digits")
+    if len(rounded.as_tuple().digits) > _MOST_RESULT_DIGITS:
+        raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits")
     return rounded.copy_negate() if number < 0 else rounded
 
 
@@ -309,7 +315,7 @@ def _multiply(numbers: Iterable[Fraction]) -> Fraction:
     for number in numbers:
         product *= number
         if max(product.numerator.bit_length(), product.denominator.bit_length()) > _MOST_BITS:
-            raise CannotCalculate(f"the result has more than {_LONGEST} digits")
+            raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits")
     return product
 
 
@@ -372,7 +378,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")
     if are_dates(cells):
         moments = [read_cell_moment(cell, call.operation, call.order) for cell in cells]
-        ranks = [Fraction((moment - _FIRST) // timedelta(microseconds=1)) for moment in moments]
+        ranks = [Fraction((moment - _FIRST_MOMENT) // timedelta(microseconds=1)) for moment in moments]
     else:
         call.currency()
         require_one_unit(call.amounts(), call.operation)

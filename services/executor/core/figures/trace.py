@@ -276,7 +276,7 @@ def duration_of(mention: NumberMention) -> timedelta | None:
 _MOST_ORIGINS = 1_000
 _MOST_TEXTS = 40  # texts that are read in full to look for one value
 _MOST_CHARACTERS = 20_000
-_SHORT = 60  # characters of a free text that is compared as a whole, too
+_LONGEST_COMPARED_TEXT = 60  # characters of a free text that is compared as a whole, too
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d")
 _TERM = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
 _DOTTED_DAY = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
@@ -304,7 +304,7 @@ class FactsIndex:
                 self._add_compact_day(field)
             elif not isinstance(field.value, str):
                 continue
-            elif field.kind is ContentKind.STRUCTURED or len(field.value) <= _SHORT:
+            elif field.kind is ContentKind.STRUCTURED or len(field.value) <= _LONGEST_COMPARED_TEXT:
                 self._add_text(field, field.value)
             else:
                 self._several_words.append(field)

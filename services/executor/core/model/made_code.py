@@ -57,17 +57,17 @@ def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
 
 LONGEST = 4_000
 _NUMBER = re.compile(r"-?\d{1,24}(?:\.\d{1,24})?", re.ASCII)
-_CALLED = frozenset(
+_ALLOWED_CALLS = frozenset(
     {"Decimal", "abs", "enumerate", "int", "len", "list", "max", "min", "range", "reversed", "sorted", "sum", "zip"}
 )
-_METHODS = frozenset({"append", "exp", "ln", "log10", "quantize", "sqrt", "to_integral_value"})
-_NODES: tuple[type[ast.AST], ...] = (
+_ALLOWED_METHODS = frozenset({"append", "exp", "ln", "log10", "quantize", "sqrt", "to_integral_value"})
+_ALLOWED_NODES: tuple[type[ast.AST], ...] = (
     ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.While, ast.If,
     ast.Expr, ast.Break, ast.Continue, ast.Pass, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call,
     ast.keyword, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.List, ast.Tuple, ast.ListComp,
     ast.comprehension, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
-_WITHOUT = (ast.MatMult, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
+_FORBIDDEN_NODES = (ast.MatMult, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
 # Only whole numbers and decimals exist in a program, and these two are all that could make a float of whole numbers.
 PRELUDE = """
 from decimal import ROUND_HALF_UP, Decimal, getcontext
@@ -147,16 +147,16 @@ def _without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def _refuse_bad_node(node: ast.AST, function: ast.FunctionDef) -> None:
-    if not isinstance(node, _NODES) or isinstance(node, _WITHOUT):
+    if not isinstance(node, _ALLOWED_NODES) or isinstance(node, _FORBIDDEN_NODES):
         raise BadCode(f"there is {type(node).__name__} in it")
     match node:
         case ast.Name(id=name) | ast.arg(arg=name) if name.startswith("_"):
             raise BadCode(f"there is the name {name[:40]} in it")
-        case ast.Attribute(attr=name) if name not in _METHODS:
+        case ast.Attribute(attr=name) if name not in _ALLOWED_METHODS:
             raise BadCode(f"there is the attribute {name[:40]} in it")
         case ast.Call():
             _refuse_call(node)
-        case ast.Name(id=name, ctx=ast.Store()) if name in _CALLED or name == function.name:
+        case ast.Name(id=name, ctx=ast.Store()) if name in _ALLOWED_CALLS or name == function.name:
             raise BadCode(f"it calls something else {name}")
         case ast.Constant(value=value):
             _refuse_constant(value, node, function)
@@ -164,7 +164,7 @@ def _refuse_bad_node(node: ast.AST, function: ast.FunctionDef) -> None:
 
 def _refuse_call(call: ast.Call) -> None:
     match call.func:
-        case ast.Name(id=name) if name in _CALLED:
+        case ast.Name(id=name) if name in _ALLOWED_CALLS:
             plain = all(one.arg in ("key", "reverse", "start", "rounding") for one in call.keywords)
         case ast.Attribute():
             plain = all(one.arg == "rounding" for one in call.keywords)

@@ -83,8 +83,8 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
     return MadeToolOutcome(str(made["value"]), str(made["error"]))
 
 
-_SHORTEST = 100  # characters of a task that a model is asked about
-_LOCAL = frozenset({*OPERATIONS, *CALCULATORS, "calculate", "look"})
+_SHORTEST_TASK = 100  # characters of a task that a model is asked about
+_LOCAL_NAMES = frozenset({*OPERATIONS, *CALCULATORS, "calculate", "look"})
 
 
 class _CalculatorNotMade(Contract):
@@ -158,7 +158,7 @@ class _ToolMaker:
         model.
         """
         named = missing_calculators(self._ctx.task)
-        if named or len(self._ctx.task) < _SHORTEST:
+        if named or len(self._ctx.task) < _SHORTEST_TASK:
             return named
         self._calls += 1
         listed: list[Json] = [
@@ -218,7 +218,7 @@ class _ToolMaker:
 
     def _refuse_used_name(self, name: str) -> None:
         tools = self._ctx.toolbox.tools
-        if name in _LOCAL or name in tools or any(tool.name == name for tool in tools.values()):
+        if name in _LOCAL_NAMES or name in tools or any(tool.name == name for tool in tools.values()):
             raise NoToolMade("there is a tool of that name, and none is ever put in its place")
 
 

@@ -30,7 +30,7 @@ from shared.ports.models import (
 )
 
 _PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
-_NOTHING = re.compile(r"(?!)")
+_NEVER_MATCHES = re.compile(r"(?!)")
 _QUOTED = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')
 _IN_STRING = re.compile(r'(\\*)"[^"]*$')
 
@@ -120,7 +120,7 @@ class _Mask:
 
     def __init__(self, names: Mapping[str, str], bare: set[str]) -> None:
         self._names = names
-        self._pattern = literals_pattern(names) if names else _NOTHING
+        self._pattern = literals_pattern(names) if names else _NEVER_MATCHES
         self.bare = bare
 
     def may_occur_in(self, text: str) -> bool:
@@ -182,16 +182,16 @@ def _protected_values_of_tool(tool: ToolDefinition) -> tuple[_FoundValues, ...]:
 def _maskable_text_of_tool(tool: ToolDefinition) -> str:
     """All texts and numbers of a tool that a mask may replace, joined into one text."""
     inner = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
-    return _BETWEEN.join((tool.description, *(str(one) for one in inner if not isinstance(one, dict | list))))
+    return _SEPARATOR.join((tool.description, *(str(one) for one in inner if not isinstance(one, dict | list))))
 
 
-_BETWEEN = "\0"
+_SEPARATOR = "\0"
 # A conversation asks with the same tuple each time.
 _marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundValues, ...]](
     lambda tools: tuple(found for tool in tools for found in _protected_values_of_tool(tool)), 32
 )
 _words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
-    lambda tools: _BETWEEN.join(map(_maskable_text_of_tool, tools)), 32
+    lambda tools: _SEPARATOR.join(map(_maskable_text_of_tool, tools)), 32
 )
 
 

@@ -30,8 +30,8 @@ from shared.ports.models import (
     ToolUse,
 )
 
-_KEY = "talk:opening"
-_FIRST = (
+_OPENING_KEY = "talk:opening"
+_FIRST_SECTIONS = (
     "task", "files", "now", "history", "primer", "knowledge", "entities", "policy_advice", "constraints", "thresholds",
     "documents", "answer_format", "process_types",
 )  # fmt: skip
@@ -46,7 +46,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
         designed = ctx.experience.designed
         return dumps(_build_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
 
-    opening = loads_object(await ctx.journal.run_local_step(_KEY, compose))
+    opening = loads_object(await ctx.journal.run_local_step(_OPENING_KEY, compose))
     came_later = ctx.record.later_files or ctx.turn.files
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
@@ -65,7 +65,7 @@ def _build_sections(ctx: TurnContext) -> dict[str, Json]:
     }
     if solver is not None:
         wanted["answer_format"] = "prose" if solver.expected_format == "single" else "list"
-    return {name: wanted[name] for name in _FIRST if wanted.get(name) not in (None, "", [], {})}
+    return {name: wanted[name] for name in _FIRST_SECTIONS if wanted.get(name) not in (None, "", [], {})}
 
 
 def _describe_current_time(ctx: TurnContext) -> Json:

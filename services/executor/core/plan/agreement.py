@@ -50,7 +50,7 @@ _INTO = re.compile(
 )
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
-_ORDER = re.compile(  # the word that begins a clause
+_CLAUSE_BEGINNING = re.compile(  # the word that begins a clause
     r"(?:^\W*|[.,;!?]\s+|\b(?:and|then|to|you|we|must|now|also|just)\s+)(?:please\s+|kindly\s+)?([^\W\d_]+)",
     re.IGNORECASE,
 )
@@ -59,7 +59,7 @@ _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _ASKED_OF = frozenset({"fact", "schema", "none"})
 _OF_SEVERAL = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _LONGEST_NAME = 60
-_SHOWN = 80
+_MOST_SHOWN = 80
 
 
 _SEVERAL = re.compile(
@@ -152,7 +152,7 @@ def _find_excluded_records(change: ChangeToCheck) -> Iterator[CallFault]:
             continue
         said = " ".join((field_name_of(path), *words_of(change.tool.name)))
         if any(is_named_as_exception(text, said, mentions) for mentions in change.user_mentions):
-            yield CallFault(path, f"{path} {text[:_SHOWN]}: the task names it as an exception")
+            yield CallFault(path, f"{path} {text[:_MOST_SHOWN]}: the task names it as an exception")
 
 
 def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault]:
@@ -195,7 +195,7 @@ def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
             meant = [name for name in _NAMES_WITHIN.findall(quoted.text) if not any(name in one for one in texts)]
         if meant:
             told = ", ".join(dict.fromkeys(meant))
-            yield CallFault(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")
+            yield CallFault(path, f"{path} {value[:_MOST_SHOWN]}: this part says {told[:_MOST_SHOWN]}")
 
 
 def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]:
@@ -250,7 +250,7 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
         if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
             continue
         if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in change.user_mentions)):
-            yield CallFault(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
+            yield CallFault(one.path, f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says nothing of it")
 
 
 def _is_optional_choice(tool: Tool, path: str) -> bool:
@@ -330,7 +330,7 @@ def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
             order = sorted([*((at, 0) for at in records), *((at, 1) for at in values)])
             is_paired = len(records) > 1 and all(first[1] != then[1] for first, then in pairwise(order))
             if is_paired and len(records) == len(values) and records.index(place) != values.index(here):
-                told = f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says it of another record"
+                told = f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says it of another record"
                 yield CallFault(one.path, told)
 
 
@@ -344,7 +344,7 @@ def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
         before = change.part_mentions.text[:place] if place is not None else ""
         if wrong is not None and wrong.search(before) and not right.search(before):
             yield CallFault(
-                one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says it the other way round"
+                one.path, f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says it the other way round"
             )
 
 
@@ -422,7 +422,7 @@ def _orders_other_verb(meant: ToolWords, named: ToolWords, quote: str) -> bool:
     """
     if named.verb in ASKING or (named.verb in EDITING and meant.nouns.isdisjoint(named.nouns)):
         return False
-    return any(stem(match[1].lower()) == stem(meant.verb) for match in _ORDER.finditer(quote))
+    return any(stem(match[1].lower()) == stem(meant.verb) for match in _CLAUSE_BEGINNING.finditer(quote))
 
 
 def _is_tool_in_free_text(named: ToolWords, change: ChangeToCheck) -> bool:

@@ -47,9 +47,9 @@ from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, walk_json
 from shared.domain.words import FsmState, PlanAudit, ToolClass
 
-_RISKS = ("medium", "high")
+_AUDITED_RISKS = ("medium", "high")
 _TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
-_LETTERS = frozenset("letter mail email sms message".split())
+_LETTER_WORDS = frozenset("letter mail email sms message".split())
 CLOSING = ":closing"  # ends the name of the journal step that closes a plan
 
 
@@ -232,7 +232,7 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
     Raises ``UnfitPlan`` with the model's objections, and ``Failed`` if no model answers: a risky plan is not carried
     out unchecked.
     """
-    wanted, is_risky = ctx.limits.audit, progress.template.risk in _RISKS
+    wanted, is_risky = ctx.limits.audit, progress.template.risk in _AUDITED_RISKS
     if wanted is PlanAudit.OFF or not (is_risky or wanted is PlanAudit.ALL):
         return 0
     try:
@@ -336,4 +336,4 @@ def _may_announce_blocked_changes(notice: PlannedCall, plan: WritePlan, barred: 
 def _writes_to_somebody(call: PlannedCall) -> bool:
     """Whether the tool's name says that it writes to somebody, ``write_to_holder``, though it is no notice."""
     named = words_of(call.tool)
-    return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
+    return "to" in named[1:2] or not _LETTER_WORDS.isdisjoint(named)

@@ -28,7 +28,7 @@ _BRINGS_FORWARD = re.compile(
     r"\b(?:bring\w*\b.*\bforward|advanc\w*|shorten\w*|vorzieh\w*|vorverleg\w*|adelant\w*)\b", re.IGNORECASE
 )
 _LOOKED_BACK = 200  # characters of its sentence before a length of time in which the verb for its direction stands
-_ENDS = ".!?;\n"
+_SENTENCE_ENDS = ".!?;\n"
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
@@ -200,7 +200,7 @@ def _list_distances(number: NumberMention, text: str) -> Sequence[timedelta]:
     before it says which.
     """
     length = duration_of(number) or _read_length_of_stay(number, text)
-    begins = max(text.rfind(mark, 0, number.start) for mark in _ENDS) + 1
+    begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
     said = text[max(begins, number.start - _LOOKED_BACK) : number.start]
     is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(said) is not None
     is_earlier = _EARLIER.match(text, number.end) is not None or _BRINGS_FORWARD.search(said) is not None

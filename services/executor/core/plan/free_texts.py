@@ -13,7 +13,7 @@ from services.executor.core.tools.classes import nouns_of_identifier
 from services.executor.core.tools.record_tree import NO_KEYS
 from shared.domain.exact_json import as_text, loads_object
 
-_SAME = tuple(
+_SYNONYMS = tuple(
     frozenset(group.split())
     for group in (
         "note remark comment memo annotation notiz bemerkung anmerkung kommentar commentaire remarque",
@@ -22,21 +22,23 @@ _SAME = tuple(
         "instruction instructions anweisung consigne",
     )
 )
-_BODIES = frozenset("body text content html markdown message mail email subject title".split())  # of a whole message
+_BODY_WORDS = frozenset(
+    "body text content html markdown message mail email subject title".split()
+)  # of a whole message
 _TAKES = "from in per within using following see read follow what whatever aus im laut gemäß von vom dans selon suivant"
 _SAYS = (
     "say says said ask asks asked state states tell tells name names give gives mention mentions want wants contain"
     " contains list lists demand demands sagt nennt steht enthält verlangt dit indique demande contient"
 )
-_FILES = frozenset(
+_FILE_WORDS = frozenset(
     "attached attachment attaching enclosed file document pdf spreadsheet sheet scan image photo picture screenshot"
     " angehängt anhang anlage datei dokument tabelle joint jointe pièce fichier tableau".split()
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_NEAR = 4  # words before and behind what is taken from, within which it is said so
+_MOST_WORDS_AWAY = 4  # words before and behind what is taken from, within which it is said so
 _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
-_SHOWN = 80  # characters of a value in a sentence
+_MOST_SHOWN = 80  # characters of a value in a sentence
 _NUMBERED = ("no", "nr", "number", "nummer", "id")
 _FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
 
@@ -116,7 +118,7 @@ def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
     file that came with the task, any word for a file is enough.
     """
     if tool == FILE:
-        return any(not _FILES.isdisjoint(singular_words(text.casefold())) for text in texts)
+        return any(not _FILE_WORDS.isdisjoint(singular_words(text.casefold())) for text in texts)
     names = _names_of_text(path, tool)
     return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in texts)
 
@@ -125,9 +127,9 @@ def _names_of_text(path: str, tool: str) -> frozenset[str]:
     """The words by which people may refer to a field's text; for a message's body also those for the message."""
     steps = [frozenset(singular_words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     own = steps[-1] if steps else frozenset[str]()
-    if own & _BODIES:
+    if own & _BODY_WORDS:
         own = own.union(*steps, noun_of_tool(tool, NO_KEYS))
-    return own.union(*(group for group in _SAME if group & own))
+    return own.union(*(group for group in _SYNONYMS if group & own))
 
 
 @lru_cache(maxsize=256)
@@ -137,7 +139,10 @@ def _words_refer_to(text_words: Sequence[str], names: frozenset[str]) -> bool:
 
 
 def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
-    before, after = text_words[max(0, place - _NEAR) : place], text_words[place + 1 : place + 1 + _NEAR]
+    before, after = (
+        text_words[max(0, place - _MOST_WORDS_AWAY) : place],
+        text_words[place + 1 : place + 1 + _MOST_WORDS_AWAY],
+    )
     return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
 
 

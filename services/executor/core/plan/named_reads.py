@@ -27,7 +27,7 @@ _Key = tuple[str, ...]
 _JOINT = re.compile(r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?")
 _LAST_WORD = re.compile(r"(\w+)\W*\Z")
 _DIGITS = re.compile(r"\d+")
-_NEAR = 60  # characters before an identifier in which the word before it stands
+_CHARACTERS_BEFORE = 60  # characters before an identifier in which the word before it stands
 
 
 def listed_ids_without_call(
@@ -89,7 +89,7 @@ def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: W
     joint = _JOINT.fullmatch(text, listed[-1].end, following.start)
     if joint is None:
         return False
-    before = _LAST_WORD.search(text, max(0, listed[0].start - _NEAR), listed[0].start)
+    before = _LAST_WORD.search(text, max(0, listed[0].start - _CHARACTERS_BEFORE), listed[0].start)
     return joint[1] is None or (before is not None and stem(joint[1].lower()) == stem(before[1].lower()))
 
 

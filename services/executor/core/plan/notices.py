@@ -20,7 +20,7 @@ from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import DONE, SENDABLE, FsmState, ToolClass, WriteStatus
 
-_BODIES = "body message text content html note comment description".split()  # the likeliest name first
+_BODY_NAMES = "body message text content html note comment description".split()  # the likeliest name first
 _NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel name email phone address".split())
 
 
@@ -55,7 +55,7 @@ def find_text_path(arguments: JsonObject, tool: Tool, sentence: str = "") -> tup
     It is an argument with a usual name for a text, also inside an object; else the only text of several words.
     """
     texts = list(_texts_of_arguments(arguments, tool.parameters))
-    bodies = [text for name in _BODIES for text in texts if words_of(text.path[-1])[-1:] == [name]]
+    bodies = [text for name in _BODY_NAMES for text in texts if words_of(text.path[-1])[-1:] == [name]]
     others = [text for text in texts if " " in text.value.strip() and not _NO_BODIES & set(words_of(text.path[-1]))]
     found = bodies[:1] or (others if len(others) == 1 else [])
     if not found or (found[0].most is not None and len(_append_sentence(found[0].value, sentence)) > found[0].most):

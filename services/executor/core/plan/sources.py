@@ -97,7 +97,7 @@ def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
 
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
-_SOUGHT = NAMING | {ArgumentKind.ACCOUNT}
+_RECORD_KINDS = NAMING | {ArgumentKind.ACCOUNT}
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _ACCOUNTS = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
 _GAPS = re.compile(r"[ -]")
@@ -107,7 +107,7 @@ _NAMES_MONEY = re.compile(
 _MOST_AMOUNTS = 100
 _MOST_READ = 20_000  # characters of a text that is sent
 _DIGITS = re.compile(r"[0-9]+")
-_SHOWN = 80  # characters of a value in a sentence
+_MOST_SHOWN = 80  # characters of a value in a sentence
 
 
 class SourcedCall(NamedTuple):
@@ -212,7 +212,7 @@ class SourceFinder:
         Such a read shows whatever the model named. The user mentions a record by its id or name, and with it the
         records that it refers to.
         """
-        if leaf.kind not in _SOUGHT or leaf.origin is not OriginKind.FACT:
+        if leaf.kind not in _RECORD_KINDS or leaf.origin is not OriginKind.FACT:
             return False
         by_machine = {fact.ref for fact in self._facts if fact.by_machine}
         shown = [one for one in leaf.origins if one.kind is not ContentKind.FREE_TEXT]
@@ -286,7 +286,7 @@ class SourceFinder:
             )
             if not (is_listed and is_meant):
                 why = (
-                    f"{leaf.path} {value[:_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
+                    f"{leaf.path} {value[:_MOST_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
                     f"({text.fact_id} {text.path}), and reading it makes it no task: leave it"
                 )
                 yield CallFault(leaf.path, why, Severity.REFUSED)
@@ -296,7 +296,7 @@ class SourceFinder:
         for leaf in traced.leaves:
             name = as_text(traced.value_of(leaf)) if leaf.kind in NAMING else ""
             if meant := self._records.find_ids_meant_instead(name, traced.call, traced.part):
-                told = ", ".join(sorted(meant))[:_SHOWN]
+                told = ", ".join(sorted(meant))[:_MOST_SHOWN]
                 yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told}")
             elif self._records.names_unmentioned_record(leaf, traced.call, traced.tool, traced.part):
                 why = (
@@ -439,7 +439,9 @@ class SourceFinder:
             if not is_doubtful or self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
                 continue
             if leaf.kind is ArgumentKind.DATE and (said := self._describe_days_in_part(traced)):
-                yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {said[:_SHOWN]}")
+                yield CallFault(
+                    leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {said[:_MOST_SHOWN]}"
+                )
                 continue
             why = (
                 f"{leaf.path} {traced.format_leaf(leaf)} of {traced.tool.name} stands neither in the task nor in a "
@@ -464,7 +466,9 @@ class SourceFinder:
                 continue
             if not self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
                 told = ", ".join(said.text[one.start : one.end] for one in said.times)
-                yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told[:_SHOWN]}")
+                yield CallFault(
+                    leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told[:_MOST_SHOWN]}"
+                )
 
     def _describe_days_in_part(self, traced: TracedCall) -> str:
         """The days that the part states, or how far they are from a day of the record, as words for a sentence."""
@@ -550,4 +554,4 @@ def _build_origin(leaf: ArgumentTrace, *, is_unmentioned: bool, against: str) ->
 
 
 def _format_value(value: Json) -> str:
-    return as_text(value)[:_SHOWN]
+    return as_text(value)[:_MOST_SHOWN]

@@ -51,10 +51,10 @@ _WAS_BEFORE = re.compile(
     r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
 )
 _COUNTED = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
-_NEAR = 60  # characters before a number in which the words for it stand
+_CHARACTERS_BEFORE = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
-_SHOWN = 80
-_ENDS = ".!?:;\n"
+_MOST_SHOWN = 80
+_SENTENCE_ENDS = ".!?:;\n"
 _ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
 _SHARES = re.compile(
     r"\b(?:shares?|sharing|split\w*|divid\w*|each|per|every|instal+ments?|rates?|portions?|proportion\w*|pro|prorat\w*|"
@@ -92,7 +92,7 @@ def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iter
         is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
         is_other |= not is_from_part or any(_is_unstated_share_of(value, mention, change) for mention in change.stated)
     if is_other:
-        told = ", ".join(mention.text for mention in change.stated)[:_SHOWN]
+        told = ", ".join(mention.text for mention in change.stated)[:_MOST_SHOWN]
         yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
 
 
@@ -213,7 +213,7 @@ def find_stated_figures(part_mentions: Mentions, facts: tuple[Fact, ...]) -> tup
 
 def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
     is_plain = mention.unit is None or mention.money is not None
-    before = text[max(0, mention.start - _NEAR) : mention.start]
+    before = text[max(0, mention.start - _CHARACTERS_BEFORE) : mention.start]
     ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
     clause = text[mention.end : ends.start() if ends else mention.end + _LONGEST_CLAUSE]
     if not is_plain or mention.is_small_number_word or _COMPARES.search(before) or _WAS_BEFORE.search(clause):
@@ -226,12 +226,12 @@ def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]
 
 def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
     """Whether a number belongs to the word before it: a house number, or a record's value in a field of that name."""
-    begins = max(0, mention.start - _NEAR)
+    begins = max(0, mention.start - _CHARACTERS_BEFORE)
     found = _WORD_BEFORE.search(text[begins : mention.start])
     if found is None:
         return False
     before = text[: begins + found.start()].rstrip()[-1:]
-    if found[1][0].isupper() and before and before not in _ENDS:
+    if found[1][0].isupper() and before and before not in _SENTENCE_ENDS:
         return True
     called, names = set(singular_words(found[1])), _field_words_by_number(facts)
     return any(called & names.get(number, frozenset()) for number in mention.values)

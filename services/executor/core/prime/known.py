@@ -161,7 +161,7 @@ def _describe_known_fact(fact: KnownFact) -> Json:
 
 
 _UNKNOWN = Accuracy()
-_MOST = 20
+_MOST_LIMITS = 20
 _TEXT_LOOKED_AT, _SENTENCE_SHOWN = 20_000, 200  # characters
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
 _OF_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
@@ -173,8 +173,8 @@ _LIMIT = re.compile(
     + _FIELD.format("field") + _SIGN.format("sign") + _NUMBER.format("number") + r"(?![\w.,%+*/-])"
     + "|" + _NUMBER.format("first") + _SIGN.format("turned") + _FIELD.format("second") + r"(?![\w.(+*/-]))"
 )  # fmt: skip
-_TURNED: Mapping[str, str] = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
-_FIGURES = "figures."
+_REVERSED_SIGNS: Mapping[str, str] = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
+_FIGURES_PREFIX = "figures."
 _SENTENCE = re.compile(r"[^.;!?\n]+(?:[.](?=\d)[^.;!?\n]+)*")
 _WORDS: Mapping[str, tuple[str, ...]] = {
     ">": ("over", "above", "more than", "greater than", "exceeding", "exceeds", "exceed", "beyond"),
@@ -204,7 +204,7 @@ def find_thresholds(
         *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
         *(limit for name, text in texts.items() for limit in _limits_in_words(name, text[:_TEXT_LOOKED_AT])),
     ]
-    return tuple(dict.fromkeys(found))[:_MOST]
+    return tuple(dict.fromkeys(found))[:_MOST_LIMITS]
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
@@ -293,8 +293,8 @@ _thresholds_of = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # ea
 def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
     """Field, sign and number of a comparison, with the sign turned if the number comes first."""
     if match["field"] is not None:
-        return match["field"].removeprefix(_FIGURES), match["sign"], match["number"]
-    return match["second"].removeprefix(_FIGURES), _TURNED[match["turned"]], match["first"]
+        return match["field"].removeprefix(_FIGURES_PREFIX), match["sign"], match["number"]
+    return match["second"].removeprefix(_FIGURES_PREFIX), _REVERSED_SIGNS[match["turned"]], match["first"]
 
 
 def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
@@ -316,7 +316,7 @@ def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
 _SOLVER_TURNS = 8
 _SESSION_TURNS = 20
 _SOLVER_STEP = "memory:summary"
-_LABEL = "[Earlier conversation summary]"
+_SUMMARY_LABEL = "[Earlier conversation summary]"
 
 
 def split_conversation(
@@ -416,7 +416,7 @@ def _without_repeated_paragraphs(session: SessionState, task: str) -> SessionSta
 
 def _describe_session(session: SessionState) -> list[Json]:
     turns = [_describe_turn(SpokenTurn(*turn)) for turn in session.turns]
-    summary = _describe_turn(SpokenTurn("summary", f"{_LABEL} {session.summary}"))
+    summary = _describe_turn(SpokenTurn("summary", f"{_SUMMARY_LABEL} {session.summary}"))
     return [summary, *turns] if session.summary else turns
 
 

@@ -203,7 +203,7 @@ _CALLED = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.I
 _USED = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
 _CALL = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE)
-_NEAR = 60  # characters before a name in which a word may speak of it: no pattern above is longer
+_CHARACTERS_BEFORE = 60  # characters before a name in which a word may speak of it: no pattern above is longer
 _VERBS = verbs.READ | verbs.COMPUTE | verbs.NOTIFY | verbs.DELIVER | verbs.CHANGE  # none that is a noun as often
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
 _FIELDS = frozenset("id ids name names date at by time number no code type status total amount count key".split())
@@ -241,7 +241,7 @@ async def discover_tools(
 
 def _find_tool_names(text: str) -> Iterator[str]:
     for found in _NAME.finditer(text):
-        before = (text, max(0, found.start() - _NEAR), found.start())
+        before = (text, max(0, found.start() - _CHARACTERS_BEFORE), found.start())
         called = _CALLED.search(*before) or _CALL.match(text, found.end())
         words = words_of(found[0])
         is_field = len(words) == 2 and words[1] in _FIELDS

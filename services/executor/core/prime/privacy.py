@@ -44,7 +44,7 @@ _RECORD = re.compile(r"[a-z]{1,10}-\d[\w-]*(?:'s)?")
 _RANGE = frozenset("to through until till".split())
 _OWNING = frozenset("of for on from in at".split())
 _ASKER = frozenset("me us my i myself what what's which whats".split())
-_NEAR = 4  # words within which a preposition's noun is looked for
+_MOST_WORDS_AWAY = 4  # words within which a preposition's noun is looked for
 
 
 def without_tool_names(sentence: str) -> str:
@@ -64,7 +64,7 @@ _ITEM = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*•]|\d+[.)])\s
 _WORD = re.compile(r"[a-z0-9][a-z0-9'’&@-]*|[,:]", re.I)
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _ASIDE = re.compile(r"\([^()]{0,500}\)")
-_BEFORE = 24  # words before the thing among which its verb is looked for
+_WORDS_BEFORE = 24  # words before the thing among which its verb is looked for
 _ASKING = frozenset("what what's whats which".split())
 _COUNTING = re.compile(
     r"\b(?:how many|number of|count of|percentage of|share of|last (?:four|4|three|3) (?:digits?|characters?) of)\b"
@@ -78,9 +78,9 @@ _NOT = frozenset("not never don't dont cannot can't no nobody none who where".sp
 _TERMS: dict[tuple[str, ...], str] = {
     tuple(term.split()): group for group, terms in words.PROTECTED.items() for term in terms
 }
-_STEM = 3
-_FIRST = frozenset(term[0][:_STEM] for term in _TERMS)
-_LONGEST = max(len(term) for term in _TERMS)
+_STEM_LETTERS = 3
+_FIRST_STEMS = frozenset(term[0][:_STEM_LETTERS] for term in _TERMS)
+_LONGEST_TERM = max(len(term) for term in _TERMS)
 
 
 class ProtectedRequest(NamedTuple):
@@ -150,7 +150,7 @@ class _Sentence:
         """The last place where business needs one record's data: "to the payroll team", "for the pension form"."""
         nouns = {"to": words.RECEIVERS, "with": words.RECEIVERS, "for": words.PURPOSES}
         places = (at for at, word in enumerate(self.words) if word in nouns)
-        near = ((at, self.words[at + 1 : at + 2 + _NEAR], nouns[self.words[at]]) for at in places)
+        near = ((at, self.words[at + 1 : at + 2 + _MOST_WORDS_AWAY], nouns[self.words[at]]) for at in places)
         return max((at for at, rest, meant in near if _begins_with_noun(rest, meant)), default=-1)
 
     @cached_property
@@ -200,7 +200,7 @@ def _find_mentions(sentence: Sequence[str]) -> Iterator[_ProtectedDataMention]:
     """Yields the mentions of protected data in the sentence, the longest at each place."""
     place = 0
     while place < len(sentence):
-        sizes = range(_LONGEST, 0, -1) if sentence[place][:_STEM] in _FIRST else ()
+        sizes = range(_LONGEST_TERM, 0, -1) if sentence[place][:_STEM_LETTERS] in _FIRST_STEMS else ()
         found = next((m for size in sizes if (m := _protected_term_at(sentence, place, size))), None)
         if found:
             yield found
@@ -223,7 +223,7 @@ def _protected_term_at(sentence: Sequence[str], start: int, size: int) -> _Prote
 
 
 def _is_asked_for(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
-    before = sentence.words[max(0, found.start - _BEFORE) : found.start]
+    before = sentence.words[max(0, found.start - _WORDS_BEFORE) : found.start]
     end = found.end
     while end < len(sentence.words) and sentence.words[end] in words.SAME_THING:
         end += 1
@@ -241,7 +241,7 @@ def _is_asked_for(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
 
 def _is_work_on_a_record(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
     """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
-    behind = sentence.words[found.end : found.end + _NEAR + 1]
+    behind = sentence.words[found.end : found.end + _MOST_WORDS_AWAY + 1]
     possessed = any(
         _is_record(sentence.words, at) and sentence.words[at].endswith("'s")
         for at in range(max(0, found.start - 3), found.start)
@@ -260,7 +260,7 @@ def _is_record(sentence: Sequence[str], at: int) -> bool:
 
 def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
     """Whether the words begin with one of these nouns, perhaps after describing words, and the noun ends its phrase."""
-    for at, word in enumerate(rest[:_NEAR]):
+    for at, word in enumerate(rest[:_MOST_WORDS_AWAY]):
         if word in nouns:
             following = rest[at + 1] if at + 1 < len(rest) else ","
             return following in words.ENDING or following in nouns or _RECORD.fullmatch(following) is not None

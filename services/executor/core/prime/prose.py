@@ -91,7 +91,7 @@ def _shorten(sentence: str) -> str:
     return sentence if len(sentence) <= _LONGEST_QUOTE else f"{sentence[: _LONGEST_QUOTE - 1].rstrip()}…"
 
 
-_VERSION = 1  # of the translation: a new one translates every text anew
+_TRANSLATION_VERSION = 1  # of the translation: a new one translates every text anew
 _REQUEST = "request"
 _VALUES = "condition"
 
@@ -166,7 +166,7 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswe
     # The archive keeps no order of a tool's fields.
     tools = [KnownTool(name=tool.name, fields=tuple(sorted(tool.parameters))) for tool in ctx.toolbox.tools.values()]
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
-    key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
+    key = digest([_TRANSLATION_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
 
     async def find() -> str:
         kept = await ctx.ports.learned.get_translation(ctx.record.tenant, key)

@@ -260,7 +260,7 @@ def describe_process(template: ProcessTemplate) -> Json:
     return {"type": template.process_type, **{name: value for name, value in said.items() if value}}
 
 
-_NAMED = 20  # how many rows a sentence names; the rest are counted
+_MOST_NAMED = 20  # how many rows a sentence names; the rest are counted
 
 
 class DueRow(NamedTuple):
@@ -285,8 +285,8 @@ def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) ->
     )
     if not left or plan is None:
         return progress
-    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-    said = f"Nothing was done for {', '.join(row.text for row in left[:_NAMED])}{more}."
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    said = f"Nothing was done for {', '.join(row.text for row in left[:_MOST_NAMED])}{more}."
     noted = progress.add_notes(rows_left_out=said)
     return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 

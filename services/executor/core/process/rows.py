@@ -15,7 +15,7 @@ from services.executor.core.states.machine import OWN, Figure, OperandPattern, R
 from services.executor.core.tools.record_tree import is_id_name, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
-_HOPS = 4
+_MOST_LINKS = 4
 _DATE = re.compile(r"\d{4}-\d\d")
 _SAYS_LITTLE = frozenset(
     """id name number code status state type kind category currency unit priority severity description note notes reason
@@ -55,7 +55,7 @@ class RecordLinks:
         wanted: Callable[[SeenRecord], bool],
         linked: Callable[[Sequence[GraphNode]], set[int]],
     ) -> list[SeenRecord]:
-        for _ in range(_HOPS + 1):
+        for _ in range(_MOST_LINKS + 1):
             if found := [node.seen for node in near if wanted(node.seen)]:
                 return found
             steps = [node for node in steps if node not in near]

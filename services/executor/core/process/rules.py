@@ -203,8 +203,8 @@ def _join_by_name(inputs: Sequence[UnknownInput]) -> list[UnknownInput]:
     return [*by_name.values()]
 
 
-_SHOWN = 80
-_CHANGES = f'tool_class == "{ToolClass.CHANGE}"'
+_MOST_SHOWN = 80
+_IS_CHANGE = f'tool_class == "{ToolClass.CHANGE}"'
 
 
 def find_deviations(
@@ -220,7 +220,7 @@ def find_deviations(
         for name in (name for name in wanted if name in known):
             given = _governed_arguments(call.arguments, wanted[name], singular_words(call.tool))
             others = [
-                f"{call.tool} has {said} {as_text(value)[:_SHOWN]}"
+                f"{call.tool} has {said} {as_text(value)[:_MOST_SHOWN]}"
                 for said, value in given
                 if not _agrees_with_figure(said, value, known[name])
             ]
@@ -327,7 +327,7 @@ def _find_approval_level(template: ProcessTemplate) -> str:
 def _build_approval_rule(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Rule:
     only = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
     action = RuleAction.REQUIRE_APPROVAL
-    return Rule(id=rule_id, condition=_CHANGES + only, action=action, level=level, reason=reason)
+    return Rule(id=rule_id, condition=_IS_CHANGE + only, action=action, level=level, reason=reason)
 
 
 def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:

@@ -205,7 +205,7 @@ def _refuse_case_details(texts: Iterable[str], example: str) -> None:
 
 
 _MOST_PROBLEMS = 20
-_MOST = 500
+_MOST_PROCESSES = 500
 
 
 class BadDefinitions(Exception):
@@ -243,8 +243,8 @@ def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
         content = content["definitions"]
     if not isinstance(content, dict):
         raise BadDefinitions(["it is no object of processes"])
-    if len(content) > _MOST:
-        raise BadDefinitions([f"it has more than {_MOST} processes"])
+    if len(content) > _MOST_PROCESSES:
+        raise BadDefinitions([f"it has more than {_MOST_PROCESSES} processes"])
     good: dict[str, ProcessTemplate] = {}
     problems: list[str] = []
     for name, told in content.items():

@@ -20,7 +20,7 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import FsmState
 from shared.ports.models import ToolUse
 
-_CALL = "read"
+_CALL_ID = "read"
 _TOOL_RULES_ALONE = {"rules": (), "text_rules": (), "text_default": "allow"}
 
 
@@ -54,7 +54,7 @@ class ReadRules:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
 
         ctx = self._ctx
-        call = CallContext(call_id=_CALL, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
+        call = CallContext(call_id=_CALL_ID, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
 
         async def ask() -> str:
             request = EvaluateRequest(
@@ -104,7 +104,7 @@ async def _ask_allowances(ctx: TurnContext) -> Allowances:
         raise Failed(f"no rules for tools, so none was called: {error}", "policy_service") from error
 
 
-_SIGHTS = 2  # of one read: before the task's writes, and after them
+_MOST_EQUAL_READS = 2  # of one read: before the task's writes, and after them
 
 
 class CallRefused(Exception):
@@ -253,7 +253,7 @@ class TaskReader:
         reference of a read that was never made is dropped.
         """
         key = self._facts[ref].call
-        if sum(fact.call == key for fact in self._facts.values()) < _SIGHTS:
+        if sum(fact.call == key for fact in self._facts.values()) < _MOST_EQUAL_READS:
             self.drop_reference(ref)
         else:
             unread = {"result_json": dumps(why), "ok": False, "by_machine": True, "again": True}

@@ -39,9 +39,9 @@ from shared.domain.words import FsmState, ToolClass
 
 _MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
 _MOST_OFFERED = 30
-_SHOWN = 120  # characters of each failure that are told
+_LONGEST_FAILURE = 120  # characters of each failure that are told
 # What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
-_SAID = {
+_RECOVERY_NOTES = {
     ReadFailure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
     ReadFailure.NOT_FOUND: "{tool} works, and has no such record.",
 }
@@ -182,8 +182,8 @@ class ServerRead:
         """
         kind = classify_failure(self.answer) if self.tool.tool_class is ToolClass.READ else None
         is_ruled = has_tool_rules(self._ctx.policies)
-        if kind in _SAID:
-            self._record_recovery(self.tool, _SAID[kind].format(tool=self.tool.name))
+        if kind in _RECOVERY_NOTES:
+            self._record_recovery(self.tool, _RECOVERY_NOTES[kind].format(tool=self.tool.name))
         elif kind is ReadFailure.WRONG_TYPE and not is_ruled:
             await self._retry_with_wanted_types()
         elif kind in (ReadFailure.TOOL_GONE, ReadFailure.TOO_MUCH):
@@ -342,12 +342,12 @@ def _check_stand_in_advice(
 
 
 def _describe_failure(tool: Tool, answer: ToolAnswer) -> str:
-    return f"{tool.name}: {dumps(answer.content)[:_SHOWN]}"
+    return f"{tool.name}: {dumps(answer.content)[:_LONGEST_FAILURE]}"
 
 
 _PLAINLY = frozenset({"describe", "schema", "columns"})
 _SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
-_MOST = 4
+_MOST_READS_OF_COLUMNS = 4
 
 
 class _KnownColumns(NamedTuple):
@@ -368,7 +368,7 @@ def find_schema_reads(tools: Iterable[Tool], asked: Tool, arguments: JsonObject,
         for given in _arguments_by_table(tool, tables)
         if problems_with(given, tool) is None
     ]
-    return found[:_MOST]
+    return found[:_MOST_READS_OF_COLUMNS]
 
 
 def _guess_tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:

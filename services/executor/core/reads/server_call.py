@@ -36,7 +36,7 @@ _PARTS = re.compile(r";\s+|;?\s*\n\s*|;$")
 _AFTER_WORD = re.compile(r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTALL)  # one word, then other sentences
 _HEAD = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
-_FEWEST = 2
+_FEWEST_CLAUSES = 2
 _HEADING = "told"
 
 
@@ -87,7 +87,7 @@ def _parse_clauses(text: str, told: list[str]) -> dict[str, Json] | None:
             value = ends["value"]
             told.append(ends["rest"])
         found[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
-    return found if len(found) >= _FEWEST else None
+    return found if len(found) >= _FEWEST_CLAUSES else None
 
 
 def _annotate_span(span: Span, tool: Tool) -> None:
@@ -98,7 +98,7 @@ def _annotate_span(span: Span, tool: Tool) -> None:
     span.annotate({**conventional, names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id})
 
 
-_TOLD = 200  # characters of the arguments that those who watch are told
+_LONGEST_ARGUMENTS = 200  # characters of the arguments that those who watch are told
 _PAUSES = (0.5, 2.0)  # seconds before a read is made again that its server refused for the moment
 
 
@@ -136,7 +136,7 @@ def format_arguments(arguments: JsonObject, hidden: Mapping[str, ProtectedKind])
     """The arguments as JSON for people, cut to 200 characters. Hidden values are removed before the cut, since half of
     one would not be recognized.
     """
-    return dumps(redact_json(arguments, hidden))[:_TOLD]
+    return dumps(redact_json(arguments, hidden))[:_LONGEST_ARGUMENTS]
 
 
 async def _send_once(
@@ -179,11 +179,11 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NAME = re.compile(r"(?<![\w.])[a-z_][a-z0-9_]*(?![\w.(])")
 _WORDS = frozenset("and or not in is true false null none contains exists matches if else between like".split())
 _FIELD = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./(-])")
-_FIGURE = "amount"  # what stands under this name, or under one of its aliases, is a figure
+_FIGURE_FIELD = "amount"  # what stands under this name, or under one of its aliases, is a figure
 _NUMBERED = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
 
 
-_TAKEN = "the server sent no {}: {} is taken for it."
+_TAKEN_NOTE = "the server sent no {}: {} is taken for it."
 _TAKEN_NAMES = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
 
 
@@ -234,7 +234,7 @@ def with_expected_names(ctx: TurnContext, fact: Fact) -> ShownContent | None:
         if names:
             added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
             told |= names
-    said = [_TAKEN.format(old, new) for old, new in sorted(told.items())]
+    said = [_TAKEN_NOTE.format(old, new) for old, new in sorted(told.items())]
     if not added:
         return None
     content = map_objects(once.result, lambda record: {**record, **added.get(id(record), {})})
@@ -258,11 +258,11 @@ def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) 
     told = ((name, value) for name, value in record.record.items() if value is not None)
     valued = tuple(name for name, value in told if not isinstance(value, dict | list))
     names = _find_unique_renames(mine, tuple(record.record), valued) if mine else {}
-    figures = ALIASES[_FIGURE]
+    figures = ALIASES[_FIGURE_FIELD]
     return {
         old: new
         for old, new in names.items()
-        if not (old in (_FIGURE, *figures) and new in figures) or read_figure(record.record[new]) is not None
+        if not (old in (_FIGURE_FIELD, *figures) and new in figures) or read_figure(record.record[new]) is not None
     }
 
 

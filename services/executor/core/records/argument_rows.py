@@ -9,7 +9,7 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import find_leaves, is_id_name, is_keyed_table
 from shared.domain.exact_json import Json, JsonObject
 
-_SEVERAL = 2
+_FEWEST_ROWS = 2
 # The names on the way to a row, the row, and its key in a table.
 PlacedRow: TypeAlias = tuple[tuple[str, ...], Json, str]
 
@@ -21,9 +21,9 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
     listed = [placed for group, is_list in find_row_groups(arguments, ()) if is_list for placed in group]
     rows = [row for placed in listed for row in arguments_by_row(tool, _fields_of_row(placed))]
     paths = {path for path, *_ in listed}
-    if len(rows) < _SEVERAL or not any(map(_names_record, rows)):
+    if len(rows) < _FEWEST_ROWS or not any(map(_names_record, rows)):
         name, ids = _find_id_list(tool, arguments)
-        if len(ids) < _SEVERAL:
+        if len(ids) < _FEWEST_ROWS:
             return [arguments]
         paths, rows = {(name,)}, ids
     outer = arguments

@@ -43,7 +43,7 @@ from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, Record
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
-_STEPS = 2
+_MOST_STEPS = 2
 _MOST_BEYOND = 40
 
 
@@ -392,7 +392,7 @@ class CallView:
         """
         kinds = [node.kind for node in self._levels[1]]
         near, found = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
-        for _ in range(_STEPS):
+        for _ in range(_MOST_STEPS):
             told = [one for node in near for one in node.references if one.text not in self.ids]
             near = []
             for one, nodes in ((one, self._graph.find_referenced_records(one)) for one in told):
@@ -455,7 +455,7 @@ class CallView:
         subjects, others = (self._graph.with_parts(nodes) for nodes in (self._named.subjects, self._named.others))
         levels, near = [subjects, others], [*subjects, *others]
         about = [node for one in subjects for node in self._graph.referring_records(one)]
-        for step in range(_STEPS):
+        for step in range(_MOST_STEPS):
             before = {id(node) for level in levels for node in level}
             plain = {id(node): node for one in near for node in self._graph.find_named_by_fields(one)}
             found = [*plain.values(), *(node for one in near for node in self._graph.linked_records(one))]

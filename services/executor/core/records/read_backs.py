@@ -55,7 +55,7 @@ def _walk_ids(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
 _PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
 _MOST_READS = 50  # that prove the rows of one call
 _FEWEST_HELD = 2  # ids of a call, of which one's record can hold the other
-_OWN = ""  # stands for a record's own id among the names of fields
+_OWN_ID = ""  # stands for a record's own id among the names of fields
 
 
 class ReadTool(NamedTuple):
@@ -256,8 +256,8 @@ def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, b
         alike = (
             words_of(key) == words_of(named.name) or nouns_of_identifier(key, frozenset()) == named.noun for key in keys
         )
-        if _OWN in keys or any(alike):
-            return rank, _OWN in keys
+        if _OWN_ID in keys or any(alike):
+            return rank, _OWN_ID in keys
     return None, False
 
 
@@ -297,7 +297,7 @@ def _has_field_for(node: RecordNode, named: NamedId) -> bool:
 
 
 class _ShownIds(NamedTuple):
-    """The fields under which a result shows each value (``_OWN``: a record's own id), and its number of records."""
+    """The fields under which a result shows each value (``_OWN_ID``: a record's own id), and its number of records."""
 
     keys_of: Mapping[str, frozenset[str]]
     records: int
@@ -313,7 +313,7 @@ def _index_ids(result_json: str) -> _ShownIds:
     nodes = _parse_record_nodes(result_json)
     found: dict[str, set[str]] = {}
     for node in nodes:
-        for key, value in ((_OWN, node.own), *node.record.items()):
+        for key, value in ((_OWN_ID, node.own), *node.record.items()):
             if isinstance(value, str | int):
                 found.setdefault(str(value), set()).add(key)
     return _ShownIds({value: frozenset(keys) for value, keys in found.items()}, len(nodes))

@@ -10,10 +10,10 @@ from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.keywords import stem
 
 REFERENCE = "$ref"
-_FORM = re.compile(r"^<([A-Za-z][\w-]*)>$")
+_MADE_ID_FORM = re.compile(r"^<([A-Za-z][\w-]*)>$")
 _NUMBERING = ("id", "number", "no", "reference", "ref", "code", "key", "uuid")
 _WRAPPERS = frozenset("result results data record item object response payload created entity body row".split())
-_LONGEST = 64  # characters of a text that is an id
+_LONGEST_ID = 64  # characters of a text that is an id
 
 
 def reference_to_made(call_id: str, name: str) -> JsonObject:
@@ -23,7 +23,7 @@ def reference_to_made(call_id: str, name: str) -> JsonObject:
 
 def name_of_made_id(path: str) -> str | None:
     """The name of the id in a reference to what a call makes; None for any other path."""
-    match = _FORM.match(path)
+    match = _MADE_ID_FORM.match(path)
     return match[1] if match else None
 
 
@@ -120,7 +120,7 @@ def _first_plain_id(record: JsonObject) -> list[Json]:
 
 def _may_be_id(value: Json) -> bool:
     if isinstance(value, str):
-        return 0 < len(value) <= _LONGEST and not re.search(r"\s", value)
+        return 0 < len(value) <= _LONGEST_ID and not re.search(r"\s", value)
     return isinstance(value, int) and not isinstance(value, bool)
 
 

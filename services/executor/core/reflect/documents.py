@@ -142,7 +142,7 @@ def mark_unverified(text: str, tokens: Sequence[str]) -> str:
     return " ".join([marked, *others])
 
 
-_ROWS = 50
+_MOST_ROWS = 50
 
 
 class DocumentMaterial(NamedTuple):
@@ -286,7 +286,7 @@ def _list_dates(material: DocumentMaterial) -> Json:
         if isinstance(value, str) and (moment := read_machine_moment(value, None)) and moment.day
     }
     sent = {(e.sending_at.isoformat(), e.call.tool, e.call.call_id) for e in material.writes if e.sending_at}
-    ordered = sorted(rows | sent)[:_ROWS]
+    ordered = sorted(rows | sent)[:_MOST_ROWS]
     return [{"when": when, "what": what.replace("_", " "), "of": of} for when, what, of in ordered]
 
 
@@ -300,7 +300,7 @@ def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
                 flat = _flatten_record(record)
                 if flat not in chosen:
                     chosen.append(flat)
-    return [*chosen[:_ROWS]]
+    return [*chosen[:_MOST_ROWS]]
 
 
 def _flatten_record(record: JsonObject) -> JsonObject:

@@ -39,7 +39,7 @@ _SAID_BY: dict[str, str] = {
 }
 SUMMARY = "summary"  # an output that any answer is
 _MINOR = frozenset({"cents", "cent", "minor", "pence"})
-_SHORT = 3  # a word of a record shorter than that says nothing by standing in an answer
+_SHORTEST_WORD = 3  # a word of a record shorter than that says nothing by standing in an answer
 
 
 class NamedScalar(NamedTuple):
@@ -164,7 +164,7 @@ def _mentions_value(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     if figures:
         return bool(figures & tokens)
     text = str(value)
-    return len(text) > _SHORT and spaced_words(text) in plain
+    return len(text) > _SHORTEST_WORD and spaced_words(text) in plain
 
 
 def _tokens_in(text: str) -> set[str]:

@@ -40,9 +40,9 @@ from shared.ports.models import (
 )
 
 FEWEST = 256  # an answer of fewer tokens would be cut off
-_MOST = 4_096
-_FEW = 512
-_SHORT_OF = ((500, FEWEST), (2_000, _FEW))  # tokens left -> the longest answer
+_LONGEST_ANSWER = 4_096
+_SHORT_ANSWER = 512
+_SHORT_OF = ((500, FEWEST), (2_000, _SHORT_ANSWER))  # tokens left -> the longest answer
 _MILD_BELOW = Fraction(30, 100)
 _CHEAP_ABOVE = Fraction(80, 100)
 
@@ -76,8 +76,8 @@ def longest_answer(left: int, *, undivided: bool) -> int:
     """
     short = next((most for bound, most in _SHORT_OF if left < bound), None)
     if undivided:
-        return min(_MOST, left)
-    return min(left, short) if short is not None else min(_MOST, left // 2)
+        return min(_LONGEST_ANSWER, left)
+    return min(left, short) if short is not None else min(_LONGEST_ANSWER, left // 2)
 
 
 def _find_pressure(used: Fraction) -> BudgetPressure:
@@ -292,8 +292,8 @@ class TaskSpending:
             left.append(share.portion_of(ceilings.tokens) - counted.tokens - asked.tokens)
         if ceilings.nanos is not None:
             money = share.portion_of(ceilings.nanos) - counted.nanos - asked.nanos
-            left.append(money // price.output if price.output else (0 if money < 0 else _ANY))
-        return min(left, default=_ANY)
+            left.append(money // price.output if price.output else (0 if money < 0 else _NO_CEILING))
+        return min(left, default=_NO_CEILING)
 
     def _describe_refusal(self, asked: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
         """Why the call does not fit. ``asked``: the cost of the request alone."""
@@ -344,10 +344,10 @@ def as_dollars(nanos: int) -> str:
     return format((Decimal(nanos) / NANO).normalize(), "f")
 
 
-_ANY = 2**53  # no ceiling speaks about it
+_NO_CEILING = 2**53  # no ceiling speaks about it
 _CHARACTERS_A_TOKEN = 4
-_ABSURD = 10  # times what a number of tokens can be: then it is none
-_LEAST = 500  # estimates below it say little: an endpoint has a preamble of its own
+_ABSURD_FACTOR = 10  # times what a number of tokens can be: then it is none
+_LEAST_ESTIMATE = 500  # estimates below it say little: an endpoint has a preamble of its own
 
 
 def request_size(request: ModelRequest, before: ModelRequest | None = None) -> RequestSize:
@@ -387,9 +387,9 @@ def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
         return "the endpoint reports a negative usage"
     if not usage.all_input or (reply.blocks and not usage.output):
         return "the endpoint reports no usage"
-    if usage.all_input > _ABSURD * max(size.total, _LEAST):
+    if usage.all_input > _ABSURD_FACTOR * max(size.total, _LEAST_ESTIMATE):
         return f"the endpoint reports {usage.all_input:,} tokens of input where about {size.total:,} were sent"
-    if usage.output > _ABSURD * max(longest, _LEAST):
+    if usage.output > _ABSURD_FACTOR * max(longest, _LEAST_ESTIMATE):
         return f"the endpoint reports {usage.output:,} tokens of output where at most {longest:,} were asked for"
     return ""
 

@@ -187,7 +187,7 @@ def _shorten_text(text: str | None) -> str:
     return text if len(text) <= 300 else f"{text[:300]}…"
 
 
-_REMEMBERED = 500  # calls of a session; only those of tools that a rule names are kept
+_CALLS_REMEMBERED = 500  # calls of a session; only those of tools that a rule names are kept
 _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
     WriteStatus.SENT: CallOutcome.SUCCEEDED,
     WriteStatus.VERIFIED: CallOutcome.SUCCEEDED,
@@ -257,13 +257,17 @@ def calls_to_remember(
 def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
     """The newest calls, equally many of each tool, so that frequent reads do not displace writes."""
     counts = Counter(call.tool for call in calls)
-    fitting = (n for n in range(_REMEMBERED, 1, -1) if sum(min(n, count) for count in counts.values()) <= _REMEMBERED)
+    fitting = (
+        n
+        for n in range(_CALLS_REMEMBERED, 1, -1)
+        if sum(min(n, count) for count in counts.values()) <= _CALLS_REMEMBERED
+    )
     share, seen, kept = next(fitting, 1), Counter[str](), list[SessionCall]()
     for call in reversed(calls):
         seen[call.tool] += 1
         if seen[call.tool] <= share:
             kept.append(call)
-    return tuple(reversed(kept))[-_REMEMBERED:]
+    return tuple(reversed(kept))[-_CALLS_REMEMBERED:]
 
 
 def rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:

@@ -207,33 +207,33 @@ TEMPLATES: Mapping[str, ProcessTemplate] = _read_built_in_templates()
 GENERAL = TEMPLATES["general"]
 
 
-_NONE: frozenset[ToolClass] = frozenset()
+_NO_CLASSES: frozenset[ToolClass] = frozenset()
 _READING = frozenset({ToolClass.READ, ToolClass.COMPUTE})
 _NOTIFYING = _READING | {ToolClass.NOTIFY}
 _CHANGING = _NOTIFYING | {ToolClass.CHANGE}
 # The classes of server tools that each state may dispatch.
 PERMITTED: Mapping[FsmState, frozenset[ToolClass]] = {
-    FsmState.DECOMPOSE: _NONE,
+    FsmState.DECOMPOSE: _NO_CLASSES,
     FsmState.ASSESS: _READING,
-    FsmState.COMPUTE: _NONE,
-    FsmState.POLICY_CHECK: _NONE,
+    FsmState.COMPUTE: _NO_CLASSES,
+    FsmState.POLICY_CHECK: _NO_CLASSES,
     FsmState.APPROVAL_GATE: _READING,
     FsmState.MUTATE: _CHANGING,
     FsmState.SCHEDULE_NOTIFY: _NOTIFYING,
-    FsmState.COMPLETE: _NONE,
-    FsmState.ESCALATE: _NONE,
-    FsmState.FAILED: _NONE,
+    FsmState.COMPLETE: _NO_CLASSES,
+    FsmState.ESCALATE: _NO_CLASSES,
+    FsmState.FAILED: _NO_CLASSES,
 }
-_COMPLEX = "reconcile|root cause|diagnose|forecast|synthesize|cross-reference|correlate|investigate".split("|")
+_COMPLEX_WORDS = "reconcile|root cause|diagnose|forecast|synthesize|cross-reference|correlate|investigate".split("|")
 
 
 def has_complex_word(task: str) -> bool:
     """Whether the task uses one of the complex words, so that even a question goes to the large model."""
-    return any(word in task.lower() for word in _COMPLEX)
+    return any(word in task.lower() for word in _COMPLEX_WORDS)
 
 
 PLAN_STATES = (FsmState.POLICY_CHECK, FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
-_ENDS = (FsmState.COMPLETE, FsmState.ESCALATE)
+_END_STATES = (FsmState.COMPLETE, FsmState.ESCALATE)
 
 
 class NoSuchStep(Exception):
@@ -271,7 +271,7 @@ def with_end_state(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState,
 
 def is_end_state(state: FsmState) -> bool:
     """Whether this state ends a path."""
-    return state in _ENDS
+    return state in _END_STATES
 
 
 REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for

@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json
 from shared.domain.sections import render_sections
 from shared.domain.words import Level, RuleAction
 
-_HERE = files(__package__) / "texts"
+_FOLDER = files(__package__) / "texts"
 
 
 class Prompts(NamedTuple):
@@ -43,7 +43,7 @@ class Prompts(NamedTuple):
 
 @cache
 def load_prompts() -> Prompts:
-    return Prompts(*((_HERE / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
+    return Prompts(*((_FOLDER / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
 
 
 STABLE = ("read_tools",)  # the same for many tasks, and the longest there is

@@ -73,7 +73,7 @@ MODIFIERS = frozenset("bulk batch async auto quick".split())
 PHRASAL = frozenset({("check", "in"), ("check", "out"), ("check", "off"), ("get", "rid"), ("count", "down")})
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMESPACE = re.compile(r"[./:]|__")
-_KNOWN = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
+_KNOWN_VERBS = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 
 
 class ToolAnnotations(NamedTuple):
@@ -131,7 +131,7 @@ def verb_of_tool(name: str) -> str:
         (STRICTNESS.index(_classify_clause(clause).tool_class), _effect_verb(clause)) for clause in clauses if clause
     ]
     strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
-    return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
+    return "_and_".join([verb for verb in strictest if verb in _KNOWN_VERBS] or strictest[:1])
 
 
 def _split_name(name: str) -> list[list[str]]:
@@ -167,7 +167,7 @@ def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
 
 def _is_lone_noun(part: Sequence[str], joint: str, previous: Sequence[str]) -> bool:
     """Whether a part is one unknown word after a full clause, and therefore no verb."""
-    return len(part) == 1 and part[0] not in _KNOWN and joint != "then" and len(previous) > 1
+    return len(part) == 1 and part[0] not in _KNOWN_VERBS and joint != "then" and len(previous) > 1
 
 
 def _classify_clause(words: Sequence[str]) -> ToolClassification:
@@ -183,7 +183,7 @@ def _classify_clause(words: Sequence[str]) -> ToolClassification:
         return ToolClassification(ToolClass.READ, f"{verb!r} in its name reads")
     if verb in COMPUTE:
         return ToolClassification(ToolClass.COMPUTE, f"{verb!r} in its name computes")
-    return _build_change_class(verb) if verb in _KNOWN else _UNKNOWN
+    return _build_change_class(verb) if verb in _KNOWN_VERBS else _UNKNOWN
 
 
 def _tells_somebody(verb: str, rest: frozenset[str]) -> bool:
@@ -203,7 +203,7 @@ _NO_NUMBERING = frozenset(  # before one of these: ``currency_code``, ``phone_nu
     """currency country language lang locale zip postal post area state status color colour promo phone mobile
     fax""".split()
 )
-_ROOT = 5  # letters that a verb and the thing it makes share: ``register``, ``registration``
+_SHARED_LETTERS = 5  # letters that a verb and the thing it makes share: ``register``, ``registration``
 REMOVING = frozenset(
     """delete remove drop erase purge destroy wipe discard detach unlink unassign untag unflag deregister unregister
     unsubscribe unenroll disenroll revoke uninstall clear""".split()
@@ -240,7 +240,9 @@ class ToolWords(NamedTuple):
     def makes_by_verb(self, nouns: frozenset[str]) -> bool:
         """Whether the verb makes things of these nouns: ``book`` makes a booking, ``register`` a registration."""
         verb, roots = stem(self.verb), [stem(noun) for noun in nouns]
-        return bool(roots) and all(root == verb or (len(verb) >= _ROOT and root.startswith(verb)) for root in roots)
+        return bool(roots) and all(
+            root == verb or (len(verb) >= _SHARED_LETTERS and root.startswith(verb)) for root in roots
+        )
 
 
 def normalize_noun(word: str) -> str:
@@ -263,7 +265,7 @@ def split_tool_name(name: str) -> tuple[str, ...]:
 def words_of_tool(name: str) -> ToolWords:
     """The verb and nouns of a tool's name: add, note for ``add_note``; create, booking for ``bookings.create``."""
     verb, *rest = split_tool_name(name)
-    if verb not in _KNOWN and rest and rest[-1] in _KNOWN:
+    if verb not in _KNOWN_VERBS and rest and rest[-1] in _KNOWN_VERBS:
         verb, *rest = rest[-1], verb, *rest[:-1]
     about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)
     nouns = [normalize_noun(word) for word in about if word not in _FILLERS | _PREPOSITIONS]

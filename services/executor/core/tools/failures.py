@@ -13,8 +13,8 @@ from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _STATUS = r"(?:http|status|code)(?:[ _]?code)?\W{0,3}"
-_LONGEST = 2_000  # characters of an error that are looked at
-_DATA = frozenset("params arguments input request data payload received value session_id tool".split())
+_LONGEST_ERROR = 2_000  # characters of an error that are looked at
+_DATA_WORDS = frozenset("params arguments input request data payload received value session_id tool".split())
 _TOOL = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
 _ABSENT = (
     r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
@@ -150,13 +150,13 @@ def says_record_absent(error: Json) -> bool:
 
 
 def _all_text_of_error(error: Json) -> str:
-    return " ; ".join(_list_texts(error)).replace("_", " ")[:_LONGEST]
+    return " ; ".join(_list_texts(error)).replace("_", " ")[:_LONGEST_ERROR]
 
 
 def _list_texts(error: Json, name: str = "") -> Iterator[str]:
     if isinstance(error, dict):
         for key, value in error.items():
-            yield from _list_texts(value, key) if key not in _DATA else ()
+            yield from _list_texts(value, key) if key not in _DATA_WORDS else ()
     elif isinstance(error, list):
         for item in error:
             yield from _list_texts(item, name)

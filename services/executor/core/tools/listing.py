@@ -35,7 +35,7 @@ class ListBounds(NamedTuple):
 
 
 _IDS = ("id", "_id", "uuid", "guid")
-_BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
+_MOST_BARREN_PAGES = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
 _OF_ONE_PART = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
 
 
@@ -226,8 +226,10 @@ class PagedListing:
         page, hint = self._page, self._page.next_hint
         if hint is not None and page.has_more is not False and self._is_unvisited(hint):
             pointed = arguments_from_hint(self._paging, hint)
-            if pointed and self._barren >= _BARREN:
-                self._stop(f"the last {_BARREN} pages brought nothing new, and the server names further ones")
+            if pointed and self._barren >= _MOST_BARREN_PAGES:
+                self._stop(
+                    f"the last {_MOST_BARREN_PAGES} pages brought nothing new, and the server names further ones"
+                )
                 return None
             if pointed:
                 return {**self._asked, **pointed}

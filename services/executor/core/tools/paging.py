@@ -10,12 +10,16 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 
-_NEXT = frozenset("next page cursor token link url uri href offset marker key start skip continuation id odata".split())
+_NEXT_WORDS = frozenset(
+    "next page cursor token link url uri href offset marker key start skip continuation id odata".split()
+)
 _PART_OF_ANOTHER = frozenset("href url uri number size cursor token value after total".split())
-_KEEPERS = frozenset("links link meta pagination paging".split())
-_DEPTH = 3  # how deep in its envelopes a list may stand
-_USUAL = frozenset("items results rows records data entries values list content edges elements hits objects".split())
-_BESIDE = frozenset("errors warnings messages links columns facets filters fields".split())
+_ENVELOPE_WORDS = frozenset("links link meta pagination paging".split())
+_MOST_DEPTH = 3  # how deep in its envelopes a list may stand
+_USUAL_LIST_NAMES = frozenset(
+    "items results rows records data entries values list content edges elements hits objects".split()
+)
+_OTHER_LIST_NAMES = frozenset("errors warnings messages links columns facets filters fields".split())
 
 
 class PagingRole(StrEnum):
@@ -105,7 +109,7 @@ _ROLE_BY_NAME = {name: word for word, names in _NAMES.items() for name in names.
 def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
     """What a name says about a list; None if nothing. ``parent``: the name of the object around it."""
     own = words_of(name)
-    around = [word for word in words_of(parent) if word not in _KEEPERS]
+    around = [word for word in words_of(parent) if word not in _ENVELOPE_WORDS]
     if own and own[-1] in _PART_OF_ANOTHER and around:
         found = _match_paging_role([*around, *own]) or _match_paging_role([*own, *around])
         if found is not None:
@@ -114,7 +118,7 @@ def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
 
 
 def _match_paging_role(words: list[str]) -> PagingRole | None:
-    if "next" in words and _NEXT.issuperset(words):
+    if "next" in words and _NEXT_WORDS.issuperset(words):
         return PagingRole.NEXT
     return _ROLE_BY_NAME.get(" ".join(words))
 
@@ -149,13 +153,13 @@ def with_nested_value(content: Json, place: tuple[str, ...], value: Json) -> Jso
 def _find_list_path(content: JsonObject) -> tuple[str, ...]:
     """The keys to the outermost list; of several to the one with a usual name. Empty if that is unclear."""
     level: dict[tuple[str, ...], Json] = {(): content}
-    for _ in range(_DEPTH):
+    for _ in range(_MOST_DEPTH):
         outer = [(path, value) for path, value in level.items() if isinstance(value, dict)]
         level = {(*path, key): inner for path, value in outer for key, inner in value.items()}
-        beside = (path for path in level if path[-1].lower().lstrip("_") not in _BESIDE)
+        beside = (path for path in level if path[-1].lower().lstrip("_") not in _OTHER_LIST_NAMES)
         lists = {path: rows for path in beside if isinstance(rows := level[path], list)}
         if lists:
-            usual = [path for path in lists if path[-1].lower() in _USUAL]
+            usual = [path for path in lists if path[-1].lower() in _USUAL_LIST_NAMES]
             full = [path for path, rows in lists.items() if any(isinstance(row, dict) for row in rows)]
             return next((found[0] for found in (usual, full, [*lists]) if len(found) == 1), ())
     return ()
@@ -168,7 +172,7 @@ def _find_hints(content: JsonObject, place: tuple[str, ...], path: tuple[str, ..
         word = classify_paging_name(key, path[-1] if path else "")
         if here == place:
             continue
-        if isinstance(value, dict) and len(here) < _DEPTH:
+        if isinstance(value, dict) and len(here) < _MOST_DEPTH:
             yield from _find_hints(value, place, here)
         elif isinstance(value, list):
             links = [one for one in value if isinstance(one, dict)] if "links" in key.lower() else []

@@ -47,7 +47,7 @@ _ALIKE = tuple(
         "inspect examine",
     )
 )
-_ONE = _ALIKE[0]
+_SINGLE_READ_VERBS = _ALIKE[0]
 _SAYS_NOTHING = frozenset("a an the by id ids for of details detail info information record data full up".split())
 
 
@@ -88,7 +88,11 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
         return []
     others = {key: value for key, value in arguments.items() if key != lists[0]}
     for tool in sorted(tools, key=lambda each: each.name):
-        if may_stand_in(bulk, tool) and _find_verb(tool) in _ONE and _find_noun(tool) == _singularize(_find_noun(bulk)):
+        if (
+            may_stand_in(bulk, tool)
+            and _find_verb(tool) in _SINGLE_READ_VERBS
+            and _find_noun(tool) == _singularize(_find_noun(bulk))
+        ):
             calls = [_build_single(tool, lists[0], value, others) for value in wanted]
             made = [call for call in calls if call is not None]
             if len(made) == len(calls):

@@ -13,7 +13,7 @@ from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 
-_MOST = 64  # taken at once
+_MOST_TAKEN = 64  # taken at once
 _AT_ONCE = 4
 
 
@@ -29,7 +29,7 @@ class Archiver:
         """Archives ended tasks of these partitions; returns how many. May be interrupted and repeated at any point."""
         total = 0
         while partitions:
-            tasks, partitions = await self._ended.claim(partitions, _MOST, with_content=self._archive is not None)
+            tasks, partitions = await self._ended.claim(partitions, _MOST_TAKEN, with_content=self._archive is not None)
             done = await self._archive_tasks(tasks) if tasks else []
             if not done:  # what could not be archived is taken again after a while, by whoever comes
                 break
@@ -67,7 +67,7 @@ class Evictor:
     async def evict_once(self, partitions: Collection[int]) -> int:
         """Evicts idle sessions of these partitions; returns how many. May be interrupted and repeated at any point."""
         total = 0
-        while sessions := await self._idle.claim(partitions, self._seconds, _MOST):
+        while sessions := await self._idle.claim(partitions, self._seconds, _MOST_TAKEN):
             if self._archive is None:
                 await self._idle.take_off_idle_list(sessions)
                 continue

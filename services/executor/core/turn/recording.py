@@ -166,7 +166,7 @@ def put_end_on_span(span: Span, ended: RunEnd) -> None:
 
 
 _PACKED = "z:"
-_SHOWN = 200  # characters of an error
+_LONGEST_ERROR = 200  # characters of an error
 _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
 
 
@@ -307,7 +307,7 @@ class RecordingTools(ToolServers):
         try:
             answer = await asked
             if not is_read and _may_still_be_carried_out(connection, tool, answer):
-                said = dumps(answer.content)[:_SHOWN]
+                said = dumps(answer.content)[:_LONGEST_ERROR]
                 raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.record_input(call_input_name(connection, tool, arguments), _format_failure(error))

@@ -12,7 +12,7 @@ from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionNa
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 2.0
-_SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
+_TRIES_SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
 log = structlog.get_logger()
 
 
@@ -116,7 +116,7 @@ class Runner:
         tries = 0
         while tasks := self._tasks:
             for one in self._here.values():
-                if one.task is not None and not (one.run and one.run.leaves and tries < _SPARED):
+                if one.task is not None and not (one.run and one.run.leaves and tries < _TRIES_SPARED):
                     one.task.cancel()
             await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
             tries += 1

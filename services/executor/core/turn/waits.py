@@ -135,7 +135,7 @@ def _decision_key(turn: Turn) -> str:
     return f"decision:{turn.turn_id}"
 
 
-_BECOMES = {
+_STATUS_AFTER = {
     Resolution.RETRY: WriteStatus.RESEND,
     Resolution.SKIP: WriteStatus.SKIPPED,
     Resolution.DONE: WriteStatus.UNVERIFIED,
@@ -209,7 +209,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
 
 
 async def _store_doubt_resolution(journal: Journal, entry: LedgerEntry, word: DoubtResolution) -> None:
-    status = _BECOMES.get(word.resolution, entry.status)
+    status = _STATUS_AFTER.get(word.resolution, entry.status)
     note = f"{_describe_resolution(word)}; before: {entry.note}"
     again = with_attempt_archived(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
     resolutions = (*entry.resolutions, word)

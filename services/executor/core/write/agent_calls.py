@@ -17,7 +17,7 @@ from shared.contracts.task import FILE_ID, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 
-_SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
+_QUESTION_SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
 _FIRST_LOOK, _LONGEST_PAUSE = 2.0, 60.0  # seconds until an agent that is at work is looked at again
 UNSTOPPED = "the agent could not be told to stop"  # why a call that it asked about is in doubt
 
@@ -40,7 +40,7 @@ class AgentAtWork(Exception):
 
 def question_timer(entry: LedgerEntry) -> Timer | None:
     """The timer that ends the wait for an answer to the entry's question; None if the wait has no end."""
-    return Timer(entry.decide_by, f"{_SUBJECT}{entry.question_id}") if entry.decide_by else None
+    return Timer(entry.decide_by, f"{_QUESTION_SUBJECT}{entry.question_id}") if entry.decide_by else None
 
 
 def is_with_agent(entry: LedgerEntry) -> bool:
@@ -68,7 +68,7 @@ async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: b
 def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
     """Whether this turn is the timer that ends the wait for an answer to the entry's question."""
     is_timer = ctx.turn.kind is TurnKind.DEADLINE
-    return is_timer and ctx.turn.data.get("subject") == f"{_SUBJECT}{entry.question_id}"
+    return is_timer and ctx.turn.data.get("subject") == f"{_QUESTION_SUBJECT}{entry.question_id}"
 
 
 async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:

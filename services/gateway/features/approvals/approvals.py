@@ -191,7 +191,7 @@ class UnreadableReference(Exception):
 ResolveEnvReference = Callable[[str, str], str]  # of a target's field and its tenant; may raise ``UnreadableReference``
 
 
-_MOST = 20  # of one partition, in one look
+_MOST_CLAIMED = 20  # of one partition, in one look
 _AGAIN_MS = 30_000
 
 
@@ -200,7 +200,7 @@ class DueNotices(ScriptedStore):
 
     async def claim_due(self) -> Sequence[DueNotice]:
         """Claim the due notices for a while; if this process dies, another claims them afterwards."""
-        calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
+        calls = [([one.notices], [_MOST_CLAIMED, _AGAIN_MS]) for one in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [_parse_due_notice(member) for row in rows for member in row]
 
@@ -215,7 +215,7 @@ def _parse_due_notice(name: str) -> DueNotice:
     return DueNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
 
 
-_ENV = "env:"
+_ENV_PREFIX = "env:"
 
 
 def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = os.environ) -> str:
@@ -223,7 +223,7 @@ def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = o
 
     Raises ``UnreadableReference``.
     """
-    if not text.startswith(_ENV):
+    if not text.startswith(_ENV_PREFIX):
         return text
     named = parse_reference(text)
     if wall := why_not_own_secret(named, tenant):

@@ -29,8 +29,8 @@ from shared.domain.words import who_decides
 from shared.infra.live import LOOK_SECONDS, Listen, poll_when_due
 from shared.ports.store import StoreUnavailable
 
-_TEXT = 600  # characters of a task's text or a call's arguments
-_CALLS = 20
+_LONGEST_TEXT = 600  # characters of a task's text or a call's arguments
+_MOST_CALLS = 20
 _AS_SHOWN = (
     *("approval_id", "task_id", "session_id", "status", "requester", "level", "needed", "reasons"),
     *("plan_hash", "asked_at", "deadline"),
@@ -105,7 +105,7 @@ def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
             for one in approval.decisions
         ],
         "escalated_from": [one.level for one in approval.escalations],
-        "calls": [_call_view(call) for call in approval.plan.calls[:_CALLS]],
+        "calls": [_call_view(call) for call in approval.plan.calls[:_MOST_CALLS]],
         "url": link,
     }
     return loads_object(dumps(cast(JsonObject, redact_json(said))))
@@ -118,8 +118,8 @@ def _call_view(call: PlannedCall) -> JsonValue:
 
 def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
     approval, record = news.question
-    calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
-    why = "\n".join(f"• {_escape_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
+    calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_MOST_CALLS])
+    why = "\n".join(f"• {_escape_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_MOST_CALLS])
     yield _build_section(f"*{title}*")
     if record.request.text.strip():
         yield _build_section(_escape_text(_redact_and_cut_text(record.request.text)))
@@ -149,7 +149,7 @@ def _escape_text(text: str) -> str:
 
 def _redact_and_cut_text(text: str) -> str:
     hidden = redact_text(text)
-    return hidden if len(hidden) <= _TEXT else f"{hidden[:_TEXT]}..."
+    return hidden if len(hidden) <= _LONGEST_TEXT else f"{hidden[:_LONGEST_TEXT]}..."
 
 
 def _describe_decider(approval: Approval) -> str:

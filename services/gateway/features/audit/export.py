@@ -250,7 +250,7 @@ def _parse_live_place(after: str) -> TaskListPosition | None:
 
 
 _NDJSON = "application/x-ndjson"
-_LONGEST = 512
+_LONGEST_PARAMETER = 512
 
 
 class AuditEndpoints(ApiEndpoints[AuditExport]):
@@ -278,8 +278,8 @@ def parse_audit_query(given: Mapping[str, str]) -> AuditQuery:
     if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST):
         raise InvalidField("limit", f"must be a number from 1 to {MOST}")
     for name in ("task", "session", "token"):
-        if len(given.get(name, "")) > _LONGEST:
-            raise InvalidField(name, f"must be at most {_LONGEST} characters")
+        if len(given.get(name, "")) > _LONGEST_PARAMETER:
+            raise InvalidField(name, f"must be at most {_LONGEST_PARAMETER} characters")
     return AuditQuery(
         since=parse_time(given.get("since"), "since"),
         until=parse_time(given.get("until"), "until"),

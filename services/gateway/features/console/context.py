@@ -26,8 +26,8 @@ from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
-_FRESH = timedelta(seconds=1)
-_MOST = 1000
+_FRESH_FOR = timedelta(seconds=1)
+_MOST_SNAPSHOTS = 1000
 _CacheKey = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
 
 
@@ -48,7 +48,7 @@ class InboxCache:
         clock: Callable[[], datetime],
     ) -> None:
         self._approvals, self._lists, self._learned, self.clock = approvals, lists, learned, clock
-        self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST)
+        self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST_SNAPSHOTS)
 
     async def waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
         """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
@@ -63,7 +63,7 @@ class InboxCache:
         snapshot = self._snapshots.look_up(key) or self._snapshots.put(key, _InboxSnapshot())
         async with snapshot.lock:
             now = self.clock()
-            if snapshot.at is None or now - snapshot.at > _FRESH:
+            if snapshot.at is None or now - snapshot.at > _FRESH_FOR:
                 snapshot.questions, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
                 snapshot.version, snapshot.at = _hash_version(snapshot.questions, newest), now
         return snapshot

@@ -32,10 +32,10 @@ from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
-_LATEST = 6
-_ASKED = 3
-_MOST = 100
-_DAY = timedelta(days=1)
+_LATEST_TASKS = 6
+_MOST_ASKED = 3
+_MOST_COUNTED = 100
+_ONE_DAY = timedelta(days=1)
 _DAYS_DRAWN = 14
 
 
@@ -63,7 +63,7 @@ class OverviewPages(PageGroup):
     async def show_overview(self, request: Request, visitor: Visitor) -> Response:
         now, caller = self._context.inbox_cache.clock(), visitor.caller
         seen = await self._read_overview_data(visitor)
-        asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_ASKED]]
+        asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_MOST_ASKED]]
         return await self._context.render_page(
             request,
             "overview.html",
@@ -71,8 +71,8 @@ class OverviewPages(PageGroup):
             tiles=await self._build_tiles(visitor, seen),
             needs=seen.waiting_counts,
             asked=[(page, summarize_calls(page.calls)) for page in asked],
-            doubted=seen.doubted[:_ASKED],
-            latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST)),
+            doubted=seen.doubted[:_MOST_ASKED],
+            latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS)),
             quality=(found := quality_over_time(seen.history.quality)),
             quality_drawn=quality_chart(found, small=True) if found else "",
             spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
@@ -81,7 +81,7 @@ class OverviewPages(PageGroup):
 
     async def _build_tiles(self, visitor: Visitor, seen: _OverviewData) -> list[health.Tile]:
         now, caller = self._context.inbox_cache.clock(), visitor.caller
-        totals = await self._context.count_ended(caller, now - _DAY)
+        totals = await self._context.count_ended(caller, now - _ONE_DAY)
         running = (await self._context.services.lists.list_tasks(TaskQuery(states=RUNNING, size=1), caller)).total
         is_stuck = await self._context.is_stuck(caller, seen.state) if seen.state else False
         tiles = [
@@ -114,13 +114,13 @@ class OverviewPages(PageGroup):
                 await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS_DRAWN))
             ),
             doubted=await self._tasks_in_doubt(visitor),
-            letters=len(await services.dead_letters.list_newest(caller.tenant, _MOST)),
+            letters=len(await services.dead_letters.list_newest(caller.tenant, _MOST_COUNTED)),
             hooks=sum(one.disabled for one in failing),
         )
 
     async def _tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """The waiting tasks with writes in doubt, which operators have to resolve."""
-        waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST))
+        waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST_COUNTED))
         return [one for one in waiting if writes_in_doubt(one)]
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
@@ -134,8 +134,8 @@ class WebhookPage(PageGroup):
         return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
 
-_LONGEST = 200
-_CARDS = 24  # processes that are drawn, the most used ones
+_LONGEST_QUERY = 200
+_MOST_CARDS = 24  # processes that are drawn, the most used ones
 
 
 class LearningPages(PageGroup):
@@ -155,8 +155,8 @@ class LearningPages(PageGroup):
             quality=found,
             quality_drawn=quality_chart(found) if found else "",
             quality_small=quality_chart(found, small=True) if found else "",
-            cards=[(card, arms_chart(card)) for card in cards[:_CARDS]],
-            left_out=len(cards[_CARDS:]),
+            cards=[(card, arms_chart(card)) for card in cards[:_MOST_CARDS]],
+            left_out=len(cards[_MOST_CARDS:]),
             accuracy=await self._read_accuracy(visitor),
         )
 
@@ -192,14 +192,14 @@ class LearningPages(PageGroup):
 
 def _read_memory_query(request: Request) -> memory.MemoryQuery:
     query = request.query_params
-    words, kind = query.get("q", "").strip()[:_LONGEST], query.get("kind", "")[:_LONGEST]
+    words, kind = query.get("q", "").strip()[:_LONGEST_QUERY], query.get("kind", "")[:_LONGEST_QUERY]
     return memory.MemoryQuery(words, kind, memory.parse_page_number(query.get("page", "")))
 
 
-_DAYS = 30
-_SAMPLE = 100
-_LETTERS = 100
-_PLACE = "/console/operations/dead-letters"
+_DAYS_SHOWN = 30
+_TASKS_SAMPLED = 100
+_MOST_LETTERS = 100
+_DEAD_LETTERS_PATH = "/console/operations/dead-letters"
 _MADE_WRITES = (
     "Nothing was done: the task has made writes, or may have. Look at them; then say that they may be repeated."
 )
@@ -212,12 +212,14 @@ class OperationsPages(PageGroup):
             await services.tenants.read_state(caller.tenant, now),
             await services.learned.history(caller.tenant),
         )
-        ended = await services.lists.list_tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)
-        spent = health.drop_unbegun_day(
-            await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS))
+        ended = await services.lists.list_tasks(
+            TaskQuery(states=health.ENDS, since=now - _ONE_DAY, size=_TASKS_SAMPLED), caller
         )
-        totals = await self._context.count_ended(caller, now - _DAY)
-        first = (now.date() - _DAY * _DAYS).isoformat()
+        spent = health.drop_unbegun_day(
+            await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS_SHOWN))
+        )
+        totals = await self._context.count_ended(caller, now - _ONE_DAY)
+        first = (now.date() - _ONE_DAY * _DAYS_SHOWN).isoformat()
         days = [day for day in health.day_counts(history.days) if day.date >= first]
         return await self._context.render_page(
             request,
@@ -251,19 +253,21 @@ class OperationsPages(PageGroup):
             return await self.show_dead_letters(request, visitor, _MADE_WRITES, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
             return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
-        return redirect_to(f"/console/tasks/{quote_id(done.task_id)}" if done.task_id else f"{_PLACE}?done=requeued")
+        return redirect_to(
+            f"/console/tasks/{quote_id(done.task_id)}" if done.task_id else f"{_DEAD_LETTERS_PATH}?done=requeued"
+        )
 
     async def drop_dead_letter(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
             await self._context.services.dead_letters.drop(visitor.caller.tenant, request.path_params["letter_id"])
         except NotFound as fault:
             return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
-        return redirect_to(f"{_PLACE}?done=dropped")
+        return redirect_to(f"{_DEAD_LETTERS_PATH}?done=dropped")
 
     async def show_dead_letters(
         self, request: Request, visitor: Visitor, problem: str = "", status: int = 200
     ) -> Response:
-        found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _LETTERS)
+        found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _MOST_LETTERS)
         values = {"tabs": self._visible_tabs(visitor), "letters": found, "problem": problem}
         done = request.query_params.get("done", "")
         return await self._context.render_page(request, "letters.html", visitor, status, **values, done=done)

@@ -20,7 +20,7 @@ from shared.infra.keys import CONSOLE_SECONDS, REFUSED_SECONDS
 
 _FORM_COOKIE = "purple_console_form"
 _FOLDER = "/console"
-_YEAR = 365 * 24 * 3600
+_YEAR_SECONDS = 365 * 24 * 3600
 _LONGEST_NAME = 100
 _LONGEST_KEY = 16 * 1024
 
@@ -66,7 +66,7 @@ class SignInPages(PageGroup):
         chosen = fields.get("theme", "")
         reply = redirect_to(safe_destination(fields.get("next", "")))
         if chosen in THEMES:
-            reply.set_cookie(THEME, chosen, _YEAR, path=_FOLDER, samesite="lax", secure=self._context.secure)
+            reply.set_cookie(THEME, chosen, _YEAR_SECONDS, path=_FOLDER, samesite="lax", secure=self._context.secure)
         return reply
 
     async def _read_credential(self, fields: dict[str, str]) -> SignInCredential:

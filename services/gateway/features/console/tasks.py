@@ -90,7 +90,7 @@ def _sse_frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
     return f"{first}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
 
 
-_SIZE = 25
+_PAGE_SIZE = 25
 _LONGEST_ID = 200
 
 
@@ -135,7 +135,7 @@ class TaskPages(PageGroup):
 
     async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = views.find_filter(request.query_params.get("state", "")), request.query_params.get("page", "")
-        query = TaskQuery(states=shown.states, size=_SIZE, token=token)
+        query = TaskQuery(states=shown.states, size=_PAGE_SIZE, token=token)
         found = await self._context.services.lists.list_tasks(query, visitor.caller)
         values = {"rows": found.records, "total": found.total, "more": found.next_token, "token": token}
         asked = {"filters": views.FILTERS, "shown": shown, "missed": missed}

@@ -27,7 +27,7 @@ from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
 _OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
-_DIGITS = 6  # of the length of a short answer: less than 100 kB
+_LENGTH_DIGITS = 6  # of the length of a short answer: less than 100 kB
 
 
 class WebhookHttpClient(HttpPoster):
@@ -65,7 +65,7 @@ class WebhookHttpClient(HttpPoster):
 async def _drain_answer(response: httpx.Response) -> None:
     """Read a short response, so that its connection can be reused; close any other."""
     length = response.headers.get("content-length", "")
-    if len(length) < _DIGITS and length.isdecimal():
+    if len(length) < _LENGTH_DIGITS and length.isdecimal():
         async for _ in response.aiter_raw():
             continue
     await response.aclose()

@@ -13,7 +13,7 @@ from services.gateway.features.deliveries import model as deliveries
 from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, check_headers
 from services.gateway.features.webhooks.secrets import WebhookMasterSecrets, derive_delivery_id, sign_body
 
-_LONGEST = 64
+_LONGEST_RETRY_AFTER = 64
 
 
 def parse_retry_after(text: str, now: datetime) -> float:
@@ -22,7 +22,7 @@ def parse_retry_after(text: str, now: datetime) -> float:
     if said.isascii() and said.isdecimal() and len(said) < 10:
         return float(said)
     try:
-        until = parsedate_to_datetime(said) if len(said) <= _LONGEST else now
+        until = parsedate_to_datetime(said) if len(said) <= _LONGEST_RETRY_AFTER else now
     except (ValueError, OverflowError):
         return 0.0
     return max(0.0, ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds())

@@ -19,7 +19,7 @@ from services.gateway.features.identity.throttle import FailureThrottle, Throttl
 from shared.ports.store import StoreUnavailable
 
 _MESSAGE_PATH = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
-_MEANT = {"requests": "requests a minute", "messages": "messages a minute", "daily": "messages a day (UTC)"}
+_LIMIT_NAMES = {"requests": "requests a minute", "messages": "messages a minute", "daily": "messages a day (UTC)"}
 JSON_RPC_PATH = "/"
 MESSAGE_METHODS = frozenset(
     {
@@ -43,7 +43,9 @@ def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitSt
     """Raises ``TooManyRequests`` if a limit is used up; otherwise returns ``rate_limits``."""
     for one in rate_limits.measures:
         if one.name == rate_limits.used_up:
-            raise errors.TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", rate_limits.wait, rate_limits)
+            raise errors.TooManyRequests(
+                f"{one.quota} {_LIMIT_NAMES[one.name]} are used up", rate_limits.wait, rate_limits
+            )
     return rate_limits
 
 
@@ -59,7 +61,7 @@ def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
 
 log = structlog.get_logger()
 _ENTRY = "purple.entry"
-_OPEN = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
+_OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 WORLDS = "/worlds/"
 # Cards are public; the console asks for a sign-in of its own; a world is named by its assessment, which nobody guesses.
 _OPEN_FOLDERS = ("/.well-known/", "/console/", WORLDS)
@@ -79,7 +81,7 @@ class CallerMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if scope["type"] != "http" or path in _OPEN or path.startswith(_OPEN_FOLDERS):
+        if scope["type"] != "http" or path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS):
             return await self._app(scope, receive, send)
         entry = scope.get(_ENTRY)
         if entry is None:

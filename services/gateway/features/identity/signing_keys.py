@@ -33,7 +33,7 @@ log = structlog.get_logger()
 _OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _OF_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdDSA"}
 _RSA_BITS = 2048
-_ALL = frozenset((*_OF_RSA, *_OF_CURVE.values()))
+_ALL_ALGORITHMS = frozenset((*_OF_RSA, *_OF_CURVE.values()))
 _MOST_KEYS = 100
 
 
@@ -75,7 +75,7 @@ class SigningKeys:
         Without ``kid`` it is the only key for that algorithm, if there is just one. Raises ``IssuerUnavailable`` if the
         keys have expired, or an unknown key cannot be fetched.
         """
-        if algorithm not in _ALL:
+        if algorithm not in _ALL_ALGORITHMS:
             return None
         found = self._find_known(kid, algorithm) if self._are_fresh() else None
         if found is None:
@@ -153,7 +153,7 @@ def _may_verify(operations: object) -> bool:
 
 
 _MOST_BYTES = 512 * 1024
-_SECONDS = httpx.Timeout(5.0, connect=3.0)
+_TIMEOUT = httpx.Timeout(5.0, connect=3.0)
 
 
 class HttpJwks:
@@ -180,7 +180,7 @@ class HttpJwks:
 
     async def _fetch_object(self, url: str) -> JsonObject:
         try:
-            async with self._http.stream("GET", url, timeout=_SECONDS, follow_redirects=False) as response:
+            async with self._http.stream("GET", url, timeout=_TIMEOUT, follow_redirects=False) as response:
                 if response.status_code != 200:
                     raise IssuerUnavailable(f"{url} answered {response.status_code}")
                 return loads_object(await _read_limited_text(response, url))

@@ -77,10 +77,10 @@ def _find_claim(claims: JsonObject, name: str) -> Json:
 
 
 _BEARER = "bearer "
-_LONGEST = 16 * 1024
-_REQUIRED = ["exp", "iss", "aud"]
+_LONGEST_TOKEN = 16 * 1024
+_REQUIRED_CLAIMS = ["exp", "iss", "aud"]
 _UNREADABLE = (faults.PyJWTError, RecursionError, OverflowError)  # the last two by JSON that is too deep, or too large
-_SAID: tuple[tuple[type[Exception], str], ...] = (
+_ERROR_SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (faults.ExpiredSignatureError, "the token has expired"),
     (faults.ImmatureSignatureError, "the token is not valid yet"),
     (faults.InvalidAudienceError, "the token is meant for another audience"),
@@ -128,7 +128,7 @@ class JwtIdentity(identity.Identity):
                 audience=self._settings.jwt_audience,
                 issuer=self._settings.jwt_issuer,
                 leeway=self._settings.jwt_leeway,
-                options={"require": _REQUIRED},
+                options={"require": _REQUIRED_CLAIMS},
             )
         except faults.MissingRequiredClaimError as fault:
             raise Unauthenticated(f"the token has no claim {fault.claim!r}") from None
@@ -139,8 +139,8 @@ class JwtIdentity(identity.Identity):
 
 def _read_header(token: str) -> tuple[str, str | None]:
     """The algorithm and key id in a token's unverified header; raises ``Unauthenticated``."""
-    if len(token) > _LONGEST:
-        raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
+    if len(token) > _LONGEST_TOKEN:
+        raise Unauthenticated(f"the token is longer than {_LONGEST_TOKEN} characters")
     try:
         header = jwt.get_unverified_header(token)
     except _UNREADABLE:
@@ -150,4 +150,4 @@ def _read_header(token: str) -> tuple[str, str | None]:
 
 
 def _describe_fault(fault: Exception) -> str:
-    return next((said for kind, said in _SAID if isinstance(fault, kind)), "the token cannot be verified")
+    return next((said for kind, said in _ERROR_SENTENCES if isinstance(fault, kind)), "the token cannot be verified")

@@ -120,7 +120,7 @@ class Participations:
 
 
 _OPEN = tuple(state for state in TaskState if not state.is_terminal)
-_MOST_OPEN = 100  # turns of one assessment that are not over; usually there is one
+_MOST_OPEN_TURNS = 100  # turns of one assessment that are not over; usually there is one
 BEGUN = "The assessment has begun; each turn_start is answered with turn_complete or early_completion."
 _NO_ASSESSMENT = (
     "no assessment of yours runs in this context: send assessment_start first, and name the same context, or none at "
@@ -244,7 +244,7 @@ class ParticipationService:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
         await self._kept.delete(caller.tenant, participation)
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
-        for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
+        for record in (await self._lists.page(wanted, _MOST_OPEN_TURNS, None)).records:
             if _is_turn_of(record, participation):
                 turn = cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)

@@ -55,7 +55,7 @@ _REFUSING = re.compile(  # may be one of several words of a refusal, or a state 
     r"|(?:needed|required|timeout|unanswered))\b",
     re.IGNORECASE,
 )
-_TRIES = 100  # brackets of a text that are looked at
+_MOST_BRACKETS = 100  # brackets of a text that are looked at
 _DECODER = json.JSONDecoder(parse_float=Decimal)
 
 
@@ -130,7 +130,7 @@ def _find_answer_array(text: str) -> list[Json] | None:
 
 def _find_arrays(text: str) -> Iterator[list[Json]]:
     start = text.find("[")
-    for _ in range(_TRIES):
+    for _ in range(_MOST_BRACKETS):
         if start < 0:
             return
         array, end = _decode_array_at(text, start)

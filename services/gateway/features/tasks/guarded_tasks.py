@@ -112,7 +112,7 @@ class GuardedTasks(ports.Tasks):
             log.warning("load_shedding", waiting=waiting)
 
 
-_SECONDS = 1.0
+_TIMEOUT_SECONDS = 1.0
 
 
 class BestEffortWakes(ports.Wakes):
@@ -121,7 +121,7 @@ class BestEffortWakes(ports.Wakes):
 
     async def wake(self, tenant: str, session_id: str) -> None:
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await self._wakes.wake(tenant, session_id)
         except (StoreUnavailable, TimeoutError) as error:  # the executors' reaper mends a lost wake
             log.warning("wake_lost", session_id=session_id, error=f"{type(error).__name__}: {error}")

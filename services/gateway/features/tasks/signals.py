@@ -35,7 +35,7 @@ def parse_resolution(body: JsonObject) -> WriteResolution:
     return WriteResolution(required_id_at(body, "call", "call"), resolution, comment)
 
 
-_SECONDS = 15.0  # that a client waits until what it sent has taken effect
+_WAIT_SECONDS = 15.0  # that a client waits until what it sent has taken effect
 
 
 class TaskSignals:
@@ -46,7 +46,7 @@ class TaskSignals:
         tasks: Tasks,
         service: TaskService,
         take_time_and_id: Callable[[], TimeAndFreshId],
-        limit: float = _SECONDS,
+        limit: float = _WAIT_SECONDS,
     ) -> None:
         self._tasks, self._service, self._limit = tasks, service, limit
         self._take_time_and_id = take_time_and_id

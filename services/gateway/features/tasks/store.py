@@ -21,7 +21,7 @@ from shared.ports.tasks import Tasks
 
 _TASK = "task"
 _MOST_KNOWN = 1024
-_LARGEST = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
+_LARGEST_KEPT = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
 MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
@@ -90,7 +90,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
         """Cache a task's place, and its record unless it is large."""
         place = f"{record.task_id}\n{record.session_id}"
         reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
-        cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
+        cached = (stored, record) if 0 < len(stored) <= _LARGEST_KEPT else ()
         self._known.put((record.tenant, record.task_id), _CachedTask(record.session_id, place, reads, *cached))
 
     async def record_task(self, key: MessageKey, task_id: str) -> None:
@@ -119,7 +119,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
             await self._scripts.execute("HDEL", name, *some)
 
 
-_SECONDS = 3.0
+_TIMEOUT_SECONDS = 3.0
 
 
 class RedisReadiness:
@@ -135,7 +135,7 @@ class RedisReadiness:
 
     async def _state_problem(self) -> str | None:
         try:
-            async with bounded_redis_calls(_SECONDS):
+            async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 await check_writable(self._state)
                 await check_durable(self._state, allow_volatile=self._allow_volatile)
         except VolatileRedis as error:
@@ -146,7 +146,7 @@ class RedisReadiness:
 
     async def _queue_problem(self) -> str | None:
         try:
-            async with bounded_redis_calls(_SECONDS):
+            async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 await self._queue.ping()
         except StoreUnavailable as error:
             return f"The queue (QUEUE_REDIS_URL) cannot be used: {error}"

@@ -18,7 +18,7 @@ _NEXT = re.compile(
     r"^[ \t]*[*_`]*Next(?: turn)?[*_`]*:[*_` \t]*(?P<said>[^\s`*_]+)[^\n]*$", re.IGNORECASE | re.MULTILINE
 )
 _FINISHED = "finished"
-_LONGEST = 4_000  # characters of the notes
+_LONGEST_NOTES = 4_000  # characters of the notes
 
 
 def is_assessment_turn(record: TaskRecord) -> bool:
@@ -43,7 +43,7 @@ def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     """
     answer = record.answer or record.reason or ""
     said = [match["said"] for match in _NEXT.finditer(answer)][-1:] if record.state is TaskState.COMPLETED else []
-    told = _NEXT.sub("", answer).strip()[:_LONGEST]
+    told = _NEXT.sub("", answer).strip()[:_LONGEST_NOTES]
     are_verified = all(one.get("status") == "verified" for one in objects_in(record.metadata.get("writes")))
     if said and said[0].casefold().rstrip(".") == _FINISHED and are_verified:
         return EarlyCompletion(reason=told)

@@ -30,7 +30,7 @@ def pack_progress(progress: DeliveryProgress) -> str:
     return progress.model_dump_json(exclude=_BESIDE)
 
 
-_MOST = 1000  # of one tenant
+_MOST_FAILING = 1000  # of one tenant
 
 
 class FailingDeliveries:
@@ -49,7 +49,7 @@ class FailingDeliveries:
         """Add a failing webhook or notice to the tenant's list, unless the list is full."""
         key, row = keys.failing_key(tenant), failing.model_dump_json()
         known = await self._scripts.execute("HEXISTS", key, member)
-        if known or cast(int, await self._scripts.execute("HLEN", key)) < _MOST:
+        if known or cast(int, await self._scripts.execute("HLEN", key)) < _MOST_FAILING:
             await self._scripts.execute("HSET", key, member, row)
         await self._scripts.execute("EXPIRE", key, keys.FAILING_SECONDS)
 

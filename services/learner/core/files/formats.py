@@ -219,7 +219,7 @@ _KINDS = tuple(outcome.value for outcome in CaseOutcome)
 _COUNTS = ("events", *_KINDS, "quality_units")
 _DAY = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNTS)})")
 _PREDICTION = re.compile(r"[^:]*:[^:]+")
-_MOST = 10**12
+_LARGEST_NUMBER = 10**12
 
 
 class FileStatistics(NamedTuple):
@@ -258,7 +258,7 @@ def _read_numbers(content: JsonValue, part: str) -> dict[str, int]:
 
 
 def _check_number(entry: JsonValue) -> int:
-    if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= _MOST:
+    if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= _LARGEST_NUMBER:
         raise BadEntry("it is no count")
     return entry
 
@@ -271,6 +271,6 @@ def _check_trend(entry: JsonValue) -> str:
 
 def _read_accuracy(entry: JsonValue) -> Accuracy:
     read = Accuracy.model_validate(entry)
-    if not 0 <= read.matches <= read.attempts <= _MOST or len(read.window) > WINDOW_KEPT:
+    if not 0 <= read.matches <= read.attempts <= _LARGEST_NUMBER or len(read.window) > WINDOW_KEPT:
         raise BadEntry("its numbers do not fit together")
     return read

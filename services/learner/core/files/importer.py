@@ -90,7 +90,7 @@ def _has_newer_counts(stored: StoredFile, record: EntityRecord) -> bool:
     return known is None or record.entity.seen > known.seen
 
 
-_TRIES = 100  # every event that is learned meanwhile changes what is stored
+_MOST_TRIES = 100  # every event that is learned meanwhile changes what is stored
 Decides: TypeAlias = Callable[[StoredFile], FileDecision]
 
 
@@ -105,7 +105,7 @@ class Importer:
             total, decides = await asyncio.to_thread(self._parse, request)  # a large file would hold up the learner
         except formats.BadFile as bad:
             return FileReport(file=request.file, problems=bad.problems, dry_run=request.dry_run)
-        for _ in range(_TRIES):
+        for _ in range(_MOST_TRIES):
             stored = await self._repository.read_stored(request.tenant)
             done = await asyncio.to_thread(decides, stored)
             known = max(0, total - done.taken - done.left_out)
@@ -117,7 +117,7 @@ class Importer:
                 return FileReport(
                     file=request.file, taken=done.taken, known=known, left_out=done.left_out, dry_run=request.dry_run
                 )
-        raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_TRIES} tries")
+        raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
     def _parse(self, request: FileRequest) -> tuple[int, Decides]:
         """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
@@ -141,15 +141,15 @@ class Importer:
                 raise formats.BadFile(["processes are imported by the executor, which follows them"])
 
 
-_TEXT = 500
-_FIELD = 300
+_LONGEST_TEXT = 500
+_LONGEST_FIELD = 300
 _MOST_SEEN = 10**9
 
 
 class _FileFact(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
-    text: str = Field(min_length=1, max_length=_TEXT, validation_alias=AliasChoices("text", "fact", "content"))
+    text: str = Field(min_length=1, max_length=_LONGEST_TEXT, validation_alias=AliasChoices("text", "fact", "content"))
     domain: str = "general"
     quality: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
     task_id: str = Field(default="", validation_alias=AliasChoices("task_id", "source_task", "source"))
@@ -163,9 +163,9 @@ class _FileFact(BaseModel):
 class _Entity(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
-    key: str = Field(default="", max_length=_FIELD)
+    key: str = Field(default="", max_length=_LONGEST_FIELD)
     kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
-    value: str = Field(min_length=1, max_length=_FIELD)
+    value: str = Field(min_length=1, max_length=_LONGEST_FIELD)
     seen: int = Field(default=1, ge=1, le=_MOST_SEEN, validation_alias=AliasChoices("seen", "count"))
     last_seen: formats.Moment
     first_seen: formats.Moment | None = None

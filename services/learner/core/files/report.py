@@ -274,9 +274,9 @@ def _build_row(
     return {"messages": [{"role": "user", "content": text}], "metadata": metadata}
 
 
-_MOST = 20
+_MOST_FACTS = 20
 _TEXT, _PART = 240, 80  # characters
-_UNSCORED = 0.5  # the worth of a fact whose failure has no score, as of any imported fact
+_UNSCORED_WORTH = 0.5  # the worth of a fact whose failure has no score, as of any imported fact
 _FAILS_OF = "usual failure"
 _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 
@@ -305,7 +305,7 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
     for fact in filter(None, found):
         facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
-    return [*facts.values()][:_MOST]
+    return [*facts.values()][:_MOST_FACTS]
 
 
 def _rescale_ready_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
@@ -342,7 +342,7 @@ def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue]
         "domain": _read_scenario(entry) or entry.name,
         "keywords": [*keywords(f"{subject} {entry.text} {cause}")],
         "entities": [subject[:_PART]],
-        "quality": _UNSCORED,
+        "quality": _UNSCORED_WORTH,
         "task_id": source,
         "at": at.isoformat(),
         "subject": subject[:_PART],

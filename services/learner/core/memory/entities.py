@@ -47,7 +47,7 @@ class FoundEntity(NamedTuple):
 NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,4})?|\d+(?:[.,]\d+)*)"
 _SPACES = re.compile(r"[ \u00a0\u202f'’]")
 _INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
-_GROUP = 3
+_GROUP_DIGITS = 3
 
 
 def read_number(written: str) -> Decimal | None:
@@ -73,14 +73,14 @@ def read_number(written: str) -> Decimal | None:
 
 def _parse_with_one_mark(plain: str, mark: str) -> Decimal | None:
     head, *rest = plain.split(mark)
-    if len(rest) > 1 or (len(rest[0]) == _GROUP and head.strip("0") and len(head) <= _GROUP):
+    if len(rest) > 1 or (len(rest[0]) == _GROUP_DIGITS and head.strip("0") and len(head) <= _GROUP_DIGITS):
         return Decimal(head + "".join(rest)) if _is_grouped(plain, mark) else None
     return Decimal(f"{head}.{rest[0]}")
 
 
 def _is_grouped(whole: str, mark: str) -> bool:
     head, *rest = whole.split(mark)
-    return bool(head) and len(head) <= _GROUP and all(len(group) == _GROUP for group in rest)
+    return bool(head) and len(head) <= _GROUP_DIGITS and all(len(group) == _GROUP_DIGITS for group in rest)
 
 
 def number_as_text(number: Decimal) -> str:
@@ -104,7 +104,7 @@ _PATTERNS = tuple(
     )
 )
 _SLASHED = re.compile(r"(?<![\w/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<year>\d{4})(?![\d/])")
-_TWELVE = 12
+_MONTHS_A_YEAR = 12
 
 
 def find_dates(text: str) -> Iterator[FoundEntity]:
@@ -120,9 +120,9 @@ def find_dates(text: str) -> Iterator[FoundEntity]:
 
 def _read_slashed(match: re.Match[str]) -> Iterator[FoundEntity]:
     first, second, year = int(match["a"]), int(match["b"]), int(match["year"])
-    if first > _TWELVE or first == second:
+    if first > _MONTHS_A_YEAR or first == second:
         yield from _find_date(match, year, second, first)
-    elif second > _TWELVE:
+    elif second > _MONTHS_A_YEAR:
         yield from _find_date(match, year, first, second)
     elif _is_date(year, first, second):
         yield FoundEntity(EntityKind.DATE, match[0], match[0], match.start(), match.end())
@@ -201,7 +201,7 @@ _NO_NAME = frozenset(
     every any some new old amount total date due net vat tax
     """.split()
 )
-_LONGEST = 60
+_LONGEST_NAME = 60
 _CODE = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
 
 
@@ -240,7 +240,7 @@ def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEnti
     while words and _is_common_word(words[-1]):
         words.pop()
     name = " ".join(words).rstrip("'’-&")
-    if name and len(name) <= _LONGEST and not _CODE.fullmatch(name) and any(map(str.isalpha, name)):
+    if name and len(name) <= _LONGEST_NAME and not _CODE.fullmatch(name) and any(map(str.isalpha, name)):
         bare = name.removesuffix("'s").removesuffix("’s")
         yield FoundEntity(kind, bare, " ".join(bare.casefold().split()), start, start + len(bare))
 

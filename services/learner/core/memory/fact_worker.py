@@ -27,7 +27,7 @@ _PROMPT = (files(__package__) / "facts.md").read_text("utf-8").strip()
 _MAX_TOKENS = 700
 _ATTEMPTS = 2
 _CHARACTERS_A_TOKEN = 4
-_CORRECTION = 100  # tokens of what was wrong with an answer
+_CORRECTION_TOKENS = 100  # tokens of what was wrong with an answer
 _ORDER = ("task", "entities", "process", "values", "answer", "correction")
 _TEXT: JsonValue = {"type": "string"}
 _FACT: dict[str, JsonValue] = {**dict.fromkeys(memory.RawFact.model_fields, _TEXT), "confidence": {"type": "number"}}
@@ -58,7 +58,7 @@ class ModelFacts(memory.FactFinder):
 
     def max_cost(self, sections: JsonObject) -> memory.FactCost:
         """The cost of all attempts with the longest possible answers."""
-        asked = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
+        asked = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION_TOKENS
         nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
         return memory.FactCost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
@@ -100,7 +100,7 @@ def _add_reply(cost: memory.FactCost, reply: ModelReply, price: Price) -> memory
 CLAIM_SECONDS = 120.0
 AT_ONCE = 8
 _LATER_SECONDS = 30.0
-_TIMES = 20
+_MOST_TRIES = 20
 _HOPELESS = timedelta(hours=24)  # after so long without a model a task's facts are done without
 
 log = structlog.get_logger()
@@ -231,7 +231,7 @@ class FactWorker:
         facts = choose_facts_to_keep(found, todo)
         if not facts:
             return await self._facts.store_facts(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
-        for _ in range(_TIMES):
+        for _ in range(_MOST_TRIES):
             known = await self._facts.facts(todo.tenant)
             change = merge_facts(known, facts)
             counts = {**_build_counts(facts, cost), **more}

@@ -19,10 +19,10 @@ from shared.domain.redaction import redact_text
 FACTS_OF_A_TASK = 4
 _MOST_CHARACTERS = 240
 _MOST_OF_FIELD = 80
-_SURE = 0.95
-_ALIKE = 0.8
-_ENTITIES = 6
-_COMPARED = 4096  # texts whose meaning is remembered: each fact is held against every other one
+_MOST_CONFIDENCE = 0.95
+_LEAST_OVERLAP = 0.8
+_MOST_ENTITIES = 6
+_TEXTS_REMEMBERED = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
 
 def choose_facts_to_keep(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
@@ -66,7 +66,7 @@ def says_the_same(one: KnownFact, other: KnownFact) -> bool:
         return False
     words, others = frozenset(one.keywords), frozenset(other.keywords)
     figures = _find_figures(one.text) == _find_figures(other.text)
-    return figures and bool(words) and len(words & others) >= _ALIKE * len(words | others)
+    return figures and bool(words) and len(words & others) >= _LEAST_OVERLAP * len(words | others)
 
 
 def contradicts(one: KnownFact, other: KnownFact) -> bool:
@@ -81,7 +81,7 @@ def _strengthen_fact(before: KnownFact, new: KnownFact) -> KnownFact:
     return newest.model_copy(
         update={
             "quality": max(before.quality, new.quality),
-            "confidence": min(_SURE, round(1 - unsure, 4)),
+            "confidence": min(_MOST_CONFIDENCE, round(1 - unsure, 4)),
             "seen": before.seen + new.seen,
             "first_at": min(before.first_at or before.at, new.first_at or new.at),
             "replaces": new.replaces or before.replaces,
@@ -110,7 +110,7 @@ def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
         text=text,
         domain=todo.process_type,
         keywords=keywords(f"{raw.attribute} {text}"),
-        entities=tuple(entities)[:_ENTITIES],
+        entities=tuple(entities)[:_MOST_ENTITIES],
         quality=todo.quality,
         task_id=todo.task_id,
         session_id=todo.session_id,
@@ -124,17 +124,17 @@ def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
 
 
 def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
-    return _find_meaning(fact.subject, fact.attribute)
+    return _subject_and_attribute_stems(fact.subject, fact.attribute)
 
 
-@lru_cache(maxsize=_COMPARED)
-def _find_meaning(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
+@lru_cache(maxsize=_TEXTS_REMEMBERED)
+def _subject_and_attribute_stems(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
     """The subject and the stems of the attribute's words; None if one of them is missing."""
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_normalize_subject(subject), stems) if subject and stems else None
 
 
-@lru_cache(maxsize=_COMPARED)
+@lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _normalize_subject(name: str) -> str:
     """A subject's name for comparison; a company's legal form is removed."""
     return name_without_legal_form(name).casefold()
@@ -144,7 +144,7 @@ def _value_of(fact: KnownFact) -> frozenset[str]:
     return _value_words(fact.value)
 
 
-@lru_cache(maxsize=_COMPARED)
+@lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _value_words(value: str) -> frozenset[str]:
     """A value for comparison: money and dates in a normal form, else its words."""
     found = find_entities(value)
@@ -159,6 +159,6 @@ def _normalize_word(word: str) -> str:
     return stem(bare) if number is None else number_as_text(number)
 
 
-@lru_cache(maxsize=_COMPARED)
+@lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _find_figures(text: str) -> frozenset[str]:
     return frozenset(_normalize_word(word) for word in text.casefold().split() if any(map(str.isdigit, word)))

@@ -89,7 +89,7 @@ def _redact(said: OutcomeTexts) -> OutcomeTexts:
 log = structlog.get_logger()
 
 _AT_ONCE = 40  # events of a tenant in one step: what holds up the server, and whoever else writes that memory
-_TIMES = 20  # how often another learner may be first to write a tenant's memory
+_MOST_TRIES = 20  # how often another learner may be first to write a tenant's memory
 
 
 @dataclass
@@ -163,7 +163,7 @@ class Rememberer:
         events = [memo.event_id for memo in memos]
         fields = sorted({one.field for memo in memos for one in memo.entities})
         tried = sorted({prediction for memo in memos for prediction in predictions_of(memo)})
-        for _ in range(_TIMES):
+        for _ in range(_MOST_TRIES):
             known = await self._knowledge.read_known(tenant, events, fields, tried)
             new = [memo for memo in memos if memo.event_id not in known.remembered]
             again = [memo.event_id for memo in memos if memo.todo and memo.event_id in known.remembered]
@@ -171,12 +171,12 @@ class Rememberer:
                 await self._knowledge.queue_searches(tenant, again)
             if not new or await self._knowledge.store_change(change_of(known, new), known.version):
                 return len(new)
-        raise MemoryContended(f"{len(events)} events could not be remembered in {_TIMES} attempts")
+        raise MemoryContended(f"{len(events)} events could not be remembered in {_MOST_TRIES} attempts")
 
 
-_TOGETHER = 8
-_TASKS = 5
-_NAMES = 4
+_MOST_TOGETHER = 8
+_MOST_TASKS = 5
+_MOST_NAMES = 4
 
 
 def change_of(known: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
@@ -214,7 +214,7 @@ def _add_sighting(before: KnownEntity | None, found: FoundEntity, at: datetime) 
     written = dict.fromkeys((*names[1:], *before.names, *((names[0],) if names[0] != before.value else ())))
     longer = found.kind is EntityKind.VENDOR and len(names[0]) > len(before.value)
     value = names[0] if longer else before.value
-    others = tuple(name for name in dict.fromkeys((*written, before.value)) if name != value)[:_NAMES]
+    others = tuple(name for name in dict.fromkeys((*written, before.value)) if name != value)[:_MOST_NAMES]
     first, last = min(before.first_seen or before.last_seen, at), max(before.last_seen, at)
     return before.model_copy(
         update={"value": value, "seen": before.seen + 1, "first_seen": first, "last_seen": last, "names": others}
@@ -224,7 +224,7 @@ def _add_sighting(before: KnownEntity | None, found: FoundEntity, at: datetime) 
 def _add_link(before: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
     together = dict.fromkeys((*(other for other in fields if other != field), *before.together))
     tasks = (source, *(task for task in before.tasks if task.task_id != source.task_id))
-    return EntityLinks(together=tuple(together)[:_TOGETHER], tasks=tasks[:_TASKS])
+    return EntityLinks(together=tuple(together)[:_MOST_TOGETHER], tasks=tasks[:_MOST_TASKS])
 
 
 def _add_prediction(before: Accuracy, held: bool, at: datetime) -> Accuracy:

@@ -92,7 +92,7 @@ def criterion_badge(score: float, most: float, unjudged: bool) -> Badge:
     return Badge("In part", "warn") if score > 0 else Badge("Missed", "bad")
 
 
-_LONGEST = 2000
+_LONGEST_TEXT = 2000
 NOTHING = "nothing"
 
 
@@ -111,4 +111,4 @@ def format_value(value: JsonValue) -> str:
 
 
 def shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"

@@ -17,7 +17,7 @@ OUTCOMES = {
     CaseOutcome.PARTIAL: Badge("In part", "warn"),
     CaseOutcome.FAILURE: Badge("Failure", "bad"),
 }
-_TRUSTS = {
+_TRUST_BADGES = {
     Trust.NONE: Badge("Too few", "mute"),
     Trust.TRUST: Badge("Trusted", "good"),
     Trust.VERIFY: Badge("To verify", "warn"),
@@ -101,7 +101,7 @@ def describe_finding_cost(finding: Mapping[str, int]) -> str:
 
 
 def trust_badge(row: Accuracy) -> Badge:
-    return _TRUSTS[judge_trust(row.attempts, row.matches, row.window)]
+    return _TRUST_BADGES[judge_trust(row.attempts, row.matches, row.window)]
 
 
 def _build_page(

@@ -10,12 +10,12 @@ from shared.domain.bandit import Arm, ucb1
 from shared.domain.estimates import TrendPoint
 from shared.domain.words import Strategy
 
-_FEWEST = 20  # tasks before anything is said of a direction
-_MOST = 100  # tasks that count as lately
-_SPREAD = 0.25  # how far qualities lie from their mean, roughly
-_ROWS = 12
+_FEWEST_TASKS = 20  # tasks before anything is said of a direction
+_MOST_LATE_TASKS = 100  # tasks that count as lately
+_QUALITY_SPREAD = 0.25  # how far qualities lie from their mean, roughly
+_MOST_ROWS = 12
 _TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
-_OTHER = "s4"
+_OTHER_TONE = "s4"
 LinePoints = Sequence[tuple[float, float]]
 _START = TrendPoint(0, 0, 0.0, 0.0)
 
@@ -72,10 +72,10 @@ def quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
     if not points:
         return None
     last = points[-1]
-    if last.n < _FEWEST:
+    if last.n < _FEWEST_TASKS:
         mean = _mean_between(_START, last)
         return QualityTrend("", "", mean, f"after {count_with_noun(last.n, 'task')}; a few more tell where it goes")
-    turn = _point_at_task(points, last.n - min(max(_FEWEST, last.n // 10), last.n // 2, _MOST))
+    turn = _point_at_task(points, last.n - min(max(_FEWEST_TASKS, last.n // 10), last.n // 2, _MOST_LATE_TASKS))
     start = _point_at_task(points, 2 * turn.n - last.n)
     lately, before = _mean_between(turn, last), _mean_between(start, turn)
     said = f"over the last {count_with_noun(last.n - turn.n, 'task')}; {before:.2f} over the {turn.n - start.n} before"
@@ -86,7 +86,7 @@ def quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
 
 def _standard_error(tasks: int) -> float:
     """One standard error of the difference between two means over so many tasks each."""
-    return _SPREAD * sqrt(2 / tasks)
+    return _QUALITY_SPREAD * sqrt(2 / tasks)
 
 
 def quality_over_time(points: Sequence[TrendPoint]) -> QualityHistory | None:
@@ -154,7 +154,7 @@ def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> 
 
 
 def _arm_tone(name: str) -> str:
-    return _TONES.get(name, _OTHER)
+    return _TONES.get(name, _OTHER_TONE)
 
 
 def _point_at_task(points: Sequence[TrendPoint], n: int) -> TrendPoint:
@@ -168,5 +168,5 @@ def _mean_between(start: TrendPoint, end: TrendPoint) -> float:
 
 def _sample_rows(rows: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
     """At most 12 of the rows, evenly spaced, including the last."""
-    step = -(-len(rows) // _ROWS)
+    step = -(-len(rows) // _MOST_ROWS)
     return tuple(rows[::-1][::step][::-1]) if rows else ()

@@ -14,9 +14,9 @@ from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
 from shared.domain.instants import in_utc
 
-_GIST = 120
+_LONGEST_GIST = 120
 _READ = Badge("Read", "mute")
-_TELLING = ("subject", "title", "body", "content", "body_text")
+_TELLING_PARAMETERS = ("subject", "title", "body", "content", "body_text")
 _AS_WELL = ("folder", "labels", "response")
 
 
@@ -64,11 +64,11 @@ def _action_title(entry: ActionLogEntry) -> str:
 
 
 def _build_gist(parameters: JsonObject, titles: Mapping[str, str]) -> str:
-    told = [value for name in _TELLING if isinstance(value := parameters.get(name), str) and value][:1]
+    told = [value for name in _TELLING_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
     named = told or list(_referenced_names(parameters, titles))
     more = [text for name in _AS_WELL if (text := format_value(parameters.get(name))) != NOTHING]
     line = " ".join(" · ".join([*named, *more]).split())
-    return line if len(line) <= _GIST else f"{line[:_GIST]}…"
+    return line if len(line) <= _LONGEST_GIST else f"{line[:_LONGEST_GIST]}…"
 
 
 def _referenced_names(parameters: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
@@ -88,8 +88,8 @@ def _choose_badge(entry: ActionLogEntry) -> Badge:
 
 
 CHANGE_BADGES = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
-_BESIDE = 100  # turns before and after the one that is shown
-_WORDS = 4000
+_TURNS_AROUND = 100  # turns before and after the one that is shown
+_LONGEST_NOTE = 4000
 _TURN_BEGINS = "update_turn_started"
 
 
@@ -157,7 +157,7 @@ def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
 
 def timeline_turns_near(all_turns: Sequence[TimelineTurn], turn: int) -> Sequence[TimelineTurn]:
     """The turns that the time line shows around a turn: at most 100 before and after it."""
-    return all_turns[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
+    return all_turns[max(0, turn - _TURNS_AROUND) : turn + _TURNS_AROUND + 1]
 
 
 def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
@@ -221,7 +221,7 @@ def _read_turn_number(update: JsonObject) -> int:
 def _notes_or_prompt(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
     words = [update.get(field) for update in _updates_of_turn(run, turn) if update.get("message_type") == kind]
-    return next((word[:_WORDS] for word in words if isinstance(word, str)), "")
+    return next((word[:_LONGEST_NOTE] for word in words if isinstance(word, str)), "")
 
 
 def _update_lines(run: Run, turn: int) -> tuple[UpdateLine, ...]:
