@@ -14,7 +14,7 @@ _NAMED_SHOWN = 6
 _FREQUENT_SHOWN = 3
 _NAMED_SEEN = 2
 _FREQUENT_SEEN = 3  # not fewer than those that are named
-_EVER = datetime.min.replace(tzinfo=UTC)
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _WORDS, _ENTITIES, _DOMAIN, _QUALITY = 40, 80, 30, 20  # hundredths
 _LEAST_SCORE = 40
 
@@ -70,7 +70,7 @@ def select_entities(entities: Sequence[E], task: str, now: datetime | None = Non
     """The entities that the task names, then the few seen most often; without those last seen long ago."""
     text = task.lower()
     spelled = _spell(entities) if isinstance(entities, tuple) else _spell_names(entities)
-    since = _EVER if now is None else now - ENTITY_LASTS
+    since = _FIRST_MOMENT if now is None else now - ENTITY_LASTS
     known = [place for place, one in enumerate(entities) if one.seen >= _NAMED_SEEN and one.last_seen >= since]
     named = [place for place in known if any(_occurs_in(name, text) for name in spelled[place])]
     named = sorted(named, key=lambda place: -entities[place].seen)[:_NAMED_SHOWN]

@@ -43,7 +43,7 @@ class Feed:
         self._since = self._until = ""  # the rows are all that lie between these ids
         self._reads = 0
         self._is_behind = True  # there may be events that were not heard
-        self._bell = asyncio.Event()  # set, and replaced, at each message
+        self._news = asyncio.Event()  # set, and replaced, at each message
         self._lock = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._listens = False
@@ -51,7 +51,7 @@ class Feed:
     async def open(self) -> None:
         async with self._lock:
             if not self._listens:
-                await self._stack.enter_async_context(self._live.call_on_message(self._stream, self._handle_message))
+                await self._stack.enter_async_context(self._live.call_on_message(self._stream, self._add_pushed_rows))
                 self._listens = True
 
     async def close(self) -> None:
@@ -60,7 +60,7 @@ class Feed:
     async def events_after(self, stream_id: str) -> list[EventRow]:
         """The events after that id; waits until there are any. Raises ``EventsLost``."""
         while True:
-            bell = self._bell
+            news = self._news
             await self._read_newer(stream_id)
             reads = self._reads
             rows = self._rows_after(stream_id)
@@ -69,9 +69,9 @@ class Feed:
             if rows:
                 return rows
             if reads == self._reads:  # else somebody has read on meanwhile
-                await bell.wait()
+                await news.wait()
 
-    def _handle_message(self, message: str | None) -> None:
+    def _add_pushed_rows(self, message: str | None) -> None:
         rows = _parse_message(message) if message else None
         if rows is None or self._is_behind or not self._until or self._lock.locked():
             self._is_behind = True
@@ -82,8 +82,8 @@ class Feed:
         self._wake_readers()
 
     def _wake_readers(self) -> None:
-        self._bell.set()
-        self._bell = asyncio.Event()
+        self._news.set()
+        self._news = asyncio.Event()
 
     def _append(self, row: EventRow) -> None:
         if len(self._rows) == PAGE:

@@ -22,7 +22,7 @@ LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lo
 _LEAST_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
 _LOOK_AGAIN_SECONDS = 1.0
 
-Hear = Callable[[str | None], None]
+OnMessage = Callable[[str | None], None]
 Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
 
 log = structlog.get_logger()
@@ -38,9 +38,9 @@ class ChannelListener:
         self._redis = redis
         self._quiet_seconds = quiet_seconds
         self._pubsub: PubSub = redis.pubsub()
-        self._listeners: dict[str, set[Hear]] = {}
+        self._listeners: dict[str, set[OnMessage]] = {}
         self._confirmed: dict[str, asyncio.Event] = {}
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._group = asyncio.TaskGroup()
         self._reader: asyncio.Task[None] | None = None
 
@@ -69,16 +69,16 @@ class ChannelListener:
             yield news
 
     @asynccontextmanager
-    async def call_on_message(self, channel: str, hear: Hear) -> AsyncIterator[None]:
-        """While the context lasts, calls ``hear`` with each message on the channel, or None if some may have been
+    async def call_on_message(self, channel: str, on_message: OnMessage) -> AsyncIterator[None]:
+        """While the context lasts, calls ``on_message`` with each message on the channel, or None if some may have been
         missed.
         """
-        self._listeners.setdefault(channel, set()).add(hear)
+        self._listeners.setdefault(channel, set()).add(on_message)
         try:
             await self._subscribe(channel)
             yield
         finally:
-            await self._remove_listener(channel, hear)
+            await self._remove_listener(channel, on_message)
 
     async def _subscribe(self, channel: str) -> None:
         """Subscribes to the channel; returns when the server has confirmed it."""
@@ -89,16 +89,16 @@ class ChannelListener:
             raise store_unavailable(error) from error
 
     async def _request_subscription(self, channel: str) -> asyncio.Event:
-        async with self._turn:
+        async with self._lock:
             confirmed = self._confirmed.get(channel)
             if confirmed is None:
                 confirmed = self._confirmed[channel] = asyncio.Event()
                 await self._send_subscription("SUBSCRIBE", channel)
             return confirmed
 
-    async def _remove_listener(self, channel: str, hear: Hear) -> None:
-        async with self._turn:
-            self._listeners[channel].discard(hear)
+    async def _remove_listener(self, channel: str, on_message: OnMessage) -> None:
+        async with self._lock:
+            self._listeners[channel].discard(on_message)
             if not self._listeners[channel]:
                 del self._listeners[channel]
                 self._confirmed.pop(channel, None)
@@ -123,7 +123,7 @@ class ChannelListener:
 
     async def _connect(self) -> None:
         """Subscribes to all channels on a new connection, under a lock."""
-        async with asyncio.timeout(_CONFIRM_SECONDS), self._turn:
+        async with asyncio.timeout(_CONFIRM_SECONDS), self._lock:
             await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             self._pubsub = self._redis.pubsub()
             await self._pubsub.subscribe(KEEP_OPEN_CHANNEL, *self._listeners)
@@ -144,8 +144,8 @@ class ChannelListener:
     def _tell_listeners(self, kind: str, channel: str, data: object) -> None:
         if kind == "subscribe" and channel in self._confirmed:
             self._confirmed[channel].set()
-        for hear in tuple(self._listeners.get(channel, ())):
-            hear(str(data) if kind == "message" else None)
+        for on_message in tuple(self._listeners.get(channel, ())):
+            on_message(str(data) if kind == "message" else None)
 
 
 async def poll_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:

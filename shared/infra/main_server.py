@@ -42,22 +42,22 @@ class ShutdownHooks(Protocol):
 
 
 def serve_until_stopped(
-    app: ASGIApp, host: str, port: int, farewell: ShutdownHooks | None = None, websockets: bool = False
+    app: ASGIApp, host: str, port: int, hooks: ShutdownHooks | None = None, websockets: bool = False
 ) -> None:
     """Serves until SIGTERM or SIGINT; returns when the requests in progress are answered or the grace time is over.
 
     A second signal ends the lingering. WebSockets are off unless ``websockets`` is set.
     """
-    grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
-    stoppable_server(uvicorn_config(app, host, port, grace, websockets), farewell).run()
+    grace = GRACE_SECONDS if hooks is None else math.ceil(hooks.grace_seconds)
+    stoppable_server(uvicorn_config(app, host, port, grace, websockets), hooks).run()
 
 
-def stoppable_server(config: uvicorn.Config, farewell: ShutdownHooks | None = None) -> uvicorn.Server:
+def stoppable_server(config: uvicorn.Config, hooks: ShutdownHooks | None = None) -> uvicorn.Server:
     """A server that reacts to SIGTERM and SIGINT from now on, even before it runs.
 
     After it has stopped, uvicorn raises the signal again.
     """
-    server = uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)
+    server = uvicorn.Server(config) if hooks is None else _LingeringServer(config, hooks)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, server.handle_exit)
     tune_gc()
@@ -85,9 +85,9 @@ def uvicorn_config(app: ASGIApp, host: str, port: int, grace_seconds: int, webso
 
 
 class _LingeringServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, farewell: ShutdownHooks) -> None:
+    def __init__(self, config: uvicorn.Config, hooks: ShutdownHooks) -> None:
         super().__init__(config)
-        self._farewell = farewell
+        self._hooks = hooks
         self._loop: asyncio.AbstractEventLoop | None = None
         self._announced = False
 
@@ -105,12 +105,12 @@ class _LingeringServer(uvicorn.Server):
         return None
 
     def _linger(self, loop: asyncio.AbstractEventLoop, sig: int) -> None:
-        self._farewell.announce()
-        loop.call_later(self._farewell.linger_seconds, super().handle_exit, sig, None)
+        self._hooks.announce()
+        loop.call_later(self._hooks.linger_seconds, super().handle_exit, sig, None)
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._farewell.close()
-        left = max(0.0, self._farewell.grace_seconds - _MARGIN_SECONDS)
-        asyncio.get_running_loop().call_later(left, self._farewell.end_waits)
+        self._hooks.close()
+        left = max(0.0, self._hooks.grace_seconds - _MARGIN_SECONDS)
+        asyncio.get_running_loop().call_later(left, self._hooks.end_waits)
         await super().shutdown(sockets)

@@ -12,7 +12,7 @@ from shared.infra.main_server import stoppable_server, uvicorn_config
 if __name__ == "__main__":
     number, manner = sys.argv[1:]
     (port,) = free_ports(1)
-    farewell = ShutdownState(linger_seconds=0, grace_seconds=1) if manner == "linger" else None
-    server = stoppable_server(uvicorn_config(Starlette(), "127.0.0.1", port, 1), farewell)
+    hooks = ShutdownState(linger_seconds=0, grace_seconds=1) if manner == "linger" else None
+    server = stoppable_server(uvicorn_config(Starlette(), "127.0.0.1", port, 1), hooks)
     signal.raise_signal(int(number))
     server.run()

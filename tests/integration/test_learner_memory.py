@@ -193,7 +193,7 @@ async def test_without_a_model_facts_wait_and_the_rest_is_known(redis: Redis) ->
     await redis.zadd(keys.OPEN_FACT_SEARCHES, {keys.pack_member(keys.FactMember("acme", "acme-1:1")): 0})
     await stage.finds_facts()
     assert await stage.texts() == [TERMS.text]
-    finding = (await stage.memories.read_memory("acme")).finding
+    finding = (await stage.memories.read_memory("acme")).fact_costs
     assert (finding["fact_calls"], finding["fact_input_tokens"], finding["fact_output_tokens"]) == (1, 100, 20)
 
 
@@ -207,7 +207,7 @@ async def test_what_finding_facts_cost_counts_in_the_tenants_day(redis: Redis) -
     stage = MemoryStage(redis)
     await stage.takes_in(an_outcome_of(_TEXT))
     assert await _day(redis) == {"tokens": "120", "nanos": "500", "calls": "1"}  # nothing limits it: none is set aside
-    assert (await stage.memories.read_memory("acme")).finding["fact_nanos"] == 500
+    assert (await stage.memories.read_memory("acme")).fact_costs["fact_nanos"] == 500
 
 
 @pytest.mark.promise("knowledge.paid")

@@ -28,7 +28,7 @@ MAX_SKILLS = 64
 MAX_NAME = 64
 _DESCRIPTION_MOST = 1_000
 _TEXT_MOST = 200_000
-_QUESTION_MOST = 4_000
+_LONGEST_QUESTION = 4_000
 _NO_ENTRY = CatalogueEntry()
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _AT_WORK = (types.TaskState.TASK_STATE_SUBMITTED, types.TaskState.TASK_STATE_WORKING)
@@ -72,7 +72,7 @@ def to_tool_answer(said: types.Task | types.Message) -> ports.ToolAnswer:
         return ports.ToolAnswer("the agent is at work", unfinished=ports.Unfinished(said.id))
     if state == types.TaskState.TASK_STATE_INPUT_REQUIRED:
         question = words or "the agent asks for further input, without saying what"
-        return ports.ToolAnswer(question, unfinished=ports.Unfinished(said.id, question[:_QUESTION_MOST]))
+        return ports.ToolAnswer(question, unfinished=ports.Unfinished(said.id, question[:_LONGEST_QUESTION]))
     if state != types.TaskState.TASK_STATE_COMPLETED:
         how = _NO_RESULT.get(state, "ended in a state that nobody knows")
         told = f"the agent's task {how}{f': {words}' if words else ''}"

@@ -148,7 +148,7 @@ class RedisSessions(Sessions):
             retention=keys.SESSION_RETENTION_SECONDS,
         )
 
-    async def bury_unreadable(self, lease: Lease, end: UnreadTurnEnd) -> None:
+    async def fail_unreadable_turn(self, lease: Lease, end: UnreadTurnEnd) -> None:
         letter, outcome, (count, events) = end.letter, end.outcome, stream_entry_of(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
         asked = keys.waiting_approvals_key(partition_of(lease.tenant, lease.session_id), lease.tenant)

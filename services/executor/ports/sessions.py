@@ -151,7 +151,7 @@ class Sessions(ExtendsLeases, Protocol):
         what broke the turn, kept for the report if it is given up later.
         """
 
-    async def bury_unreadable(self, lease: Lease, end: UnreadTurnEnd) -> None:
+    async def fail_unreadable_turn(self, lease: Lease, end: UnreadTurnEnd) -> None:
         """Moves an unreadable turn to the dead letters and ends its task as ``failed``; raises ``LeaseLost``."""
 
     def stop_turns(self) -> None:

@@ -39,9 +39,9 @@ class CacheFolder:
         """Writes the files whose content has changed since they were last written here."""
         with self._writing:
             for file, content in files.items():
-                self._write_one(file, json.dumps(content, indent=1, ensure_ascii=False))
+                self._write_file(file, json.dumps(content, indent=1, ensure_ascii=False))
 
-    def _write_one(self, file: LearningFile, text: str) -> None:
+    def _write_file(self, file: LearningFile, text: str) -> None:
         path = self._folder / file.value
         if file not in self._written and path.is_file() and not self._is_unchanged(path):
             path.replace(path.with_name(f"{path.name}.before"))

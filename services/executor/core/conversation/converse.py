@@ -147,7 +147,7 @@ class Conversation:
             self._talk.waits = bool(self._draft.held)
             self._drafting.open_parts = self._draft.parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._talk, self._budget_share, self._tier)
-            if (event := await self._handle_reply(reply)) is not None:
+            if (event := await self._act_on_reply(reply)) is not None:
                 return event
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
@@ -167,7 +167,7 @@ class Conversation:
         self._pending.send_with_outcomes([build_outcome_answer(one, outcome) for one, outcome in told])
         self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
-    async def _handle_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
+    async def _act_on_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
         """Adds the reply and carries out its calls; None if the model must be asked again."""
         self._count_model_calls(1)
         self._talk.add_reply(reply)

@@ -52,7 +52,7 @@ def ratio_calculator(arguments: str, formula: _Formula, *, dates: bool = False) 
     return Calculator(arguments, formula, dates=dates)
 
 
-def to_minor_unit(amount: Decimal, places: int) -> Decimal:
+def round_half_up(amount: Decimal, places: int) -> Decimal:
     """The amount rounded half up (at the half away from zero) to this number of decimal places."""
     return amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
@@ -105,7 +105,7 @@ def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> li
     parts, seen, given = [], Decimal(0), Decimal(0)
     for weight in weights[:-1]:
         seen += weight
-        share = to_minor_unit(whole_amount * seen / sum_of_weights, places)
+        share = round_half_up(whole_amount * seen / sum_of_weights, places)
         parts.append(share - given)
         given = share
     return [*parts, whole_amount - given]
@@ -181,7 +181,7 @@ class MadeToolResults:
         if outcome.error:
             raise CannotCalculate(f"{operation}: {outcome.error}")
         with localcontext(prec=_LONGEST_RESULT * 2):
-            return to_minor_unit(Decimal(outcome.value), places if tool.result == "money" else RATIO_PLACES)
+            return round_half_up(Decimal(outcome.value), places if tool.result == "money" else RATIO_PLACES)
 
 
 def parse_made_tool_outcome(text: str) -> MadeToolOutcome:

@@ -32,9 +32,9 @@ from services.executor.core.figures.calculator import (
     require_not_negative,
     require_positive,
     require_whole,
+    round_half_up,
     split_by_weights,
     split_into_lists,
-    to_minor_unit,
 )
 
 _ZERO = Decimal(0)
@@ -48,14 +48,14 @@ def _split_part(amount: Decimal, weights: Figures, part: Decimal, name: str, pla
 def _prorate(amount: Decimal, used: Decimal, days: Decimal, *, places: int) -> Decimal:
     if not 0 <= used <= require_positive(days, "total days"):
         raise CannotCalculate(f"days used must lie from 0 to {days:f}, not {used:f}")
-    return to_minor_unit(amount * used / days, places)
+    return round_half_up(amount * used / days, places)
 
 
 def _recognize_revenue(value: Decimal, months: Decimal, elapsed: Decimal, *, places: int) -> Decimal:
     """Straight-line recognition, capped at the value (IFRS 15, paragraph 39)."""
     of = require_whole(months, "months")
     share = min(require_whole(elapsed, "elapsed", 0, 12000), of)
-    return value if share == of else to_minor_unit(value * share / of, places)
+    return value if share == of else round_half_up(value * share / of, places)
 
 
 def _recognize_contracts(*figures: Decimal, places: int) -> Decimal:
@@ -65,7 +65,7 @@ def _recognize_contracts(*figures: Decimal, places: int) -> Decimal:
 
 
 def _termination_fee(remaining: Decimal, fee: Decimal, *, places: int) -> Decimal:
-    return to_minor_unit(percent_of(remaining, require_not_negative(fee, "fee %")), places)
+    return round_half_up(percent_of(remaining, require_not_negative(fee, "fee %")), places)
 
 
 def _service_level_credit(
@@ -97,10 +97,10 @@ def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, pla
     """
     rate, number = require_not_negative(annual_rate, "annual rate %") / HUNDRED / 12, require_whole(months, "months")
     balance = require_positive(principal, "principal")
-    level = to_minor_unit(balance * rate / (1 - (1 + rate) ** -number) if rate else balance / number, places)
+    level = round_half_up(balance * rate / (1 - (1 + rate) ** -number) if rate else balance / number, places)
     rows = []
     for month in range(1, number + 1):
-        interest = to_minor_unit(balance * annual_rate / HUNDRED / 12, places)
+        interest = round_half_up(balance * annual_rate / HUNDRED / 12, places)
         payment = balance + interest if month == number else min(level, balance + interest)
         balance += interest - payment
         rows.append(Instalment(payment, interest, balance))
@@ -131,7 +131,7 @@ def _depreciate_double_declining(
     charge = _ZERO
     for left in range(years, years - require_whole(period, "period", high=years), -1):
         faster = max((left_to_charge + salvage) * 2 / years, left_to_charge / left)
-        charge = min(to_minor_unit(faster, places), left_to_charge) if left > 1 else left_to_charge
+        charge = min(round_half_up(faster, places), left_to_charge) if left > 1 else left_to_charge
         left_to_charge -= charge
     return charge
 
@@ -296,7 +296,7 @@ def _measure_uptime(period: Decimal, *downtimes: Decimal) -> Decimal:
 
 
 def _withhold_tax(gross: Decimal, rate: Decimal, *, places: int) -> Decimal:
-    return to_minor_unit(percent_of(gross, rate), places)
+    return round_half_up(percent_of(gross, rate), places)
 
 
 def _sum_of_products(ones: Figures, others: Figures) -> Decimal:
@@ -558,7 +558,7 @@ def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> D
     try:
         with localcontext(_ROUNDING):
             result = calculator.formula(*operands, **({"places": places} if calculator.rounds_parts else {}))
-            return to_minor_unit(result, places if calculator.is_money else RATIO_PLACES)
+            return round_half_up(result, places if calculator.is_money else RATIO_PLACES)
     except ArithmeticError as error:
         figures = ", ".join(map(decimal_text, operands))
         raise CannotCalculate(f"{name} of {figures[:120]}: {type(error).__name__}") from None

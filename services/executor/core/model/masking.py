@@ -173,7 +173,7 @@ def _find_protected_values(text: str) -> _FoundValues:
 
 @cached_by_identity(8_192)
 def _protected_values_of_tool(tool: ToolDefinition) -> tuple[_FoundValues, ...]:
-    """The marks of a tool's description, then of its schema; only those that are not empty."""
+    """The protected values in a tool's description and in its schema; without whichever has none."""
     texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
     return tuple(found for found in map(_find_protected_values, texts) if found.values or found.words)
 

@@ -217,7 +217,7 @@ def with_thresholds(ctx: TurnContext) -> TurnContext:
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     policies = (*ctx.policies, own)
     found, told = find_thresholds(policies, texts), find_thresholds(policies, texts, ctx.toolbox.names)
-    _share_policy_limits(ctx)
+    _register_policy_limits(ctx)
     return replace(
         ctx,
         thresholds=found,
@@ -230,7 +230,7 @@ _policy_of = IdentityCache[ProcessTemplate, Policy](
 )
 
 
-def _share_policy_limits(ctx: TurnContext) -> None:
+def _register_policy_limits(ctx: TurnContext) -> None:
     """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same."""
     own = ctx.tenant.policies
     shown = describe_limits(find_thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)

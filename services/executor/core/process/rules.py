@@ -91,13 +91,13 @@ def joint_remainders(
     for figure in (one for one in template.figures if one.remainder and found.shared):
         ids = ids_of_figure_kind(figure, find_records(facts, keys))
         named = [named_record_ids(figure, call.arguments, ids) for call in changes_needing_figure(figure, calls)]
-        for shared, together in _find_joint_draws(figure, named, found):
+        for shared, together in _find_shared_amounts(figure, named, found):
             if (least := joint_remainder(figure, together, shared, found)) is not None:
                 left.setdefault(figure.name, {}).update(dict.fromkeys(together, least))
     return left
 
 
-def _find_joint_draws(
+def _find_shared_amounts(
     figure: Figure, named: Iterable[frozenset[str]], found: FigureResults
 ) -> Iterator[tuple[SharedOperand, frozenset[str]]]:
     """Yields each amount that several of the named records draw on, with these records."""
@@ -147,7 +147,7 @@ def _unknown_inputs_of_figure(
     for call in changes:
         if why := _why_figure_unknown(figure.name, call, named[call.call_id], subjects, found):
             yield UnknownInput(figure.name, why, frozenset({verb_of_tool(call.tool)}))
-    for shared, together in _find_joint_draws(figure, named.values(), found):
+    for shared, together in _find_shared_amounts(figure, named.values(), found):
         if why := _why_too_much(figure, together, shared, found):
             yield UnknownInput(figure.name, why, frozenset(verb_of_tool(call.tool) for call in changes))
 
@@ -351,7 +351,7 @@ def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | N
     words = progress.template.two_persons_about
     if not words or find_two_person_concern(progress, keys):
         return None
-    silent = (call for call, view in _changes_with_views(progress, keys) if not _says_whether_concerned(view, words))
+    silent = (call for call, view in _changes_with_views(progress, keys) if not _has_filled_field_of_words(view, words))
     return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
 
 
@@ -371,7 +371,7 @@ def _find_two_person_word(call: PlannedCall, view: CallView, words: Sequence[str
     return None
 
 
-def _says_whether_concerned(view: CallView, words: Sequence[str]) -> bool:
+def _has_filled_field_of_words(view: CallView, words: Sequence[str]) -> bool:
     """Whether a record around the call has a field, not empty, whose name has one of the words."""
     fields = (field for node in view.records_around for field in node.record.items())
     return any(value not in (None, "") and _first_word_in((name,), words) for name, value in fields)

@@ -42,7 +42,7 @@ from shared.ports.models import (
 FEWEST = 256  # an answer of fewer tokens would be cut off
 _LONGEST_ANSWER = 4_096
 _SHORT_ANSWER = 512
-_SHORT_OF = ((500, FEWEST), (2_000, _SHORT_ANSWER))  # tokens left -> the longest answer
+_LONGEST_BY_TOKENS_LEFT = ((500, FEWEST), (2_000, _SHORT_ANSWER))  # tokens left -> the longest answer
 _MILD_BELOW = Fraction(30, 100)
 _CHEAP_ABOVE = Fraction(80, 100)
 
@@ -74,7 +74,7 @@ def longest_answer(left: int, *, undivided: bool) -> int:
     """The longest answer in tokens, of those ``left``: only part of them, unless a shorter answer would be worthless
     (``undivided``).
     """
-    short = next((most for bound, most in _SHORT_OF if left < bound), None)
+    short = next((most for bound, most in _LONGEST_BY_TOKENS_LEFT if left < bound), None)
     if undivided:
         return min(_LONGEST_ANSWER, left)
     return min(left, short) if short is not None else min(_LONGEST_ANSWER, left // 2)

@@ -178,7 +178,9 @@ class MissingFigure(NamedTuple):
 
 
 class SharedOperand(NamedTuple):
-    """Records whose differences are taken from one common amount. ``whole``: that amount."""
+    """An operand that several subjects of a figure share, such as one budget of two orders. ``ids``: of the subjects;
+    ``whole``: its value, if every subject's figure is a difference that starts from it; else None.
+    """
 
     ids: frozenset[str]
     whole: Decimal | None

@@ -199,11 +199,11 @@ class PagedListing:
         for hint in self._page.hints:
             if hint.role not in _OF_ONE_PART:
                 whole = with_nested_value(
-                    whole, hint.path, hint.value if self.why_partial else self._final_hint_value(hint)
+                    whole, hint.path, hint.value if self.why_partial else self._hint_value_after_last_page(hint)
                 )
         return whole
 
-    def _final_hint_value(self, hint: PageHint) -> Json:
+    def _hint_value_after_last_page(self, hint: PageHint) -> Json:
         """The value of a hint once all rows were read."""
         if hint.role in (PagingRole.NEXT, PagingRole.CURSOR):
             return None

@@ -36,7 +36,7 @@ _SAME_PARTY = {"client": "customer", "supplier": "vendor", "telephone": "phone",
 _LONGEST_NAME = 100  # characters; what is longer is a text, of which nothing is kept
 _DOUBLED = re.compile(r"(.)\1")
 # Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
-_OTHER_THING = frozenset(
+_CHANGES_MEANING = frozenset(
     """id ids key no num number name code ref type kind class status state flag date day time at on by to from of for
     in out start end min max low high first last next previous prev old original prior total count quantity qty rate
     ratio percent pct tax vat fee net gross paid unpaid due owed open left remaining balance limit budget cap
@@ -122,7 +122,7 @@ def _begins_alike(one: list[str], other: list[str]) -> bool:
     added = long[len(short) :]
     if not short or not added or long[: len(short)] != short:
         return False
-    return not any(word in _OTHER_THING or word.isdigit() for word in added)
+    return not any(word in _CHANGES_MEANING or word.isdigit() for word in added)
 
 
 def _is_same_word(one: str, other: str) -> bool:

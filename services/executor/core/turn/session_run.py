@@ -161,7 +161,7 @@ class SessionRun:
                     self._heartbeat.released = work is None
                 goes_on = work is not None and await self._run_turn(work)
             except UnreadableTurn as unread:
-                goes_on = await self._handle_unreadable(unread)
+                goes_on = await self._give_up_unreadable_turn(unread)
 
     async def _run_turn(self, work: TurnWork) -> bool:
         """Runs one turn; False if the session was released for a later attempt."""
@@ -188,7 +188,7 @@ class SessionRun:
             tell(lease.tenant, lease.session_id)
         return True
 
-    async def _handle_unreadable(self, unread: UnreadableTurn) -> bool:
+    async def _give_up_unreadable_turn(self, unread: UnreadableTurn) -> bool:
         """Whether an unreadable turn was given up. Before that, other executors may try it, since they may run a newer
         release.
         """
@@ -198,7 +198,7 @@ class SessionRun:
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
         end = end_unreadable_turn(unread, self._lease.tenant, self._lease.session_id)
-        await self._sessions.bury_unreadable(self._lease, end)
+        await self._sessions.fail_unreadable_turn(self._lease, end)
         self._parts.attempt.count_unrun_task(end.outcome)
         return True
 

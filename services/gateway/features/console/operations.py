@@ -172,7 +172,7 @@ class LearningPages(PageGroup):
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
         found, took = (
             memory.facts_page(remembered.facts, _read_memory_query(request)),
-            memory.describe_finding_cost(remembered.finding),
+            memory.describe_finding_cost(remembered.fact_costs),
         )
         tabs = visible_tabs(LEARNING, visitor)
         return await self._context.render_page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)

@@ -27,13 +27,13 @@ _DUE_READ = 500  # of one partition in one look: among so many, each tenant gets
 
 
 class _DeliveryKeys(NamedTuple):
-    """The Redis keys of a webhook or notice. ``once``: it is removed once delivered, as notices are."""
+    """The Redis keys of a webhook or notice. ``removed_once_delivered``: as notices are."""
 
     deliveries: str
     hash: str
     events: str
     record: str
-    once: bool
+    removed_once_delivered: bool
 
 
 class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
@@ -112,7 +112,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             rows.pack_progress(progress),
         ]
         places = [place.deliveries, place.hash, place.events]
-        token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
+        token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.removed_once_delivered)]))
         if work.progress.tries and not (progress.tries or progress.disabled):
             await self._failing.remove(claim.tenant, claim.member)
         if step is deliveries.DeliveryStep.OFF:

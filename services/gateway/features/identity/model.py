@@ -88,28 +88,28 @@ class AdmittedCaller:
 
 DEFAULT_TENANT = "default"
 ANONYMOUS = "anonymous"
-_PATH = "metadata.principal"
+_PRINCIPAL_PATH = "metadata.principal"
 
 _NOBODY = Principal(id=ANONYMOUS)
 
 
 def claimed_principal(metadata: JsonObject) -> Principal:
     """The unverified principal that ``metadata.principal`` claims; ``anonymous`` if it is absent."""
-    claim = object_at(metadata, "principal", _PATH)
+    claim = object_at(metadata, "principal", _PRINCIPAL_PATH)
     if not claim:
         return _NOBODY
     return Principal(
-        id=required_id_at(claim, "id", f"{_PATH}.id"),
-        roles=parse_roles(claim, _PATH),
-        levels=parse_levels(claim, _PATH),
+        id=required_id_at(claim, "id", f"{_PRINCIPAL_PATH}.id"),
+        roles=parse_roles(claim, _PRINCIPAL_PATH),
+        levels=parse_levels(claim, _PRINCIPAL_PATH),
     )
 
 
 def check_claimed_principal(principal: Principal, metadata: JsonObject) -> None:
     """Raises ``InvalidField`` if the request's metadata claims another principal than its credential's."""
-    claimed = object_at(metadata, "principal", _PATH).get("id")
+    claimed = object_at(metadata, "principal", _PRINCIPAL_PATH).get("id")
     if claimed not in (None, principal.id):
-        raise InvalidField(f"{_PATH}.id", "is not whom the key that came with the request belongs to")
+        raise InvalidField(f"{_PRINCIPAL_PATH}.id", "is not whom the key that came with the request belongs to")
 
 
 def check_client(caller: Caller) -> None:

@@ -27,13 +27,13 @@ class TenantMemory(NamedTuple):
     """What was remembered of a tenant's tasks.
 
     ``facts``: newest first, superseded ones too; ``accuracy``: of predictions, by process type and kind;
-    ``finding``: counters of what extracting facts cost (tasks, calls, tokens, nano-dollars).
+    ``fact_costs``: counters of what extracting facts cost (tasks, calls, tokens, nano-dollars).
     """
 
     facts: tuple[KnownFact, ...] = ()
     linked_entities: tuple[LinkedEntity, ...] = ()
     accuracy: Mapping[tuple[str, str], Accuracy] = MappingProxyType({})
-    finding: Mapping[str, int] = MappingProxyType({})
+    fact_costs: Mapping[str, int] = MappingProxyType({})
 
 
 def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
@@ -42,7 +42,7 @@ def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
 
 def facts_view(memory: TenantMemory) -> dict[str, JsonValue]:
     """The facts as JSON. ``holds``: whether no newer fact supersedes it; ``finding``: what extracting facts cost."""
-    finding: dict[str, JsonValue] = {name: count for name, count in memory.finding.items() if name != "version"}
+    finding: dict[str, JsonValue] = {name: count for name, count in memory.fact_costs.items() if name != "version"}
     return {"facts": [_describe_fact(fact) for fact in memory.facts], "finding": finding}
 
 

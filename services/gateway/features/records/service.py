@@ -87,7 +87,7 @@ class RecordService:
         """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``Unavailable``."""
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
-        if problems := await self._all_problems(document, tenant):
+        if problems := await self._field_and_rule_problems(document, tenant):
             raise BadRecord(problems)
         by, now = caller.principal.id, self._clock()
         version = TenantVersion(
@@ -108,7 +108,7 @@ class RecordService:
             return bad.problems
         return tuple(_refused_addresses(record, self._addresses))
 
-    async def _all_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
+    async def _field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
         """The errors in the record's fields and rules. Raises ``Unavailable`` if the rules alone cannot be checked."""
         fields = self._field_problems(document, tenant)
         try:
