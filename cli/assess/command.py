@@ -312,28 +312,28 @@ async def _run_repeatedly(
     return tuple(done), None
 
 
-def _print_assessment(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
+def _print_assessment(assessment: Assessment, path: Path, page: str, as_json: bool) -> None:
     if as_json:
-        intervals = {"pass_interval": kept.pass_interval, "points_interval": kept.points_interval}
-        told = {"pass_hat": kept.pass_hat, **intervals, "kept_in": str(path), **({"page": page} if page else {})}
-        print_json(json.dumps({**kept.model_dump(mode="json"), **told}))
+        intervals = {"pass_interval": assessment.pass_interval, "points_interval": assessment.points_interval}
+        told = {"pass_hat": assessment.pass_hat, **intervals, "kept_in": str(path), **({"page": page} if page else {})}
+        print_json(json.dumps({**assessment.model_dump(mode="json"), **told}))
         return
-    out.print(assessment_table(kept))
-    for sentence in summary_sentences(kept):
+    out.print(assessment_table(assessment))
+    for sentence in summary_sentences(assessment):
         out.print(sentence, markup=False, soft_wrap=True)
-    out.print(f"Kept as {kept.name} in {path.parent}.", markup=False, soft_wrap=True)
+    out.print(f"Kept as {assessment.name} in {path.parent}.", markup=False, soft_wrap=True)
     if page:
         out.print(f"Its runs, turn by turn: {page}", markup=False, soft_wrap=True)
 
 
-async def upload_assessment(url: str, kept: Assessment) -> str:
+async def upload_assessment(url: str, assessment: Assessment) -> str:
     """Store an assessment at a gateway, with the key in PURPLE_API_KEY; returns the URL of its page.
 
     Raises ``CommandError``.
     """
     async with connect_gateway(url) as gateway:
         answer = await gateway.request_json(
-            "POST", "/assessments", {"assessment": loads_object(kept.model_dump_json())}
+            "POST", "/assessments", {"assessment": loads_object(assessment.model_dump_json())}
         )
     page = answer.get("page")
     if not isinstance(page, str):

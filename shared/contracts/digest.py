@@ -137,8 +137,8 @@ def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
     yield from outcome.failed
 
 
-def _shorten_notes(said: Iterator[str]) -> tuple[str, ...]:
-    return tuple(map(_shorten_note, islice(said, _MOST_NOTES)))
+def _shorten_notes(notes: Iterator[str]) -> tuple[str, ...]:
+    return tuple(map(_shorten_note, islice(notes, _MOST_NOTES)))
 
 
 @lru_cache(maxsize=4_096)  # the same few names of tools, over and over

@@ -207,11 +207,11 @@ def _find_password(match: re.Match[str], text: str) -> Iterator[ProtectedSpan]:
     yield ProtectedSpan(start, start + len(named), ProtectedKind.PASSWORD, named)
 
 
-def _looks_like_password(named: str, by: str, at_end: bool) -> bool:
-    mixed = bool(re.search(r"\d", named) and re.search(r"[^\W\d]", named))
+def _looks_like_password(value: str, by: str, at_end: bool) -> bool:
+    mixed = bool(re.search(r"\d", value) and re.search(r"[^\W\d]", value))
     if ":" in by or "=" in by:
-        return at_end or mixed or not named.isalpha()
-    return mixed and (bool(by.strip()) or bool(re.search(r"[!@#$%^&*?+]", named)))
+        return at_end or mixed or not value.isalpha()
+    return mixed and (bool(by.strip()) or bool(re.search(r"[!@#$%^&*?+]", value)))
 
 
 def _build_span(match: re.Match[str], group: str | int, kind: ProtectedKind) -> ProtectedSpan:

@@ -93,11 +93,11 @@ def both_failed_error(first: ModelAbsent | ModelBusy, second: ModelAbsent | Mode
     return ModelAway(message, min(told, default=None))
 
 
-def find_refused_feature(said: str, without: Set[Feature]) -> Feature | None:
+def find_refused_feature(message: str, without: Set[Feature]) -> Feature | None:
     """The feature that an endpoint's refusal names, unless it is in ``without`` (left out already); None if there is
     none.
     """
-    return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(said)), None)
+    return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(message)), None)
 
 
 def _error_message(body: bytes) -> str:

@@ -61,24 +61,24 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
     return tuple(usable)
 
 
-def to_tool_answer(said: types.Task | types.Message) -> ports.ToolAnswer:
+def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
     """The tool answer for the present state of an agent's task, or for the message that the agent sent in place of a
     task.
     """
-    if isinstance(said, types.Message):
-        return ports.ToolAnswer(_read_content(said.parts))
-    state, words = said.status.state, _join_texts(said.status.message.parts)
+    if isinstance(reply, types.Message):
+        return ports.ToolAnswer(_read_content(reply.parts))
+    state, words = reply.status.state, _join_texts(reply.status.message.parts)
     if state in _AT_WORK:
-        return ports.ToolAnswer("the agent is at work", unfinished=ports.Unfinished(said.id))
+        return ports.ToolAnswer("the agent is at work", unfinished=ports.Unfinished(reply.id))
     if state == types.TaskState.TASK_STATE_INPUT_REQUIRED:
         question = words or "the agent asks for further input, without saying what"
-        return ports.ToolAnswer(question, unfinished=ports.Unfinished(said.id, question[:_LONGEST_QUESTION]))
+        return ports.ToolAnswer(question, unfinished=ports.Unfinished(reply.id, question[:_LONGEST_QUESTION]))
     if state != types.TaskState.TASK_STATE_COMPLETED:
         how = _NO_RESULT.get(state, "ended in a state that nobody knows")
         told = f"the agent's task {how}{f': {words}' if words else ''}"
         return ports.ToolAnswer(told, is_error=True, not_begun=state in _DID_NOTHING)
-    parts = [part for artifact in said.artifacts for part in artifact.parts]
-    return ports.ToolAnswer(_read_content(parts or said.status.message.parts))
+    parts = [part for artifact in reply.artifacts for part in artifact.parts]
+    return ports.ToolAnswer(_read_content(parts or reply.status.message.parts))
 
 
 def has_ended(task: types.Task) -> bool:
@@ -321,12 +321,12 @@ def _build_request(tool: str, arguments: JsonObject, context: str) -> types.Send
     )
 
 
-async def _await_answer(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
+async def _await_answer(what: str, request: Awaitable[T]) -> T | ports.ToolAnswer:
     """The agent's answer. A refusal from before the work began becomes an error answer; every other failure is raised
     as an error of the port.
     """
     try:
-        return await asked
+        return await request
     except _NOT_BEGUN as error:
         return ports.ToolAnswer(str(error), is_error=True, not_begun=True)
     except _NO_ANSWER_ERRORS as error:

@@ -145,12 +145,12 @@ class McpConnection:
         """The open session; raises ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
         return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
-    async def translate_errors(self, asked: Awaitable[T]) -> T:
-        """Awaits ``asked`` and returns its result. Transport errors are raised as the port's errors; an expired session
-        is closed.
+    async def translate_errors(self, request: Awaitable[T]) -> T:
+        """Awaits ``request`` and returns its result. Transport errors are raised as the port's errors; an expired
+        session is closed.
         """
         try:
-            return await asked
+            return await request
         except SessionExpired:
             self.close()
             raise

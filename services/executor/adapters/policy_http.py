@@ -127,9 +127,9 @@ _same_policies = InternedTuples[Policy](_MOST_HASHES)
 _hash_of = IdentityCache[tuple[Policy, ...], str](policy_hash, _MOST_HASHES)  # a turn asks often
 
 
-def _require_hash(named: str, answer: Answer) -> Answer:
+def _require_hash(policy_hash: str, answer: Answer) -> Answer:
     """The answer, if it names the expected policy hash; else raises ``PolicyUnavailable``."""
-    if isinstance(answer, Verdict | Allowances) and answer.policy_hash != named:
+    if isinstance(answer, Verdict | Allowances) and answer.policy_hash != policy_hash:
         raise PolicyUnavailable("the policy service answered by other policies than those that it was asked about")
     return answer
 

@@ -134,13 +134,13 @@ def _find_undecidable_fields(tool: Tool, found: ServerListing) -> Iterator[str]:
             yield name
 
 
-def _may_some_read_show(named: RecordReference, found: ServerListing) -> bool:
+def _may_some_read_show(reference: RecordReference, found: ServerListing) -> bool:
     """Whether some read of the server may show the record. For an id without a declared kind, any read may."""
     readers = [one.name for one in found.tools if one.tool_class is ToolClass.READ]
     shown = [kind for name in readers for kind in (noun_of_tool(name, found.keys), found.keys.kind_shown_by(name))]
-    if named.key:
-        return any(is_of_kind(kind, named.noun) for kind in shown)
-    return named.is_id or any(are_same_kind(kind, named.noun) for kind in shown)
+    if reference.key:
+        return any(is_of_kind(kind, reference.noun) for kind in shown)
+    return reference.is_id or any(are_same_kind(kind, reference.noun) for kind in shown)
 
 
 def _describe_read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
@@ -247,10 +247,10 @@ def catalogue_document(found: ServerListing) -> JsonObject:
     return {**named, "catalogue": {**entries}}
 
 
-def _build_entry(connection: Connection, name: str, told: Mapping[str, object]) -> JsonObject:
+def _build_entry(connection: Connection, name: str, fields: Mapping[str, object]) -> JsonObject:
     entry = connection.catalogue.get(name, _NO_ENTRY)
-    found: JsonObject = {key: str(told[key]) for key in ("class", "why", "pages", "key_offered") if told.get(key)}
-    proposed = told.get("read_back")
+    found: JsonObject = {key: str(fields[key]) for key in ("class", "why", "pages", "key_offered") if fields.get(key)}
+    proposed = fields.get("read_back")
     read_back = proposed if isinstance(proposed, dict) else {}
     if read_back.get("guess"):
         found["read_back_guess"] = f"{read_back['tool']}: {read_back['why']}"

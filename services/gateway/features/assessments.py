@@ -104,11 +104,11 @@ class AssessmentRepository(ScriptedStore):
         await self.write(caller.tenant, kept)
         return kept.card
 
-    async def write(self, tenant: str, kept: KeptAssessment) -> None:
-        body = b64encode(zlib.compress(kept.assessment.model_dump_json().encode(), 6)).decode()
+    async def write(self, tenant: str, kept_assessment: KeptAssessment) -> None:
+        body = b64encode(zlib.compress(kept_assessment.assessment.model_dump_json().encode(), 6)).decode()
         if len(body) > MOST_CHARACTERS:
             raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
-        card = kept.card
+        card = kept_assessment.card
         words: list[str | int | float] = [
             card.assessment_id,
             card.model_dump_json(),

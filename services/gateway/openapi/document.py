@@ -129,13 +129,13 @@ def _describe_parameter(place: ParameterShape, where: str) -> JsonValue:
     return {"name": place.name, "in": where, "required": place.required, "schema": place.schema}
 
 
-def _describe_responses(said: PathShape, *, takes_body: bool) -> Schema:
+def _describe_responses(shape: PathShape, *, takes_body: bool) -> Schema:
     """The responses of a path: its answers, and errors, which are of its protocol's or of the common schema."""
-    refused = (*_ALWAYS, *_OF_IDENTITY, *said.refusals, *(_WITH_BODY if takes_body else ()))
-    names = tuple(dict.fromkeys((said.errors, "Refusal")))
+    refused = (*_ALWAYS, *_OF_IDENTITY, *shape.refusals, *(_WITH_BODY if takes_body else ()))
+    names = tuple(dict.fromkeys((shape.errors, "Refusal")))
     answers: Schema = {str(status): _response_schema(status, {"application/json": names}) for status in refused}
-    answers |= {str(status): _response_schema(status, media) for status, media in said.answers.items()}
-    if said.unready:
+    answers |= {str(status): _response_schema(status, media) for status, media in shape.answers.items()}
+    if shape.unready:
         answers["503"] = _response_schema(503, {"application/json": ("Anything",)})
     return dict(sorted(answers.items()))
 

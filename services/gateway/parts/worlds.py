@@ -10,13 +10,15 @@ from shared.domain.outgoing import addresses_for_tools
 from shared.infra.guard import Guard
 
 
-async def find_world(kept: Participations | None, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
+async def find_world(
+    participations: Participations | None, tenant: str, session_id: str, assessment: str
+) -> BridgedWorld | None:
     """The world of a running assessment; None if it no longer runs."""
-    found = await kept.find(tenant, session_id) if kept else None
-    if kept is None or found is None or found.assessment != assessment:
+    found = await participations.find(tenant, session_id) if participations else None
+    if participations is None or found is None or found.assessment != assessment:
         return None
     try:
-        return BridgedWorld(found.ues_url, kept.decrypt_key(found))
+        return BridgedWorld(found.ues_url, participations.decrypt_key(found))
     except UndecryptableKey:
         return None
 

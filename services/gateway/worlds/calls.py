@@ -95,13 +95,13 @@ class GetTime(WorldRead):
         return {"current_time": (await world.ues.time.get_state()).current_time.isoformat()}
 
 
-def _describe_message(said: ChatMessage) -> JsonObject:
+def _describe_message(message: ChatMessage) -> JsonObject:
     """A chat message as JSON: its text alone, without pictures and sounds."""
     return {
-        "message_id": said.message_id,
-        "role": said.role,
-        "content": said.text,
-        "timestamp": said.timestamp.isoformat(),
+        "message_id": message.message_id,
+        "role": message.role,
+        "content": message.text,
+        "timestamp": message.timestamp.isoformat(),
     }
 
 
@@ -165,30 +165,30 @@ def _open_transport(guard: Guard | None) -> httpx.AsyncBaseTransport:
     return GuardedTransport(guard, _LIMITS, tls) if guard else httpx.AsyncHTTPTransport(limits=_LIMITS, verify=tls)
 
 
-async def _run_operation(world: ConnectedWorld, asked: Operation, timeout: float) -> WorldReply:
+async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: float) -> WorldReply:
     """Carry out an operation, whose only change, if any, is its last step; errors become the reply."""
     try:
         async with asyncio.timeout(timeout):
-            return WorldReply(CallResult.DONE, await asked.carry_out(world))
+            return WorldReply(CallResult.DONE, await operation.carry_out(world))
     except WorldRefused as error:
         return WorldReply(CallResult.NOTHING, str(error))
     except APIError as error:
         return _reply_to_error_answer(error, world)
     except TimeoutError:
-        return _report_failure(asked, world, f"no answer within {timeout:g} seconds")
+        return _report_failure(operation, world, f"no answer within {timeout:g} seconds")
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
             return WorldReply(CallResult.NOTHING, str(error.__cause__))
         if isinstance(error.__cause__, _NEVER_SENT) or (isinstance(error, ProtocolError) and not world.has_acted):
-            return WorldReply(CallResult.NOTHING, f"{asked.tool} was not sent: {error}")
-        return _report_failure(asked, world, str(error))
+            return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {error}")
+        return _report_failure(operation, world, str(error))
 
 
-def _report_failure(asked: Operation, world: ConnectedWorld, why: str) -> WorldReply:
+def _report_failure(operation: Operation, world: ConnectedWorld, why: str) -> WorldReply:
     """The reply for a failure: ``NOTHING`` if a change was not sent yet, else ``UNKNOWN``."""
-    if asked.is_change and not world.has_acted:
-        return WorldReply(CallResult.NOTHING, f"{asked.tool} was not sent: {why}")
-    return WorldReply(CallResult.UNKNOWN, f"{asked.tool}: {why}")
+    if operation.is_change and not world.has_acted:
+        return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {why}")
+    return WorldReply(CallResult.UNKNOWN, f"{operation.tool}: {why}")
 
 
 def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply:

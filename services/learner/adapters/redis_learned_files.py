@@ -102,9 +102,9 @@ def read_case_log(rows: Iterable[str]) -> list[StoredCase]:
     return [StoredCase(text, CaseEntry.read_row(text)) for text in rows]
 
 
-def _read_version(told: str) -> str:
+def _read_version(row: str) -> str:
     """The version in the row of a loaded object; the row's rest is the result of loading."""
-    return told.partition("\n")[0]
+    return row.partition("\n")[0]
 
 
 def _as_json(loaded: LoadedRows) -> str:

@@ -58,8 +58,8 @@ class LearnerGauges(GaugeReading):
         return max(0, count - before)
 
 
-def _flatten_counts(told: Mapping[str, JsonValue], stem: str = "") -> Iterator[tuple[str, int]]:
-    for name, value in told.items():
+def _flatten_counts(counts: Mapping[str, JsonValue], stem: str = "") -> Iterator[tuple[str, int]]:
+    for name, value in counts.items():
         if isinstance(value, dict):
             yield from _flatten_counts(value, f"{stem}{name}_")
         elif isinstance(value, int):

@@ -14,16 +14,16 @@ from shared.domain.words import Level, RuleAction
 
 
 def findings_for_plan(
-    seen: Sequence[tuple[ReadyPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
+    facts_by_policy: Sequence[tuple[ReadyPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
-    """The findings of tool rules for each call, in order. ``seen``: the policies, each with the facts of the calls."""
+    """The findings of tool rules for each call, in order. ``facts_by_policy``: each with the facts of the calls."""
     found: list[rules.Finding] = []
-    if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in seen):
+    if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in facts_by_policy):
         return found
     earlier = session_calls.earlier_calls(request.history)
     for number, call in enumerate(request.calls):
         own: list[rules.Finding] = []
-        for policy, facts in seen:
+        for policy, facts in facts_by_policy:
             own += _findings_of_policy(policy, _PlannedCall(call, facts[number], earlier, request.confirmations))
         found += own
         if not any(isinstance(one, contracts.CallRefusal) for one in own):

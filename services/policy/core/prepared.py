@@ -69,8 +69,10 @@ class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
         return prepared
 
 
-def prepare_policies(policies: Sequence[Policy], conditions: ConditionCache, named: str | None = None) -> ReadyPolicies:
-    """Parses and measures policies. ``named``: their hash, if known. Raises ``RequestTooLarge`` for too much text."""
+def prepare_policies(
+    policies: Sequence[Policy], conditions: ConditionCache, known_hash: str | None = None
+) -> ReadyPolicies:
+    """Parses and measures policies. ``known_hash``: their hash. Raises ``RequestTooLarge`` for too much text."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
     ready = tuple(_prepare_policy(policy, conditions, problems) for policy in policies)
@@ -80,7 +82,7 @@ def prepare_policies(policies: Sequence[Policy], conditions: ConditionCache, nam
     return ReadyPolicies(
         ready=ready,
         problems=tuple(problems),
-        hash=named or policy_hash(policies),
+        hash=known_hash or policy_hash(policies),
         rules=len(conditional) + len(about_tools),
         cost=sum(rule.cost for rule in conditional) + sum(rule.cost for rule in about_tools),
         rules_about_tools=len(about_tools),

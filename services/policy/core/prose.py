@@ -119,37 +119,39 @@ def _refuse_too_much(request: ProseRequest) -> None:
 
 
 def _refuse_unsupported(
-    rule: Rule | ToolRule, said: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
+    rule: Rule | ToolRule, quoted: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
 ) -> None:
-    """Raises ``ValueError`` or ``ConditionError`` for a rule that its quote does not support. ``said``: the quote's
+    """Raises ``ValueError`` or ``ConditionError`` for a rule that its quote does not support. ``quoted``: the quote's
     words.
     """
-    _refuse_loosening(rule, said)
+    _refuse_loosening(rule, quoted)
     if isinstance(rule, Rule):
         condition = prepare_rule(_NOBODY, rule, conditions).condition
-        _refuse_condition(condition, _tools_named(condition), said, vocabulary)
+        _refuse_condition(condition, _tools_named(condition), quoted, vocabulary)
         return
     ready = prepare_tool_rule(_NOBODY, rule, conditions)
     vocabulary.refuse_unknown_pattern(rule.tool)
     vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
-    _refuse_figures([Decimal(ready.limit)], said)
+    _refuse_figures([Decimal(ready.limit)], quoted)
     if ready.condition:
-        _refuse_condition(ready.condition, [rule.tool], said, vocabulary)
+        _refuse_condition(ready.condition, [rule.tool], quoted, vocabulary)
 
 
-def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
+def _refuse_loosening(rule: Rule | ToolRule, quoted: Sequence[str]) -> None:
     """Raises ``ValueError`` for a rule that permits something, or names another level than its quote."""
     if rule.report_only or (isinstance(rule, ToolRule) and rule.kind.strip().lower() == ToolRuleKind.ALLOW):
         raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
     if isinstance(rule, Rule) and rule.if_known:
         raise ValueError("a translated rule waits for what it is about; it does not pass over what is missing")
-    named = {level.word for level in Level} & {*said}
+    named = {level.word for level in Level} & {*quoted}
     if named and rule.level is not None and Level.parse(rule.level).word not in named:
         raise ValueError(f"the quote names {', '.join(sorted(named))}, and not {rule.level}")
 
 
-def _refuse_condition(condition: Condition, about: Iterable[str], said: Sequence[str], vocabulary: _Vocabulary) -> None:
+def _refuse_condition(
+    condition: Condition, about: Iterable[str], quoted: Sequence[str], vocabulary: _Vocabulary
+) -> None:
     """Raises ``ValueError`` for a condition with unknown tools, with fields that the tools ``about`` do not have, or
     with figures that the quote does not state.
     """
@@ -157,11 +159,11 @@ def _refuse_condition(condition: Condition, about: Iterable[str], said: Sequence
         raise ValueError("the condition reads no field: it says the same of every call")
     vocabulary.refuse_unknown_tools(_tools_named(condition))
     vocabulary.refuse_unknown_fields([field.name for field in condition.fields], about)
-    _refuse_figures(figures_of(condition), said)
+    _refuse_figures(figures_of(condition), quoted)
 
 
-def _refuse_figures(figures: Sequence[Decimal], said: Sequence[str]) -> None:
-    if missing := missing_figures(figures, said):
+def _refuse_figures(figures: Sequence[Decimal], quoted: Sequence[str]) -> None:
+    if missing := missing_figures(figures, quoted):
         raise ValueError(f"the quote does not say {', '.join(missing)}")
 
 
@@ -199,19 +201,19 @@ def figures_of(condition: Condition) -> tuple[Decimal, ...]:
     return tuple(number for value in found if (number := _read_number(value)) is not None)
 
 
-def missing_figures(wanted: Sequence[Decimal], said: Sequence[str]) -> list[str]:
+def missing_figures(wanted: Sequence[Decimal], quoted: Sequence[str]) -> list[str]:
     """The figures that the words do not state; a percentage also states the fraction."""
     if all(abs(number) in _FREE for number in wanted):
         return []
     known = set(_FREE)
-    for number in _numbers_in(said):
+    for number in _numbers_in(quoted):
         known |= {number, number / 100}
     return [format(abs(number), "f") for number in wanted if abs(number) not in known]
 
 
-def _numbers_in(said: Sequence[str]) -> Iterator[Decimal]:
+def _numbers_in(words: Sequence[str]) -> Iterator[Decimal]:
     before: Decimal | None = None
-    for word in said:
+    for word in words:
         number = _number_of(word)
         if number is not None:
             yield number

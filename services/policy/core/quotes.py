@@ -102,13 +102,13 @@ class Quotes:
             raise ValueError("the quote is not in the text")
         return said
 
-    def mark_quoted(self, said: Sequence[str]) -> None:
+    def mark_quoted(self, words: Sequence[str]) -> None:
         """Marks the words as quoted at each place where they occur in sequence."""
-        sought = _join_texts(said)
+        sought = _join_texts(words)
         at = self._joined.find(sought)
         while at >= 0:
             place = bisect_left(self._offsets, at)
-            self._marked.update(range(place, place + len(said)))
+            self._marked.update(range(place, place + len(words)))
             at = self._joined.find(sought, at + len(sought) - 1)
 
     def uncovered_sentences(self) -> Iterator[str]:

@@ -97,16 +97,16 @@ def validate_document(model: type[_Model], document: JsonObject, **ready: object
     raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
 
 
-def prepared_policies(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> ReadyPolicies:
+def prepared_policies(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies) -> ReadyPolicies:
     """The prepared policies of the given hash, or those in the document if there is no hash.
 
     Raises ``RequestRejected`` if they are unknown or invalid, ``RequestTooLarge`` if there are too many.
     """
     if policy_hash is None:
-        return held.get_or_prepare(_read_policies(document))
+        return cache.get_or_prepare(_read_policies(document))
     if document.get("policies"):
         raise RequestRejected(422, "policies: the path names them already", "policies")
-    found = held.look_up(policy_hash)
+    found = cache.look_up(policy_hash)
     if found is None:
         raise RequestRejected(404, "no policies of this hash are known here: send them with the request", "policyHash")
     return found
@@ -235,14 +235,14 @@ def _json_response(message: PolicyContract) -> Response:
     return Response(message.to_json(), media_type="application/json")
 
 
-def _judge_allowances(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Allowances:
-    prepared = prepared_policies(document, policy_hash, held)
+def _judge_allowances(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies) -> Allowances:
+    prepared = prepared_policies(document, policy_hash, cache)
     return decide_allowances(validate_document(AllowanceRequest, document, policies=()), prepared)
 
 
-def _reach_verdict(document: JsonObject, policy_hash: str | None, held: PreparedPolicies, meter: Meter) -> Verdict:
+def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies, meter: Meter) -> Verdict:
     began = perf_counter()
-    prepared = prepared_policies(document, policy_hash, held)
+    prepared = prepared_policies(document, policy_hash, cache)
     asked = validate_document(EvaluateRequest, document, policies=())
     verdict = decide(asked, prepared)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)

@@ -232,21 +232,21 @@ class AssessmentCard(Contract):
     dimensions: dict[str, OverallScore] = {}
 
 
-def card_of(assessment_id: str, owner: str, kept: Assessment) -> AssessmentCard:
-    results = [run.results for run in kept.runs]
+def card_of(assessment_id: str, owner: str, assessment: Assessment) -> AssessmentCard:
+    results = [run.results for run in assessment.runs]
     names = dict.fromkeys(name for one in results for name in one.scores.dimensions)
     found = {name: [one.scores.dimensions[name] for one in results if name in one.scores.dimensions] for name in names}
     return AssessmentCard(
         assessment_id=assessment_id,
         owner=owner,
-        name=kept.name,
-        scenario=kept.scenario,
-        agent=kept.agent,
-        began=kept.began,
-        runs=len(kept.runs),
-        passed=kept.passed,
+        name=assessment.name,
+        scenario=assessment.scenario,
+        agent=assessment.agent,
+        began=assessment.began,
+        runs=len(assessment.runs),
+        passed=assessment.passed,
         score=_mean_score([(one.scores.overall.score, one.scores.overall.max_score) for one in results]),
-        judged=_mean_score([(run.points.score, run.points.max_score) for run in kept.runs]),
+        judged=_mean_score([(run.points.score, run.points.max_score) for run in assessment.runs]),
         unjudged=max(len(one.unjudged) for one in results),
         dimensions={name: _mean_score([(one.score, one.max_score) for one in rows]) for name, rows in found.items()},
     )

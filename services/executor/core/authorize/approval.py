@@ -343,17 +343,21 @@ def _format_call(call: PlannedCall) -> str:
 
 
 def finalize_approval(
-    asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
+    approval: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
-    """The approval ``asked`` with its final status; None if it was not waiting, or still is the present one (``now``).
+    """The approval with its final status; None if it was not waiting, or still is the present one (``now``).
 
     It stays APPROVED if ``now`` is None or about the same plan and verdict, or if its plan's hash is in
     ``carried_out``; else it ends SUPERSEDED.
     """
-    if asked is None or asked.status is not ApprovalStatus.WAITING or (now and now.approval_id == asked.approval_id):
+    if (
+        approval is None
+        or approval.status is not ApprovalStatus.WAITING
+        or (now and now.approval_id == approval.approval_id)
+    ):
         return None
-    ended = decided if decided and decided.approval_id == asked.approval_id else asked
-    same = now is None or (now.plan_hash, now.verdict_hash) == (asked.plan_hash, asked.verdict_hash)
+    ended = decided if decided and decided.approval_id == approval.approval_id else approval
+    same = now is None or (now.plan_hash, now.verdict_hash) == (approval.plan_hash, approval.verdict_hash)
     if ended.status is ApprovalStatus.APPROVED and (same or ended.plan_hash in carried_out):
         return ended
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})

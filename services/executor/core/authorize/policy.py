@@ -271,12 +271,12 @@ def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> cont
 
 
 def _find_fields_in_other_shapes(
-    view: binding.CallView, asked: Iterable[str], surroundings: _VerdictInputs, known: Mapping[str, Json]
+    view: binding.CallView, names: Iterable[str], surroundings: _VerdictInputs, known: Mapping[str, Json]
 ) -> JsonObject:
     """What the call may say of the asked fields in other shapes, where that is not what is known: it may set a rule
     off, and clears none.
     """
-    said = {name: view.value_in_other_shape(name) for name in asked if "." not in name}
+    said = {name: view.value_in_other_shape(name) for name in names if "." not in name}
     return {
         name: value
         for name, value in said.items()

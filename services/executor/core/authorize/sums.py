@@ -153,14 +153,14 @@ class CallSums:
         call: PlannedCall,
         view: CallView,
         bound: Mapping[str, Json],
-        asked: Iterable[str],
+        names: Iterable[str],
         in_rows: Mapping[str, Sequence[Decimal]] = MappingProxyType({}),
     ) -> JsonObject:
         """For each figure of the call that rules may use, its sum over all calls and rows that may concern the same
         record; where the call concerns several records, the greatest of these sums. A figure that nothing is added to
         is left out, if rules judge it anyway: as the call's field, or row by row.
 
-        ``bound``: the call's fields; ``asked``: names that rules use, also with a kind as in ``credit.amount``;
+        ``bound``: the call's fields; ``names``: names that rules use, also with a kind as in ``credit.amount``;
         ``in_rows``: for fields that are judged row by row, the figures of these rows.
         """
         if call not in self._made:  # a compensation is made in place of another call
@@ -168,7 +168,7 @@ class CallSums:
         others = [one for one in self._made if one != call and self._shares_limit(one, call)]
         given = [key for key, _ in fields_of_arguments(call.arguments) if "." not in key]
         sums: JsonObject = {}
-        for name in dict.fromkeys((*given, *asked)):
+        for name in dict.fromkeys((*given, *names)):
             own = [*self._summands_of_call(call, name, view)]
             if not own or self._is_id_or_measure(name, own[0].figure, call):
                 continue

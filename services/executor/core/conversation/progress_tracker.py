@@ -39,11 +39,11 @@ class ProgressTracker:
         if not is_counted:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
-    async def set_parts_and_process(self, ctx: TurnContext, said: Understanding) -> TurnContext:
+    async def set_parts_and_process(self, ctx: TurnContext, understanding: Understanding) -> TurnContext:
         """Fixes the task's parts, process and strategy; returns the context with what was learned of such tasks."""
         if not self.was_reply_stored:
-            ctx, self.progress = await choose_process(ctx, self.progress, said)
-        self.progress = with_parts(ctx, self.progress, said)
+            ctx, self.progress = await choose_process(ctx, self.progress, understanding)
+        self.progress = with_parts(ctx, self.progress, understanding)
         return ctx
 
     async def enter_state_once(self, ctx: TurnContext, state: FsmState) -> None:

@@ -381,13 +381,13 @@ def _result_as_json(result: ToolResult) -> Json:
     return {"error": content} if result.is_error else content
 
 
-def _build_reply(request: ModelRequest, message: OrchestratorMessage, said: OrchestratorReply) -> ModelReply:
+def _build_reply(request: ModelRequest, message: OrchestratorMessage, reply: OrchestratorReply) -> ModelReply:
     began = len(_list_tool_uses(request))
-    uses = [ToolUse(f"b{began + place}", call.name, call.params) for place, call in enumerate(said.calls)]
-    blocks = (*((TextBlock(said.text),) if said.text else ()), *uses)
+    uses = [ToolUse(f"b{began + place}", call.name, call.params) for place, call in enumerate(reply.calls)]
+    blocks = (*((TextBlock(reply.text),) if reply.text else ()), *uses)
     sent = len(message.message) + sum(len(dumps(told.result)) for told in message.results)
     sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
-    heard = len(said.text) + sum(len(call.name) + len(dumps(call.params)) for call in said.calls)
+    heard = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
     cached = max(0, request_size(request).total - to_tokens(sent))
     usage = Usage(to_tokens(sent), to_tokens(heard), cache_read=cached)
     return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, MARK)

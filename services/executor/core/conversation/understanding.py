@@ -277,12 +277,14 @@ async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
     return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 
 
-async def choose_process(ctx: TurnContext, progress: Progress, said: Understanding) -> tuple[TurnContext, Progress]:
+async def choose_process(
+    ctx: TurnContext, progress: Progress, understanding: Understanding
+) -> tuple[TurnContext, Progress]:
     """The progress with its process and strategy, and the context with what was learned of tasks of that process."""
-    acts = bool(parts_to_do(said.parts))
+    acts = bool(parts_to_do(understanding.parts))
 
     async def find_process() -> str:
-        return (await _choose_named_process(ctx, process_name(said.process), acts=acts)).model_dump_json()
+        return (await _choose_named_process(ctx, process_name(understanding.process), acts=acts)).model_dump_json()
 
     found = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_STEP, find_process))
     classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
@@ -334,8 +336,8 @@ def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[st
     return {"known": {**news}} if news else {}
 
 
-def with_parts(ctx: TurnContext, progress: Progress, said: Understanding) -> Progress:
+def with_parts(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
     """The progress with the parts and the form of the answer. A caller of the solver endpoint states the form."""
     solver = ctx.record.request.solver
-    form = said.answer_form if solver is None else "prose" if solver.expected_format == "single" else "list"
-    return progress.update_dossier(parts=said.parts, answer_format=form)
+    form = understanding.answer_form if solver is None else "prose" if solver.expected_format == "single" else "list"
+    return progress.update_dossier(parts=understanding.parts, answer_format=form)

@@ -308,10 +308,10 @@ class _CasesAnswer(BaseModel):
 
 
 async def ask_missing_calculators(
-    ctx: TurnContext, key: str, calculators: str, kept: list[Json]
+    ctx: TurnContext, key: str, calculators: str, stored_tools: list[Json]
 ) -> tuple[CalculatorSpec, ...]:
     """Asks a model which calculators the task lacks; at most two. Raises ``NoToolMade``."""
-    sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
+    sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": stored_tools}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     found = await _ask_model(ctx, key, request, _GAP_SECONDS, _GapList)
     return tuple(_build_general_spec(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])

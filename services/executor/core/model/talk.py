@@ -254,15 +254,15 @@ class PendingResults:
         self.add_results(one.result for one in answers if one.result.tool_use_id in waiting)
         self.send_all(render_in_order({"outcomes": later}) if later else "")
 
-    def send_all(self, said: str = "") -> None:
-        """Sends all results back, with the text ``said``. A call without a result is reported as not made."""
+    def send_all(self, text: str = "") -> None:
+        """Sends all results back, with the text. A call without a result is reported as not made."""
         calls = self._list_call_ids()
         if not calls:
-            return self._talk.add_message(said or "Go on.")
+            return self._talk.add_message(text or "Go on.")
         missing = ToolResult("", PROPOSE_AGAIN, is_error=True)
         results = [self._results.get(use_id, missing._replace(tool_use_id=use_id)) for use_id in calls]
         self._results = {}
-        return self._talk.add_message(said, results)
+        return self._talk.add_message(text, results)
 
     def _list_call_ids(self) -> list[str]:
         last = self._talk.messages[-1]

@@ -126,12 +126,12 @@ def _describe_case(case: CaseEntry) -> Json:
     }
 
 
-def learned_sections(experience: Experience, journal: Journal, told: Json = None) -> dict[str, Json]:
-    """The prompt sections of cases, facts and entities. The cases are noted as an event, unless ``told``, the cases of
-    an earlier prompt, are the same.
+def learned_sections(experience: Experience, journal: Journal, cases_shown: Json = None) -> dict[str, Json]:
+    """The prompt sections of cases, facts and entities. The cases are noted as an event, unless an earlier
+    prompt has shown the same ones (``cases_shown``).
     """
     cases: list[Json] = [_describe_case(case) for case in experience.cases]
-    if cases and cases != told:
+    if cases and cases != cases_shown:
         noted: list[JsonValue] = [{"case": case.case_id, "use": _USE[case.outcome]} for case in experience.cases]
         journal.add_event("note", primer=noted)
     return {

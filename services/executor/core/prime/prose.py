@@ -199,32 +199,36 @@ async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequenc
     )
 
 
-def _build_candidate(number: int, said: ProposedRule) -> Candidate:
+def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
     """The proposal as a rule, which the policy service checks."""
-    rule_id, reason = f"P{number}", said.reason or said.quote
-    if said.kind == _VALUES:
-        condition = f'tool == "{said.tool}" && ({said.condition})' if said.tool and said.condition else said.condition
+    rule_id, reason = f"P{number}", proposed.reason or proposed.quote
+    if proposed.kind == _VALUES:
+        condition = (
+            f'tool == "{proposed.tool}" && ({proposed.condition})'
+            if proposed.tool and proposed.condition
+            else proposed.condition
+        )
         rule = Rule(
             id=rule_id,
-            condition=condition or f'tool == "{said.tool}"',
-            action=said.action,
-            level=said.level or None,
+            condition=condition or f'tool == "{proposed.tool}"',
+            action=proposed.action,
+            level=proposed.level or None,
             reason=reason,
-            quote=said.quote,
+            quote=proposed.quote,
         )
-        return Candidate(quote=said.quote, rule=rule)
+        return Candidate(quote=proposed.quote, rule=rule)
     tool_rule = ToolRule(
         id=rule_id,
-        kind=said.kind,
-        tool=said.tool,
-        limit=said.limit,
-        after=said.after,
-        condition=said.condition or None,
-        level=said.level or None,
+        kind=proposed.kind,
+        tool=proposed.tool,
+        limit=proposed.limit,
+        after=proposed.after,
+        condition=proposed.condition or None,
+        level=proposed.level or None,
         reason=reason,
-        quote=said.quote,
+        quote=proposed.quote,
     )
-    return Candidate(quote=said.quote, tool_rule=tool_rule)
+    return Candidate(quote=proposed.quote, tool_rule=tool_rule)
 
 
 def _describe_translation(source: ProsePolicy, answer: ProseAnswer, enforced: bool) -> JsonValue:

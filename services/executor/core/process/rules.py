@@ -106,12 +106,14 @@ def _find_shared_amounts(
     return ((shared, together) for shared, together in shares if len(together) > 1)
 
 
-def apply_joint_remainders(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
+def apply_joint_remainders(
+    arguments: JsonObject, figures: Mapping[str, Decimal], remainders: Left
+) -> dict[str, Decimal]:
     """The figures for one call, in which each remainder is what the whole plan leaves of the shared amount."""
     named = {str(part).casefold() for part in literal_scalars(arguments)}
     after = {
         name: min(by[one] for one in named & by.keys())
-        for name, by in left.items()
+        for name, by in remainders.items()
         if name in figures and named & by.keys()
     }
     return {**figures, **after}

@@ -313,9 +313,9 @@ class ServerRead:
         """Takes another read's call and answer in place of its own."""
         self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
 
-    def _record_recovery(self, asked: Tool, how: str) -> None:
-        """Notes how the read of the ``asked`` tool was recovered, or why not."""
-        self._ctx.journal.add_event("note", tool=asked.name, recovered=not self.answer.is_error, how=how)
+    def _record_recovery(self, tool: Tool, how: str) -> None:
+        """Notes how the read of the tool was recovered, or why not."""
+        self._ctx.journal.add_event("note", tool=tool.name, recovered=not self.answer.is_error, how=how)
         self._notes.append(how)
 
 
@@ -371,12 +371,12 @@ def find_schema_reads(tools: Iterable[Tool], asked: Tool, arguments: JsonObject,
     return found[:_MOST_READS_OF_COLUMNS]
 
 
-def _guess_tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
+def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
     """Yields possible names of the table: from the call, from the error, from the tool's name."""
     for named in (schema_drift.table_of(arguments), table_named_in(error)):
         if named:
             yield named
-    noun = words_of(asked.name)[1:]
+    noun = words_of(tool.name)[1:]
     if noun:
         yield "_".join(noun)
         yield "_".join(noun) + "s"

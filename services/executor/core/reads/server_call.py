@@ -74,8 +74,8 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
         return answer._replace(content=parse_clause_record(answer.content)) if reads else answer
 
 
-def _parse_clauses(text: str, told: list[str]) -> dict[str, Json] | None:
-    """The fields of a text of clauses; None for any other text. What follows the last clause is added to ``told``."""
+def _parse_clauses(text: str, remarks: list[str]) -> dict[str, Json] | None:
+    """The fields of a text of clauses; None for any other text. What follows the last one is added to ``remarks``."""
     clauses = [_CLAUSE.fullmatch(part.strip()) for part in _PARTS.split(text) if part.strip()]
     found: dict[str, Json] = {}
     for place, clause in enumerate(clauses, 1):
@@ -85,7 +85,7 @@ def _parse_clauses(text: str, told: list[str]) -> dict[str, Json] | None:
         ends = _AFTER_WORD.fullmatch(value) if place == len(clauses) else None
         if ends:
             value = ends["value"]
-            told.append(ends["rest"])
+            remarks.append(ends["rest"])
         found[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
     return found if len(found) >= _FEWEST_CLAUSES else None
 

@@ -156,7 +156,7 @@ def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[Ledge
     )
     if actual is None or limited is None or ORDERINGS[limit.sign](actual, limited):
         return None
-    return _build_prediction_outcome(limit, actual, held=False)
+    return _build_prediction_outcome(limit, actual, was_right=False)
 
 
 def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
@@ -175,17 +175,17 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
 def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
     actual = _actual_value_for(limit, dossier, proved)
     held = None if actual is None else _does_rule_agree(limit, actual, dossier.verdict)
-    return _build_prediction_outcome(limit, actual, held=held)
+    return _build_prediction_outcome(limit, actual, was_right=held)
 
 
-def _build_prediction_outcome(limit: Threshold, actual: Decimal | None, *, held: bool | None) -> PredictionOutcome:
+def _build_prediction_outcome(limit: Threshold, actual: Decimal | None, *, was_right: bool | None) -> PredictionOutcome:
     return PredictionOutcome(
         kind=limit.kind,
         name=limit.name,
         sign=limit.sign,
         predicted=limit.value,
         actual=None if actual is None else f"{actual:f}",
-        held=held,
+        held=was_right,
         source=limit.source,
     )
 
@@ -229,7 +229,9 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
     limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
-    return _build_prediction_outcome(limit, actual, held=None if actual is None else actual == Decimal(value.value))
+    return _build_prediction_outcome(
+        limit, actual, was_right=None if actual is None else actual == Decimal(value.value)
+    )
 
 
 def _arguments_with(entry: LedgerEntry, value: str) -> set[str]:

@@ -70,14 +70,14 @@ def choose_call_mode(tier: Tier, used: Fraction, *, keeps_tier: bool) -> CallMod
     return CallMode(Tier.SMALL if cheap else tier, _find_pressure(used))
 
 
-def longest_answer(left: int, *, undivided: bool) -> int:
-    """The longest answer in tokens, of those ``left``: only part of them, unless a shorter answer would be worthless
-    (``undivided``).
+def longest_answer(tokens_left: int, *, undivided: bool) -> int:
+    """The longest answer in tokens, of those ``tokens_left``: only part of them, unless a shorter answer would be
+    worthless (``undivided``).
     """
-    short = next((most for bound, most in _LONGEST_BY_TOKENS_LEFT if left < bound), None)
+    short = next((most for bound, most in _LONGEST_BY_TOKENS_LEFT if tokens_left < bound), None)
     if undivided:
-        return min(_LONGEST_ANSWER, left)
-    return min(left, short) if short is not None else min(_LONGEST_ANSWER, left // 2)
+        return min(_LONGEST_ANSWER, tokens_left)
+    return min(tokens_left, short) if short is not None else min(_LONGEST_ANSWER, tokens_left // 2)
 
 
 def _find_pressure(used: Fraction) -> BudgetPressure:

@@ -104,14 +104,15 @@ class TurnCounts:
         if before in DOUBTS and entry.status not in DOUBTS:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
 
-    def count_end(self, end: TurnEnd, asked: Approval | None) -> None:
-        """Counts the approval that the turn asked for, those that it ended, and its task if that has ended. ``asked``:
-        the approval before the turn.
+    def count_end(self, end: TurnEnd, approval: Approval | None) -> None:
+        """Counts the approval that the turn asked for, those that it ended, and its task if that has ended.
+
+        ``approval``: the approval before the turn.
         """
         self._outcome, now = end.record.state.value, end.approval
         if end.settled is not None:
             self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)
-        if now and not (asked and (asked.approval_id, asked.status) == (now.approval_id, now.status)):
+        if now and not (approval and (approval.approval_id, approval.status) == (now.approval_id, now.status)):
             if now.status is ApprovalStatus.WAITING:
                 self._meter.add(names.APPROVALS_ASKED)
             else:

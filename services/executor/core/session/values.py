@@ -232,9 +232,9 @@ def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[
     return tuple(value for value in values if value.name not in names)
 
 
-def find_figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
-    """By name, the figures of one of the ``named`` records, or of no record; ambiguous names are left out."""
-    own = {name.casefold() for name in named}
+def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> dict[str, Decimal]:
+    """By name, the figures of a record with one of the ``names``, or of no record; ambiguous ones are left out."""
+    own = {name.casefold() for name in names}
     said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
     single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
     return {value.figure: Decimal(value.value) for value in single}

@@ -117,11 +117,11 @@ def parse_early_end(text: str) -> RecordedEnd:
     return RecordedEnd(_build_early_end(kind, noted), step, str(noted["began"]))
 
 
-def _build_early_end(kind: type[EarlyEnd], noted: JsonObject) -> EarlyEnd:
-    reason, after = str(noted["reason"]), noted.get("retry_after")
+def _build_early_end(kind: type[EarlyEnd], recorded: JsonObject) -> EarlyEnd:
+    reason, after = str(recorded["reason"]), recorded.get("retry_after")
     if kind is ModelRests:
         return ModelRests(reason, None if after is None else float(str(after)))
-    return kind(reason, cast("FailedPart | None", noted["part"]))
+    return kind(reason, cast("FailedPart | None", recorded["part"]))
 
 
 def _subclasses_by_name(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
@@ -302,10 +302,10 @@ class RecordingTools(ToolServers):
         return await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
 
     async def _await_recording_failure(
-        self, connection: Connection, tool: str, arguments: JsonObject, asked: Awaitable[ToolAnswer], *, is_read: bool
+        self, connection: Connection, tool: str, arguments: JsonObject, call: Awaitable[ToolAnswer], *, is_read: bool
     ) -> ToolAnswer:
         try:
-            answer = await asked
+            answer = await call
             if not is_read and _may_still_be_carried_out(connection, tool, answer):
                 said = dumps(answer.content)[:_LONGEST_ERROR]
                 raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
@@ -338,11 +338,11 @@ def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bo
     return tuple(_read_tool(tool, connection.id) for tool in listed), bool(noted["unlisted"])
 
 
-def raise_recorded_failure(noted: JsonObject) -> None:
-    if "unreachable" in noted:
-        raise ToolUnreachable(str(noted["unreachable"]))
-    if "silent" in noted:
-        raise ToolSilent(str(noted["silent"]))
+def raise_recorded_failure(recorded: JsonObject) -> None:
+    if "unreachable" in recorded:
+        raise ToolUnreachable(str(recorded["unreachable"]))
+    if "silent" in recorded:
+        raise ToolSilent(str(recorded["silent"]))
 
 
 def _pack_schema(value: JsonObject) -> str:
@@ -376,14 +376,14 @@ def _format_tool(tool: Tool) -> JsonObject:
     }
 
 
-def _read_tool(noted: JsonObject, connection_id: str) -> Tool:
+def _read_tool(recorded: JsonObject, connection_id: str) -> Tool:
     return Tool(
         connection_id=connection_id,
-        name=str(noted["name"]),
-        description=str(noted["description"]),
-        input_schema=cast(JsonObject, noted["schema"]),
-        tool_class=ToolClass(str(noted["class"])),
-        why_class=str(noted["why"]),
-        catalogue=CatalogueEntry.model_validate_json(dumps(noted["catalogue"])),
-        is_skill=noted.get("skill") is True,
+        name=str(recorded["name"]),
+        description=str(recorded["description"]),
+        input_schema=cast(JsonObject, recorded["schema"]),
+        tool_class=ToolClass(str(recorded["class"])),
+        why_class=str(recorded["why"]),
+        catalogue=CatalogueEntry.model_validate_json(dumps(recorded["catalogue"])),
+        is_skill=recorded.get("skill") is True,
     )

@@ -34,11 +34,11 @@ from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import Resolution, Role, WriteStatus
 
 
-async def is_turn_too_late(work: TurnWork, store: TurnStore, asked: Approval | None) -> bool:
+async def is_turn_too_late(work: TurnWork, store: TurnStore, approval: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task has ended, or what it decides is no longer open.
 
-    ``asked``: the approval that the turn decides. A decision on a doubt that an earlier attempt has stored is not too
-    late: what it leads to is still to be done.
+    ``approval``: what the turn decides. A decision on a doubt that an earlier attempt has stored is not too late: what
+    it leads to is still to be done.
     """
     turn = work.turn
     if work.record.state.is_terminal:
@@ -49,13 +49,13 @@ async def is_turn_too_late(work: TurnWork, store: TurnStore, asked: Approval | N
         return not (list_open_doubts(ledger) or is_stored)
     if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
         return False
-    if asked is not None and asked.status is ApprovalStatus.WAITING:
+    if approval is not None and approval.status is ApprovalStatus.WAITING:
         return False
     return not any(entry.status is WriteStatus.ASKED for entry in await list_writes(store))
 
 
-async def apply_turn_decision(opened: OpenedTurn, asked: Approval | None) -> None:
-    """Applies the turn's decision to writes in doubt, and to the approval ``asked``. A cancel decides neither. Raises
+async def apply_turn_decision(opened: OpenedTurn, approval: Approval | None) -> None:
+    """Applies the turn's decision to writes in doubt, and to the approval. A cancel decides neither. Raises
     ``StillInDoubt``, ``StillWaiting``, or the task's early end.
 
     No tool server is needed for this, so a refusal, an expiry or a question works while none is reachable.
@@ -65,8 +65,8 @@ async def apply_turn_decision(opened: OpenedTurn, asked: Approval | None) -> Non
         return
     accepted = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
     await _apply_doubt_decision(opened.store, journal, work.turn, accepted)
-    if latest is not None and asked is not None and is_approval_awaited(asked, latest):
-        passed = apply_approval(latest, await _apply_approval_decision(journal, work.turn, asked, accepted))
+    if latest is not None and approval is not None and is_approval_awaited(approval, latest):
+        passed = apply_approval(latest, await _apply_approval_decision(journal, work.turn, approval, accepted))
         opened.journal.save_progress(passed, "approved" if is_plan_released(passed) else "entered")
 
 

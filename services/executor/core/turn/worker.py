@@ -119,7 +119,7 @@ class Worker(TurnRunner):
         journal.progress = earlier
         return OpenedTurn(work, store, journal)
 
-    async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> RunEnd:
+    async def _run_phases(self, opened: OpenedTurn, approval: Approval | None) -> RunEnd:
         """Runs PRIME, EXECUTE and REFLECT; returns the end of the run.
 
         An early end is raised, from any depth. A cancellation of the process and a lost lease are not caught: the next
@@ -129,7 +129,7 @@ class Worker(TurnRunner):
         canceled = Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None
         try:
             _mark_working_or_refuse(opened)
-            await apply_turn_decision(opened, asked)
+            await apply_turn_decision(opened, approval)
             ctx = await self._prime_turn(opened)
             if canceled is not None:
                 raise canceled

@@ -49,9 +49,9 @@ class Approvals(ScriptedStore):
         asked = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._read_requests(asked)), None)
 
-    async def _read_requests(self, asked: Iterable[keys.WaitingApprovalMember]) -> list[ApprovalRequest]:
+    async def _read_requests(self, members: Iterable[keys.WaitingApprovalMember]) -> list[ApprovalRequest]:
         """Read the named approvals, as far as they still exist, with their tasks."""
-        wanted = [(one.approval_id, keys.task_keys(one.tenant, one.session_id, one.task_id)) for one in asked]
+        wanted = [(one.approval_id, keys.task_keys(one.tenant, one.session_id, one.task_id)) for one in members]
         if not wanted:
             return []
         fields = [

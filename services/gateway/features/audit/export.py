@@ -191,12 +191,12 @@ class AuditExport(ScriptedStore):
             return rows, encode_page_token(LIVE, f"{page.after.micros} {page.after.task}")
         return rows, encode_page_token(ARCHIVE, "") if self._archive else ""
 
-    async def _rows_of_stored(self, kept: StoredTask) -> list[JsonObject]:
+    async def _rows_of_stored(self, task: StoredTask) -> list[JsonObject]:
         """The rows of a task's writes, from the store or the archive, else from its record."""
-        if kept.details is not None:
-            return audit_rows(kept.details, "store")
-        found = await self._find_archived(kept.record.tenant, kept.record.task_id)
-        return audit_rows(found, "archive") if found else rows_from_record(kept.record)
+        if task.details is not None:
+            return audit_rows(task.details, "store")
+        found = await self._find_archived(task.record.tenant, task.record.task_id)
+        return audit_rows(found, "archive") if found else rows_from_record(task.record)
 
     async def _archived_rows(
         self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str

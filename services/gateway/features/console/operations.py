@@ -79,21 +79,24 @@ class OverviewPages(PageGroup):
             spent=[day for day in seen.spent if day.calls],
         )
 
-    async def _build_tiles(self, visitor: Visitor, seen: _OverviewData) -> list[health.Tile]:
+    async def _build_tiles(self, visitor: Visitor, overview: _OverviewData) -> list[health.Tile]:
         now, caller = self._context.inbox_cache.clock(), visitor.caller
         totals = await self._context.count_ended(caller, now - _ONE_DAY)
         running = (await self._context.services.lists.list_tasks(TaskQuery(states=RUNNING, size=1), caller)).total
-        is_stuck = await self._context.is_stuck(caller, seen.state) if seen.state else False
+        is_stuck = await self._context.is_stuck(caller, overview.state) if overview.state else False
         tiles = [
-            health.working_tile(totals, running, seen.state, is_stuck=is_stuck),
-            health.quality_tile(quality_trend(seen.history.quality)),
+            health.working_tile(totals, running, overview.state, is_stuck=is_stuck),
+            health.quality_tile(quality_trend(overview.history.quality)),
             health.waiting_tile(
-                seen.waiting_counts, len(seen.waiting) - len(seen.mine), health.earliest_deadline(seen.mine), now
+                overview.waiting_counts,
+                len(overview.waiting) - len(overview.mine),
+                health.earliest_deadline(overview.mine),
+                now,
             ),
         ]
         return (
-            [*tiles, health.cost_tile(seen.spent, health.day_counts(seen.history.days), now.date())]
-            if seen.state
+            [*tiles, health.cost_tile(overview.spent, health.day_counts(overview.history.days), now.date())]
+            if overview.state
             else tiles
         )
 

@@ -101,9 +101,9 @@ class Participations:
         await self._scripts.execute("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
         return True
 
-    async def _write_row(self, tenant: str, kept: Participation, json: str = "", turn_number: int = 0) -> bool:
-        names = [participation_key(tenant, kept.session_id)]
-        arguments = (kept.assessment, kept.caller, json, turn_number, self._seconds)
+    async def _write_row(self, tenant: str, participation: Participation, json: str = "", turn_number: int = 0) -> bool:
+        names = [participation_key(tenant, participation.session_id)]
+        arguments = (participation.assessment, participation.caller, json, turn_number, self._seconds)
         return await self._scripts.run("keep_participation", names, arguments) == 1
 
     async def delete(self, tenant: str, participation: Participation) -> None:

@@ -122,8 +122,8 @@ def _parse_number(value: JsonValue) -> float | None:
     return found if 0 <= found <= 100 else None
 
 
-def _first_named_text(said: Mapping[str, JsonValue], names: Iterable[str]) -> str:
-    texts = (said.get(name) for name in names)
+def _first_named_text(fields: Mapping[str, JsonValue], names: Iterable[str]) -> str:
+    texts = (fields.get(name) for name in names)
     return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
 
 
@@ -181,8 +181,8 @@ def report_as_json(report: Report) -> dict[str, JsonValue]:
     return {"source": report.source, **head, **parts}
 
 
-def _is_report(told: dict[str, JsonValue]) -> bool:
-    return any(name in told for name in (*_PARTS, "pass_rate", "total_runs"))
+def _is_report(fields: dict[str, JsonValue]) -> bool:
+    return any(name in fields for name in (*_PARTS, "pass_rate", "total_runs"))
 
 
 def _build_table(found: list[Entry]) -> JsonValue:

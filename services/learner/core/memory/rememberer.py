@@ -59,7 +59,7 @@ def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bo
             yield kind, all(proved)
 
 
-def _build_todo(outcome: TaskOutcome, said: OutcomeTexts, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
+def _build_todo(outcome: TaskOutcome, texts: OutcomeTexts, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
     return memory.FactTodo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
@@ -68,9 +68,9 @@ def _build_todo(outcome: TaskOutcome, said: OutcomeTexts, found: tuple[FoundEnti
         process_type=outcome.process_type,
         quality=outcome.quality,
         ended_at=outcome.ended_at,
-        task=said.task,
-        answer=said.answer,
-        values=dict(said.values),
+        task=texts.task,
+        answer=texts.answer,
+        values=dict(texts.values),
         entities=_entity_names(found),
     )
 
@@ -81,9 +81,9 @@ def _entity_names(found: tuple[FoundEntity, ...]) -> tuple[str, ...]:
     return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]
 
 
-def _redact(said: OutcomeTexts) -> OutcomeTexts:
-    values = {redact_text(name): redact_text(value) for name, value in said.values.items()}
-    return OutcomeTexts(task=redact_text(said.task), answer=redact_text(said.answer), values=values)
+def _redact(texts: OutcomeTexts) -> OutcomeTexts:
+    values = {redact_text(name): redact_text(value) for name, value in texts.values.items()}
+    return OutcomeTexts(task=redact_text(texts.task), answer=redact_text(texts.answer), values=values)
 
 
 log = structlog.get_logger()
@@ -227,12 +227,12 @@ def _add_link(before: EntityLinks, field: str, fields: Sequence[str], source: Ta
     return EntityLinks(together=tuple(together)[:_MOST_TOGETHER], tasks=tasks[:_MOST_TASKS])
 
 
-def _add_prediction(before: Accuracy, held: bool, at: datetime) -> Accuracy:
-    window = (*before.window, held)[-WINDOW_KEPT:]
+def _add_prediction(before: Accuracy, was_right: bool, at: datetime) -> Accuracy:
+    window = (*before.window, was_right)[-WINDOW_KEPT:]
     begins = is_drifting(window) and not is_drifting(before.window)
     return Accuracy(
         attempts=before.attempts + 1,
-        matches=before.matches + held,
+        matches=before.matches + was_right,
         window=window,
         drift_alerts=before.drift_alerts + begins,
         at=at,
