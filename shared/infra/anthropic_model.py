@@ -20,7 +20,7 @@ import structlog
 from yarl import URL
 
 from shared.domain import span_names as names
-from shared.infra.anthropic_request import Feature, encode_request, read_reply
+from shared.infra.anthropic_request import MOST_CHARACTERS, Feature, encode_request, read_reply
 from shared.infra.patiently import retry_with_pauses
 from shared.infra.tls import trusted_certificates
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
@@ -30,6 +30,7 @@ log = structlog.get_logger()
 _OVERLOADED_STATUSES = frozenset({408, 409, 429, 529})
 _GATEWAY_STATUSES = frozenset({502, 503})
 _INVALID_STATUSES = frozenset({400, 422})
+_MOST_BYTES = 4 * MOST_CHARACTERS  # a character takes at most four
 _NAMES = {
     Feature.EFFORT: re.compile(r"\beffort\b"),
     Feature.STRICT: re.compile(r"\bstrict\b"),
@@ -75,6 +76,8 @@ def status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> Mod
         return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _retry_after(answer))
     if status in (401, 403):
         return ModelUnavailable(f"the model endpoint refused the API key ({status}); its words are in the log")
+    if status // 100 == 3:
+        return ModelUnavailable(f"the model endpoint redirects ({status}), which is not followed")
     why = f"the model endpoint refused the request ({status}); its words are in the log"
     return InvalidModelRequest(why, said) if status in _INVALID_STATUSES else ModelUnavailable(why)
 
@@ -98,6 +101,16 @@ def find_refused_feature(message: str, without: Set[Feature]) -> Feature | None:
     none.
     """
     return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(message)), None)
+
+
+async def _read_bounded(answer: aiohttp.ClientResponse) -> bytes:
+    """The body, or so much of it that its text is over the limit of ``read_reply`` in any case."""
+    body = bytearray()
+    async for part in answer.content.iter_any():
+        body += part
+        if len(body) > _MOST_BYTES:
+            break
+    return bytes(body)
 
 
 def _error_message(body: bytes) -> str:
@@ -261,10 +274,12 @@ class AnthropicModel(Model):
 
     async def _send(self, model: str, body: bytes) -> str:
         session = self._session = self._session or self._open_session()
-        asked = session.post(self._url, data=body, headers=self._build_headers(), proxy=self._proxy)
+        asked = session.post(
+            self._url, data=body, headers=self._build_headers(), proxy=self._proxy, allow_redirects=False
+        )
         try:
             async with asyncio.timeout(self._limits.seconds), asked as answer:
-                said = await answer.read()
+                said = await _read_bounded(answer)
         except TimeoutError as error:
             raise ModelAway(f"the model {model} did not answer in time") from error
         except (aiohttp.ClientError, OSError) as error:

@@ -28,7 +28,7 @@ _ERRORS = {
 class Play(NamedTuple):
     """What one request gets: ``body`` under ``status``; only the first ``sent`` bytes of it; or ``silence``.
 
-    ``retry``: the header that says when to ask again.
+    ``retry``: a further header, such as when to ask again.
     """
 
     status: int = 200
@@ -77,6 +77,7 @@ def cut(play: Play) -> Play:
 
 
 SILENCE = Play(silence=True)
+REDIRECT = Play(307, retry="location: http://127.0.0.1:9/elsewhere")
 GARBAGE = Play(200, "<html>a proxy's page</html>")
 
 

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.anthropic_model import AnthropicModel, ModelLimits
-from shared.infra.anthropic_request import SCHEMA_TOLD
+from shared.infra.anthropic_request import MOST_CHARACTERS, SCHEMA_TOLD
 from shared.ports.models import (
     Message,
     ModelAway,
@@ -32,7 +32,7 @@ from shared.ports.models import (
     ToolResult,
     ToolUse,
 )
-from tests.doubles.mock_anthropic import GARBAGE, SILENCE, Asked, Play, cut, error, message, mock_anthropic
+from tests.doubles.mock_anthropic import GARBAGE, REDIRECT, SILENCE, Asked, Play, cut, error, message, mock_anthropic
 from tests.each_row import each_row
 from tests.integration.planner_server import model_at
 
@@ -80,11 +80,21 @@ async def _failure(
     (message(stop_reason="refusal"), "refused to answer"),
     (cut(message("a long answer" * 50)), "could not be reached"),
     (SILENCE, "in time"),
+    (REDIRECT, "redirects (307), which is not followed"),
 )
 async def test_every_failure_is_a_sentence_that_names_its_cause(play: Play, said: str) -> None:
     """Whatever the endpoint does, the caller sees ``ModelUnavailable`` with words for people."""
     failed, _ = await _failure(play, limits=_BRIEF if play is SILENCE else _ONCE)
     assert said in str(failed)
+
+
+@pytest.mark.promise("model.failures")
+async def test_an_answer_over_the_limit_is_not_read_to_its_end() -> None:
+    """A body that never ends would fill the executor's memory; here the rest never comes, and nobody waits for it."""
+    endless = Play(200, "x" * (4 * MOST_CHARACTERS + 2), sent=4 * MOST_CHARACTERS + 1)
+    failed, asked = await _failure(endless, limits=_ONCE)
+    assert "over the limit" in str(failed)
+    assert asked == 1
 
 
 @pytest.mark.promise("model.words_in_the_log")
