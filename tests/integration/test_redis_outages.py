@@ -17,7 +17,8 @@ from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, TurnWork
 from services.executor.ports.turns import DayCharges, JournalBatch, JournalEntry, LedgerConflict, TurnStore
 from services.gateway.features.console.sessions import ConsoleSessions
-from services.gateway.features.identity.api_keys import UnverifiedIdentity
+from services.gateway.features.identity.api_keys import UnverifiedIdentity, make_key, new_key_values, parse_key_request
+from services.gateway.features.identity.store import Keyring
 from services.gateway.features.solver.routes import PATH as SOLVER
 from services.learner.adapters.redis_knowledge import RedisFactRepository
 from services.learner.adapters.redis_outcomes import RedisOutcomes
@@ -38,7 +39,7 @@ from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.http_client import rpc_body
 from tests.integration.executor_process import executor_process
-from tests.integration.gateway_stage import at, gateway_client
+from tests.integration.gateway_stage import LOCKED, at, gateway_client
 from tests.integration.state_stage import (
     Acts,
     Begun,
@@ -147,6 +148,27 @@ async def test_without_memory_the_gateway_says_later_and_does_nothing(
     assert at(again, "result.status.state") == "submitted"
 
 
+@pytest.mark.promise("redis.out_of_memory")
+async def test_without_memory_a_key_still_opens_what_is_read_and_a_revoked_one_nothing(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
+    """Finding a key also counts the request and notes its use, which such a server refuses."""
+    wish = parse_key_request({"principal": "casey", "roles": ["client"]})
+    good, revoked = (make_key(wish, "acme", "olga", new_key_values()) for _ in range(2))
+    keyring = Keyring(own_redis)
+    for made in (good, revoked):
+        await keyring.add(made.key)
+    await keyring.revoke(revoked.key, revoked.key.created_at)
+    async with gateway_client(own_server.url, **LOCKED) as http:
+        async with no_memory(own_redis):
+            answers = [await _answer_to_key(http, made.token) for made in (good, revoked)]
+            sent = await http.post("/", json=_message("t1"), headers={"X-API-Key": good.token})
+        listed = await http.get("/v1/tasks", headers={"X-API-Key": good.token})
+    assert answers == [200, 401]
+    assert "OutOfMemoryError" in sent.text
+    assert listed.json()["tasks"] == []
+
+
 @pytest.mark.promise("ready.refused_writes")
 async def test_without_memory_nobody_is_ready_and_with_it_all_are(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     """Redis answers every PING meanwhile."""
@@ -220,9 +242,16 @@ async def _until_ended(store: TaskStore, records: Sequence[TaskRecord]) -> None:
                 await asyncio.sleep(0.02)  # between two looks
 
 
+async def _answer_to_key(http: httpx.AsyncClient, token: str) -> int:
+    return (await http.get("/v1/tasks", headers={"X-API-Key": token})).status_code
+
+
 async def _send(http: httpx.AsyncClient, task_id: str) -> JsonObject:
-    call = rpc_body("tasks/send", {"id": task_id, "message": {"parts": [{"text": "x"}]}})
-    return loads_object((await http.post("/", json=call)).text)
+    return loads_object((await http.post("/", json=_message(task_id))).text)
+
+
+def _message(task_id: str) -> dict[str, object]:
+    return rpc_body("tasks/send", {"id": task_id, "message": {"parts": [{"text": "x"}]}})
 
 
 @pytest.mark.promise("redis.awaited_at_start")

@@ -1,5 +1,6 @@
 -- Find an API key, and take what a request costs from each of its caller's limits, or nothing from any.
 -- A request whose reply was lost and that is repeated costs nothing more.
+-- A server without memory refuses writes: a request then goes on uncounted, so that reads go on; a message is refused.
 local requests, messages, daily, key = unpack(KEYS)
 local wants_request, wants_message, digest, note_after = ARGV[1] == '1', ARGV[2] == '1', ARGV[6], tonumber(ARGV[7])
 local allowed = {tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])}
@@ -7,6 +8,11 @@ local minute, day = 60000000, 86400
 local now = now_us()
 local now_s = math.floor(now / 1000000)
 local json, revoked, used = '', '', ''
+
+local function write_if_room(...)
+  local said = redis.pcall(...)
+  if type(said) == 'table' and said.err and not string.find(said.err, 'OOM', 1, true) then redis.call(...) end
+end
 
 if key then
   local row = redis.call('HMGET', key, 'json', 'revoked_at', 'limits', 'used_at')
@@ -16,7 +22,7 @@ if key then
   for i, number in ipairs(own) do allowed[i] = tonumber(number) or allowed[i] end
   if used == '' or now_s - tonumber(used) >= note_after then
     used = int(now_s)
-    redis.call('HSET', key, 'used_at', used)
+    write_if_room('HSET', key, 'used_at', used)
   end
 end
 
@@ -28,9 +34,9 @@ local function flow(name, quota)
   return {quota = quota, whole_at = whole_at, step = step, left = left, wait = whole_at + step - minute - now}
 end
 
-local function take(name, one)
+local function take(name, one, write)
   one.whole_at, one.left = math.floor(one.whole_at + one.step), one.left - 1
-  redis.call('SET', name, int(one.whole_at), 'PX', int(math.ceil((one.whole_at - now) / 1000) + 1))
+  write('SET', name, int(one.whole_at), 'PX', int(math.ceil((one.whole_at - now) / 1000) + 1))
 end
 
 local count, today = 0, int(math.floor(now_s / day))
@@ -51,8 +57,8 @@ check('daily', wants_message, third)
 if used_up == '' and not again then
   -- What flows back within a minute is not worth a place in the log of writes: a server that restarts begins afresh.
   pcall(redis.set_repl, redis.REPL_NONE)
-  if wants_request and first then take(requests, first) end
-  if wants_message and second then take(messages, second) end
+  if wants_request and first then take(requests, first, write_if_room) end
+  if wants_message and second then take(messages, second, redis.call) end
   pcall(redis.set_repl, redis.REPL_ALL)
   if wants_message and third then
     third.left = third.left - 1
