@@ -14,6 +14,6 @@ async def build_made_tools(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
 
         def equip(ports: Ports) -> Ports:
             tenants = TenantsWithSwitches(ports.tenants, host.state)
-            return ports._replace(tenants=tenants, sandbox=sandbox, made=RedisMadeTools(host.state))
+            return ports._replace(tenants=tenants, sandbox=sandbox, made_tools=RedisMadeTools(host.state))
 
         yield equip

@@ -57,7 +57,7 @@ class Metric(NamedTuple):
 
     name: str
     kind: MetricKind
-    shown: MetricScope
+    scope: MetricScope
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()

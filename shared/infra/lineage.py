@@ -68,12 +68,12 @@ class RedisLineage:
 class LineageProblem(NamedTuple):
     """Why a server could not tell. ``may_pass``: it may resolve itself; otherwise the Redis user lacks a permission."""
 
-    said: str
+    message: str
     may_pass: bool
 
     def __str__(self) -> str:
         return (
-            f"REDIS_URL names a server that does not say whether it has failed over ({self.said}); "
+            f"REDIS_URL names a server that does not say whether it has failed over ({self.message}); "
             "give its user the right to run INFO, or end REDIS_URL with ?confirm_replicas=1."
         )
 

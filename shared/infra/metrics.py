@@ -32,7 +32,7 @@ class Metrics(Meter):
         self.registry = CollectorRegistry(auto_describe=True)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        shown = (metric for metric in METRICS if metric.shown.includes_service(service))
+        shown = (metric for metric in METRICS if metric.scope.includes_service(service))
         self._collectors = {metric.name: _make_collector(metric, self.registry) for metric in shown}
         self._series: dict[str, dict[tuple[str, ...], _Collector]] = {name: {} for name in self._collectors}
         for metric in METRICS:

@@ -127,7 +127,7 @@ def check_lineage(redis: Redis) -> None:
     if problem is None:
         return
     if problem.may_pass:
-        raise StoreUnavailable(f"Redis cannot say whether it has failed over: {problem.said}")
+        raise StoreUnavailable(f"Redis cannot say whether it has failed over: {problem.message}")
     raise VolatileRedis(str(problem))
 
 

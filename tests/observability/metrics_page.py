@@ -32,7 +32,7 @@ def main(arguments: Sequence[str], place: Path = PAGE) -> int:
 
 
 def _table(shown: MetricScope) -> str:
-    rows = "\n".join(_row(metric) for metric in METRICS if metric.shown is shown)
+    rows = "\n".join(_row(metric) for metric in METRICS if metric.scope is shown)
     return f"## {shown.value.capitalize()}\n\n| metric | kind | labels | what it is |\n|---|---|---|---|\n{rows}\n"
 
 

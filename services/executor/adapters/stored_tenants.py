@@ -58,7 +58,7 @@ log = structlog.get_logger()
 class _CachedRecord(NamedTuple):
     number: int
     record: TenantRecord
-    seen: float
+    seen_at: float
 
 
 class StoredTenants(Tenants):
@@ -79,12 +79,12 @@ class StoredTenants(Tenants):
         has one.
         """
         kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
-        if kept is not None and now < kept.seen + self._seconds:
+        if kept is not None and now < kept.seen_at + self._seconds:
             return kept.record
         number = await self._records.latest_number(tenant)
         if kept is None or kept.number != number:
             kept = _CachedRecord(number, await self._read_version(tenant, number), now)
-        return self._kept.put(tenant, kept._replace(seen=now)).record
+        return self._kept.put(tenant, kept._replace(seen_at=now)).record
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:

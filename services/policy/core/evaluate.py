@@ -66,7 +66,7 @@ def _build_verdict(
     triggered = _select_kind(contracts.TriggeredRule, found)
     problems = tuple(_drop_repeated_problems([*prepared.problems, *_select_kind(contracts.PolicyProblem, found)]))
     undecided = [one.rule_id for one in _select_kind(WaitingRule, found)]
-    reported = [one.found for one in _select_kind(ReportOnlyFinding, found)]
+    reported = [one.finding for one in _select_kind(ReportOnlyFinding, found)]
     refusals = tuple(_select_kind(contracts.CallRefusal, found))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions

@@ -29,7 +29,7 @@ class WaitingRule(NamedTuple):
 class ReportOnlyFinding(NamedTuple):
     """A finding of a report-only rule: what it would have done."""
 
-    found: contracts.TriggeredRule | contracts.CallRefusal
+    finding: contracts.TriggeredRule | contracts.CallRefusal
 
 
 Finding: TypeAlias = (

@@ -52,7 +52,7 @@ class MadeStage(Stage):
     @property
     @override
     def ports(self) -> Ports:
-        return super().ports._replace(sandbox=self.sandbox, made=self.made)
+        return super().ports._replace(sandbox=self.sandbox, made_tools=self.made)
 
     def asked(self, state: str) -> list[ModelRequest]:
         """What was asked in a helper question; without a name, in the conversation."""

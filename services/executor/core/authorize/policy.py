@@ -134,9 +134,9 @@ def build_verdict_request(
         process_type=kind,
         policies=policies,
         most_rows=min(_MOST_ROWS, _MOST_OF_PLAN // max(1, len(plan.calls))),
-        asked=asked_fields(policies),
+        asked_names=asked_fields(policies),
         constants=frozenset(name for policy in policies for name in policy.context),
-        left=joint_remainders(template, plan.every_call, found, dossier.facts, ctx.toolbox.keys),
+        remainders=joint_remainders(template, plan.every_call, found, dossier.facts, ctx.toolbox.keys),
         trusts_requests=ctx.limits.trusts_requests,
         sums=CallSums(
             [*(call for one in dossier.plans for call in one.calls if not was_not_made(ctx, one, call)), *plan.calls],
@@ -186,8 +186,8 @@ def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
 class _VerdictInputs(NamedTuple):
     """What all calls of a plan are judged with.
 
-    ``asked``: the fields that rules need; ``constants``: the names that policies define in their own context; ``left``:
-    what is left of amounts that several records share; ``sums``: sums over the task's calls.
+    ``asked_names``: the fields that rules need; ``constants``: the names that policies define in their own context;
+    ``remainders``: what is left of amounts that several records share; ``sums``: sums over the task's calls.
     """
 
     facts: tuple[Fact, ...]
@@ -196,9 +196,9 @@ class _VerdictInputs(NamedTuple):
     process_type: str
     policies: tuple[contracts.Policy, ...]
     most_rows: int
-    asked: tuple[str, ...]
+    asked_names: tuple[str, ...]
     constants: frozenset[str]
-    left: Left
+    remainders: Left
     trusts_requests: bool
     sums: CallSums
     keys: RecordKeys
@@ -239,7 +239,7 @@ class _KnownCallFields(NamedTuple):
 def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> contracts.CallContext:
     """The call as the policy service sees it: its fields, those that are unknown, and what records say otherwise."""
     view = binding.build_call_view(call.tool, call.arguments, surroundings.facts, surroundings.keys)
-    bound = binding.bind_fields(view, surroundings.asked)
+    bound = binding.bind_fields(view, surroundings.asked_names)
     values = calculated.values_as_fields(surroundings.values, view, surroundings.constants)
     known = _KnownCallFields(_executor_fields(call, surroundings, view), bound.fields, values)
     asked = fields_asked_of(call.tool, surroundings.policies)
@@ -254,7 +254,7 @@ def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> cont
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
     rows = _build_row_contexts(call, surroundings, view, unknown, scenes, fields)
-    sums = surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked, _figures_in_rows(rows))
+    sums = surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked_names, _figures_in_rows(rows))
     return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
@@ -307,7 +307,8 @@ def _list_row_fields(call: PlannedCall, surroundings: _VerdictInputs) -> list[_R
     scenes: list[_RowFields] = []
     for row in rows if len(rows) <= surroundings.most_rows else []:
         bound = binding.bind_fields(
-            binding.build_call_view(call.tool, row.naming, surroundings.facts, surroundings.keys), surroundings.asked
+            binding.build_call_view(call.tool, row.naming, surroundings.facts, surroundings.keys),
+            surroundings.asked_names,
         )
         own = {name: value for name, value in row.fields if not isinstance(value, UnknownValue)}
         scenes.append(_RowFields({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
@@ -378,7 +379,7 @@ def _add_fields_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known:
 def _executor_fields(call: PlannedCall, surroundings: _VerdictInputs, view: binding.CallView) -> JsonObject:
     """The fields that the executor itself knows of a call; no argument of the same name replaces them."""
     of_call = calculated.figures_of_call(surroundings.figures, surroundings.values, view)
-    figures = apply_joint_remainders(call.arguments, of_call, surroundings.left)
+    figures = apply_joint_remainders(call.arguments, of_call, surroundings.remainders)
     known: JsonObject = {"figures": {**figures}} if figures else {}
     return {
         **known,

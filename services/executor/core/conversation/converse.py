@@ -403,7 +403,7 @@ class Conversation:
     async def _make_missing_calculators(self) -> None:
         """Makes the calculators that the task needs and lacks, if the tenant has made tools switched on."""
         if self.ctx.tenant.made_tools:
-            progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.reply_key}:tools")
+            progress, self._local.made_tools = await add_made_tools(self.ctx, self.progress, f"{self.reply_key}:tools")
             self._tracker.progress = self.progress if self._tracker.was_reply_stored else progress
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:

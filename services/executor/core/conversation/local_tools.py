@@ -74,7 +74,7 @@ class _LocalCall(NamedTuple):
     """A call of a local tool: its journal key, its arguments, and the facts read so far."""
 
     key: str
-    given: JsonObject
+    arguments: JsonObject
     facts: Sequence[Fact]
 
 
@@ -92,7 +92,7 @@ class LocalTools:
     asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
     hypothetical_calls: int = 0
-    made: MadeToolResults = NOTHING
+    made_tools: MadeToolResults = NOTHING
 
     def is_local_tool(self, name: str) -> bool:
         return name in _METHODS
@@ -100,7 +100,7 @@ class LocalTools:
     def list_definitions(self) -> tuple[ToolDefinition, ...]:
         """The definitions of the local tools, which every task has."""
         understand = define_understand_tool(tuple(self.ctx.processes))
-        return (understand, _calculate_tool(self.made), LOOK, LEAVE_PART, WHAT_WOULD_POLICY_SAY)
+        return (understand, _calculate_tool(self.made_tools), LOOK, LEAVE_PART, WHAT_WOULD_POLICY_SAY)
 
     @property
     def all_values(self) -> tuple[NamedValue, ...]:
@@ -111,7 +111,7 @@ class LocalTools:
     def used_made_tools(self) -> tuple[MadeTool, ...]:
         """The made tools that at least one value was calculated with."""
         used = {value.operation for value in self.values if value.made_by}
-        return tuple(tool for name, tool in self.made.tools.items() if name in used)
+        return tuple(tool for name, tool in self.made_tools.tools.items() if name in used)
 
     async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult:
         """Runs the tool; errors in the call become an error result for the model."""
@@ -126,7 +126,7 @@ class LocalTools:
         """Stores the task's parts. Only the first call counts, so that no tool result can change what may be done."""
         if self.understanding is not None:
             raise CannotUnderstand("the task's parts are settled by the first reply")
-        self.understanding = read_understanding(call.given, user_texts(self.ctx))
+        self.understanding = read_understanding(call.arguments, user_texts(self.ctx))
         if self.understanding.parts:
             self.not_taken_up = unaddressed_sentences(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
         left = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
@@ -135,28 +135,30 @@ class LocalTools:
         return {"parts": parts, **({"problems": problems} if problems else {})}
 
     async def _calculate(self, call: _LocalCall) -> Json:
-        asked = {name: value for name, value in call.given.items() if name != _PART_ARGUMENT}
+        asked = {name: value for name, value in call.arguments.items() if name != _PART_ARGUMENT}
         known = known_figures(self.ctx, tuple(call.facts), self.all_values)
-        value = await compute_with_made_tools(self.ctx, call.key, self.made, lambda: calculate(asked, known, self.made))
+        value = await compute_with_made_tools(
+            self.ctx, call.key, self.made_tools, lambda: calculate(asked, known, self.made_tools)
+        )
         self.values = [one for one in self.values if one.name != value.name] + [value]
         return {**describe_value(value), **self._update_part_by_condition(value, call)}
 
     async def _show_rows_to_model(self, call: _LocalCall) -> Json:
         return select_rows_for_model(
-            call.given, (*call.facts, *files_for_look_tool(self.ctx.files)), local_now(self.ctx).date()
+            call.arguments, (*call.facts, *files_for_look_tool(self.ctx.files)), local_now(self.ctx).date()
         )
 
     async def _leave_part(self, call: _LocalCall) -> Json:
         """Marks a part as left, because a result shows that its condition does not hold, or because its question has no
         answer.
         """
-        part, because = self._find_named_part(call), str(call.given.get("because", "")).strip()[:_LONGEST_REASON]
+        part, because = self._find_named_part(call), str(call.arguments.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
             raise ValueError("name a part of the task")
         if because and not part.is_to_do and self.ctx.record.request.practice is None:
             self.unanswered[part.number] = because
             return {"part": part.number, "left": True, "note": _NO_ANSWER}
-        ref = str(call.given.get("ref", ""))
+        ref = str(call.arguments.get("ref", ""))
         if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
         return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
@@ -166,7 +168,10 @@ class LocalTools:
         if self.hypothetical_calls >= _MOST_HYPOTHETICAL:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
         self.hypothetical_calls += 1
-        tool, arguments = self.ctx.toolbox.tools.get(str(call.given.get("tool", ""))), call.given.get("arguments")
+        tool, arguments = (
+            self.ctx.toolbox.tools.get(str(call.arguments.get("tool", ""))),
+            call.arguments.get("arguments"),
+        )
         if tool is None or not isinstance(arguments, dict):
             raise ValueError("name one of the tools, and its arguments as an object")
         planned = PlannedCall(
@@ -187,11 +192,13 @@ class LocalTools:
         return loads(await self.ctx.journal.run_step(call.key, "verdict", ask))
 
     async def _find_tools(self, call: _LocalCall) -> Json:
-        return find_tools(str(call.given.get("words", "")), self.ctx.toolbox)
+        return find_tools(str(call.arguments.get("words", "")), self.ctx.toolbox)
 
     def _find_named_part(self, call: _LocalCall) -> PartOfTask | None:
         """The part of the task that the call names; None if it names none."""
-        return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART_ARGUMENT)), None)
+        return next(
+            (one for one in self.progress.dossier.parts if one.number == call.arguments.get(_PART_ARGUMENT)), None
+        )
 
     def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
         """Stores why a part is left. Returns a note for the model if neither the part, the task nor its practice world

@@ -148,7 +148,7 @@ class _ToolMaker:
 
     async def _read_stored_tools(self) -> tuple[MadeTool, ...]:
         try:
-            return await self._ctx.ports.made.list_versions(self._ctx.record.tenant)
+            return await self._ctx.ports.made_tools.list_versions(self._ctx.record.tenant)
         except StoreUnavailable as error:
             self._ctx.journal.add_event("note", problem=f"the tools made before are not known: {error}")
             return ()
@@ -195,7 +195,7 @@ class _ToolMaker:
         for case in cases:
             await self._test_tool(tool, case)
         try:
-            return await self._ctx.ports.made.store_version(self._ctx.record.tenant, tool)
+            return await self._ctx.ports.made_tools.store_version(self._ctx.record.tenant, tool)
         except StoreUnavailable as error:
             raise NoToolMade(f"it could not be kept: {error}") from error
 

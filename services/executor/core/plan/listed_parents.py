@@ -57,7 +57,7 @@ def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_Key]:
     """The identifiers of what the record belongs to: what it is in, what it refers to, what its read was asked with."""
     outer = graph.enclosing_record(node)
     around = _own_keys(outer) | _find_parents(graph, outer) if outer else frozenset()
-    return around | _references_of(node) | _keys_of(node.asked)
+    return around | _references_of(node) | _keys_of(node.read_arguments)
 
 
 def _own_keys(node: GraphNode) -> frozenset[_Key]:

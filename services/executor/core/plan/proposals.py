@@ -55,14 +55,14 @@ class Proposal(NamedTuple):
 
 
 class ProposalContext(NamedTuple):
-    """What proposals are read with. ``made``: the highest call number in the plans before; ``sent_back``: the doubts
-    that the model was told of before.
+    """What proposals are read with. ``last_call_number``: the highest in the plans before; ``sent_back``: the
+    doubts that the model was told of before.
     """
 
     parts: Sequence[PartOfTask]
     corrections: NameCorrections
     reply: int
-    made: int = 0
+    last_call_number: int = 0
     sent_back: frozenset[str] = frozenset()
 
 
@@ -80,7 +80,7 @@ def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], contex
         raise InvalidProposal(f"the arguments do not fit: {problems}")
     number = max((one.number for one in earlier), default=0) + 1
     call = PlannedCall(
-        call_id=f"c{context.made + number}",
+        call_id=f"c{context.last_call_number + number}",
         connection_id=tool.connection_id,
         tool=tool.name,
         tool_class=tool.tool_class,

@@ -204,7 +204,11 @@ def _find_by_key_of_other_record(given: Iterable[RecordReference], about: Noun, 
     """
     keys = {(one.noun, one.text) for one in given if one.is_id}
     of_kind = (node for node in graph.nodes if are_same_kind(about, node.kind) and node.seen.is_only_record)
-    return [node for node in of_kind if {(one.noun, one.text) for one in node.asked} & keys and len(node.asked) == 1]
+    return [
+        node
+        for node in of_kind
+        if {(one.noun, one.text) for one in node.read_arguments} & keys and len(node.read_arguments) == 1
+    ]
 
 
 def _find_referenced_records(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
@@ -665,7 +669,7 @@ class CallView:
         if self.is_named_record(node):
             return False
         if id(node) not in self._belongs_elsewhere:
-            told = (*node.references, *node.asked)
+            told = (*node.references, *node.read_arguments)
             elsewhere = self._is_of_called_kind(node) or any(map(self._refers_to_other_record, told))
             outer = self._graph.enclosing_record(node)
             inside = (

@@ -179,12 +179,12 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
         yield from _reads_of_lists(write, made)
     shown = _earlier_reads_showing(write, readers, facts)
     own = [fact for fact in shown if fact.is_own and not fact.selects]
-    yield from (fact.asked for fact in own if not fact.is_other)
+    yield from (fact.read_call for fact in own if not fact.is_other)
     yield from _reads_by_ids(write, (one for one in readers if _is_asked_by_other_id(one, write)))
-    yield from (fact.asked for fact in own)
+    yield from (fact.read_call for fact in own)
     yield from _reads_by_ids(write, readers)
-    yield from (fact.asked for fact in shown if not fact.is_own and not fact.selects)
-    yield from (fact.asked for fact in shown if fact.selects)
+    yield from (fact.read_call for fact in shown if not fact.is_own and not fact.selects)
+    yield from (fact.read_call for fact in shown if fact.selects)
     yield from _reads_by_answer(write, readers)
     yield from _reads_of_lists(write, readers)
 
@@ -210,7 +210,7 @@ class _ReadShowingRecord(NamedTuple):
     """
 
     order: tuple[bool, int, int, int]
-    asked: ReadCall
+    read_call: ReadCall
     is_own: bool
     selects: bool
 

@@ -36,8 +36,7 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 @dataclass(frozen=True, eq=False)
 class GraphNode:
-    """A record in the graph. ``names``: its ids, numbers and names. ``asked``: the arguments of the read that showed
-    it.
+    """A record in the graph. ``names``: its ids, numbers and names. ``read_arguments``: of the read that showed it.
 
     ``keyed``: the values of its declared keys, empty for a key without a value; ``plain``: its names without these.
     ``by_number``: its fields have no word of its kind, and it is known by the only number that it has.
@@ -46,7 +45,7 @@ class GraphNode:
     seen: SeenRecord
     kind: Noun
     names: tuple[frozenset[str], frozenset[str], frozenset[str]]
-    asked: tuple[RecordReference, ...]
+    read_arguments: tuple[RecordReference, ...]
     keys: RecordKeys
     keyed: Mapping[str, str]
     plain: frozenset[str]
@@ -165,7 +164,9 @@ class RecordGraph:
         found: dict[int, list[GraphNode]] = {}
         for other in self.nodes:
             for named in {
-                id(one): one for ref in (*other.references, *other.asked) for one in self.find_referenced_records(ref)
+                id(one): one
+                for ref in (*other.references, *other.read_arguments)
+                for one in self.find_referenced_records(ref)
             }:
                 found.setdefault(named, []).append(other)
         return found
@@ -315,7 +316,9 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
         and not node.keys.is_id_or_key(key)
         and (one := reference_of(key, value, (), node.keys))
     ]
-    asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
+    asked = [
+        one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.read_arguments)
+    ]
     own = [
         one for one in (found if len(found) == 1 else asked) if not any(are_same_kind(one.noun, kind) for kind in kinds)
     ]

@@ -81,7 +81,7 @@ class Ports(NamedTuple):
     learned: Learned
     daily: DailySpend = UnlimitedSpend()
     sandbox: Sandbox = NoSandbox()
-    made: MadeTools = NoMadeTools()
+    made_tools: MadeTools = NoMadeTools()
     brainos: Orchestrator | None = None
     tracer: Tracer = NO_TRACER
     files: TaskFiles = NoFiles()

@@ -162,7 +162,7 @@ class SolverCall(NamedTuple):
     """A request to the solver endpoint. ``message``: for the task service; its session id derives from its content."""
 
     task_id: str
-    wanted: Format
+    answer_format: Format
     message: ClientMessage
 
 
@@ -194,7 +194,7 @@ def solver_view(call: SolverCall, record: TaskRecord) -> dict[str, JsonValue]:
     """The response for an ended task, as JSON; without answers unless the task was completed."""
     said = record.answer if record.state is TaskState.COMPLETED else None
     ordered = asks_for_given_order(call.message.text)
-    answers = extract_answers(said or "", call.wanted, in_given_order=ordered)
+    answers = extract_answers(said or "", call.answer_format, in_given_order=ordered)
     return {"task_id": call.task_id, "answers": list(answers), "metadata": solver_metadata(record)}
 
 

@@ -28,21 +28,21 @@ class Entry(NamedTuple):
     """One line of a part of a report: its subject, and the values given for it."""
 
     name: str
-    said: Mapping[str, JsonValue]
+    fields: Mapping[str, JsonValue]
 
     @property
     def named_score(self) -> tuple[str, float] | None:
         """The entry's score and the name it has there; None if it has none."""
-        found = ((name, _parse_number(self.said.get(name))) for name in (*_SCORES, _VALUE))
+        found = ((name, _parse_number(self.fields.get(name))) for name in (*_SCORES, _VALUE))
         return next(((name, score) for name, score in found if score is not None), None)
 
     @property
     def cause(self) -> str:
-        return _first_named_text(self.said, _CAUSES)
+        return _first_named_text(self.fields, _CAUSES)
 
     @property
     def text(self) -> str:
-        return _first_named_text(self.said, _TEXTS)
+        return _first_named_text(self.fields, _TEXTS)
 
 
 def list_entries(part: JsonValue) -> list[Entry]:
@@ -58,7 +58,7 @@ def list_entries(part: JsonValue) -> list[Entry]:
 
 def column_names(found: Iterable[Entry]) -> list[str]:
     """The names of all values in the lines, in the order of their first appearance."""
-    return list(dict.fromkeys(name for entry in found for name in entry.said))
+    return list(dict.fromkeys(name for entry in found for name in entry.fields))
 
 
 class ReportScores:
@@ -137,18 +137,18 @@ class BadReport(Exception):
 
 
 class Report(NamedTuple):
-    """A parsed report. ``told``: its whole content; ``source``: the name of its file or object."""
+    """A parsed report. ``content``: its whole content; ``source``: the name of its file or object."""
 
     source: str
-    told: dict[str, JsonValue]
+    content: dict[str, JsonValue]
 
     def part(self, name: str) -> list[Entry]:
-        return list_entries(self.told.get(name))
+        return list_entries(self.content.get(name))
 
     @property
     def at(self) -> datetime:
         """When the report was made; a date long ago if it does not say."""
-        said = self.told.get("generated_at")
+        said = self.content.get("generated_at")
         try:
             at = datetime.fromisoformat(said) if isinstance(said, str) else _NEVER
         except ValueError:
@@ -175,7 +175,7 @@ def read_report(source: str, content: bytes) -> Report:
 def report_as_json(report: Report) -> dict[str, JsonValue]:
     """The report for display: its head, and each part as columns and rows."""
     head: dict[str, JsonValue] = {
-        name: report.told.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
+        name: report.content.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
     }
     parts: dict[str, JsonValue] = {name: _build_table(report.part(name)) for name in _PARTS}
     return {"source": report.source, **head, **parts}
@@ -187,7 +187,7 @@ def _is_report(fields: dict[str, JsonValue]) -> bool:
 
 def _build_table(found: list[Entry]) -> JsonValue:
     names = column_names(found)
-    rows: list[JsonValue] = [[entry.name, *(entry.said.get(name) for name in names)] for entry in found]
+    rows: list[JsonValue] = [[entry.name, *(entry.fields.get(name) for name in names)] for entry in found]
     return {"columns": ["name", *names], "rows": rows}
 
 
@@ -213,7 +213,7 @@ def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
 
 
 def _ready_made_rows(report: Report) -> Iterator[dict[str, JsonValue] | str]:
-    for number, signal in enumerate(_signal_rows(report.told.get(_SIGNALS)), 1):
+    for number, signal in enumerate(_signal_rows(report.content.get(_SIGNALS)), 1):
         if not (isinstance(signal, dict) and "messages" in signal):
             continue
         try:
@@ -232,7 +232,9 @@ def _signal_rows(part: JsonValue) -> list[JsonValue]:
 
 def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.part(_RANKING)}
-    told = [one for one in _signal_rows(report.told.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)]
+    told = [
+        one for one in _signal_rows(report.content.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)
+    ]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
     signals = [(_SIGNALS, entry, _type_of(entry)) for entry in list_entries(told)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
@@ -243,7 +245,7 @@ def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
 
 def _type_of(entry: Entry) -> TrainingType | None:
     try:
-        return TrainingType(str(entry.said.get("training_type")))
+        return TrainingType(str(entry.fields.get("training_type")))
     except ValueError:
         return None
 
@@ -259,17 +261,17 @@ def _build_row(
     if not text or score is None or kind is None:
         missing = "what was asked for" if not text else "its score" if score is None else "its training_type"
         return f"{report.source}: {part}: {name or 'an entry'} does not say {missing}"
-    ranking = ranked.said if ranked else {}
+    ranking = ranked.fields if ranked else {}
     metadata: dict[str, JsonValue] = {
-        "task_id": entry.said.get("task_id") or name,
+        "task_id": entry.fields.get("task_id") or name,
         "scenario": _read_scenario(entry) or name,
-        "difficulty": entry.said.get("difficulty") or ranking.get("difficulty"),
+        "difficulty": entry.fields.get("difficulty") or ranking.get("difficulty"),
         "source": report.source,
         "overall_score": round(score, 4),
         "training_type": kind.value,
         "failure_cause": (entry.cause or name) if kind is TrainingType.NEGATIVE_CORRECTED else "",
         "tool_count": 0,
-        "generated_at": report.told.get("generated_at"),
+        "generated_at": report.content.get("generated_at"),
     }
     return {"messages": [{"role": "user", "content": text}], "metadata": metadata}
 
@@ -352,7 +354,7 @@ def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue]
 
 
 def _read_scenario(entry: Entry) -> str:
-    said = entry.said.get("scenario")
+    said = entry.fields.get("scenario")
     return said.strip() if isinstance(said, str) else ""
 
 

@@ -24,14 +24,14 @@ _SUBJECTS = (EntityKind.VENDOR, EntityKind.PERSON, EntityKind.PRODUCT)
 
 
 class OutcomeMemo(NamedTuple):
-    """What one outcome adds to memory. ``held``: by kind, whether all predictions that could be checked came true."""
+    """What one outcome adds to memory. ``predictions_held``: by kind, whether all that could be checked came true."""
 
     tenant: str
     event_id: str
     process_type: str
     source: TaskSource
     entities: tuple[FoundEntity, ...]
-    held: Mapping[ThresholdKind, bool]
+    predictions_held: Mapping[ThresholdKind, bool]
     todo: memory.FactTodo | None
 
 
@@ -46,7 +46,7 @@ def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
         process_type=outcome.process_type,
         source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
         entities=found,
-        held=dict(_threshold_samples(outcome)),
+        predictions_held=dict(_threshold_samples(outcome)),
         todo=_build_todo(outcome, said, found) if teaches else None,
     )
 
@@ -204,7 +204,7 @@ def change_of(known: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> me
 
 
 def predictions_of(memo: OutcomeMemo) -> Mapping[memory.Prediction, bool]:
-    return {(memo.process_type, kind.value): held for kind, held in memo.held.items()}
+    return {(memo.process_type, kind.value): held for kind, held in memo.predictions_held.items()}
 
 
 def _add_sighting(before: KnownEntity | None, found: FoundEntity, at: datetime) -> KnownEntity:

@@ -26,7 +26,7 @@ class ActionRow(NamedTuple):
     title: str
     gist: str
     badge: Badge
-    said: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
     error: str = ""
 
 
@@ -117,21 +117,21 @@ class UpdateLine(NamedTuple):
 
 
 class ReplayedTurn(NamedTuple):
-    """What is shown of one turn. ``known``: whether the results contain the world's state at its end.
+    """What is shown of one turn. ``has_world_state``: whether the results contain the world's state at its end.
 
-    ``said``: the agent's notes on the turn; for turn 0 the user's prompt; empty if unknown.
+    ``notes``: the agent's notes on the turn; for turn 0 the user's prompt; empty if unknown.
     """
 
     stop: TimelineTurn
     began: datetime | None
-    known: bool
+    has_world_state: bool
     counts: tuple[tuple[str, tuple[TurnCount, ...]], ...]
     own: tuple[WorldChange, ...]
     others: tuple[WorldChange, ...]
     left_out: int
     actions: tuple[ActionRow, ...]
-    told: tuple[UpdateLine, ...]
-    said: str
+    updates: tuple[UpdateLine, ...]
+    notes: str
 
 
 def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
@@ -169,14 +169,14 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
     return ReplayedTurn(
         stop=all_turns[turn],
         began=all_turns[turn - 1].at if turn else None,
-        known=look is not None,
+        has_world_state=look is not None,
         counts=_count_rows(look, before),
         own=tuple(change for change in changes if change.by == "participant"),
         others=tuple(change for change in changes if change.by == "others"),
         left_out=look.left_out if look else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _row_titles(run)),
-        told=_update_lines(run, turn),
-        said=_notes_or_prompt(run, turn),
+        updates=_update_lines(run, turn),
+        notes=_notes_or_prompt(run, turn),
     )
 
 

@@ -34,7 +34,7 @@ class WriteInDoubt(NamedTuple):
     title: str
     tool: str
     arguments: tuple[tuple[str, str], ...]
-    known: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]
     deadline: datetime | None
 
 
@@ -59,7 +59,7 @@ def _build_write_in_doubt(one: JsonObject) -> WriteInDoubt:
         title=humanize_name(tool),
         tool=tool,
         arguments=field_rows(to_exact(one.get("arguments"))),
-        known=tuple((label, format_json(to_exact(one[key]))) for key, label in labels if one.get(key)),
+        facts=tuple((label, format_json(to_exact(one[key]))) for key, label in labels if one.get(key)),
         deadline=parse_time_or_none(one.get("deadline")),
     )
 
