@@ -573,6 +573,59 @@ def test_a_share_of_a_stated_amount_that_the_part_does_not_speak_of_is_sent_back
     assert any("this part says 180" in origin.against for origin in found.call.origins) is is_told
 
 
+_TOTAL, _LINES = Operand(source="result", ref="r1", path="total"), Operand(source="result", ref="r1", path="lines")
+
+
+def _scaled(operation: str, *operands: Operand | str, value: str) -> NamedValue:
+    """A calculated value; an operand as text is a constant, or a number of the task in ``<>``."""
+    made = [
+        one if isinstance(one, Operand)
+        else Operand(source="task" if one.startswith("<") else "constant", literal=one.strip("<>"))
+        for one in operands
+    ]  # fmt: skip
+    return NamedValue(name="v", operation=operation, operands=tuple(made), value=value)
+
+
+@each_row(
+    ("task", "calculated", "is_told"),
+    ("Discount invoice V-703 by a third.", _scaled("quotient", _TOTAL, "2", value="375"), True),
+    ("Discount invoice V-703 by a third.", _scaled("quotient", _TOTAL, "<3>", value="250"), False),
+    ("Discount invoice V-703 by half.", _scaled("quotient", _TOTAL, "4", value="187.5"), True),
+    ("Discount invoice V-703 by half.", _scaled("product", _TOTAL, "2", value="1500"), True),
+    ("Pay double the total of invoice V-703.", _scaled("quotient", _TOTAL, "2", value="375"), True),
+    ("Pay double the total of invoice V-703.", _scaled("product", _TOTAL, "2", value="1500"), False),
+    ("Take 10 percent off invoice V-703.", _scaled("decrease_by_percent", _TOTAL, _LINES, value="720"), True),
+    ("Take 10 percent off invoice V-703.", _scaled("percentage", _TOTAL, "<1%>", value="7.5"), True),
+    ("Take 10 percent off invoice V-703.", _scaled("decrease_by_percent", _TOTAL, "<10%>", value="675"), False),
+    ("Take 10 percent off invoice V-703.", _scaled("percentage", _TOTAL, "<10>", value="75"), False),
+    # right work
+    ("Pay invoice V-703 plus 19 % VAT.", _scaled("product", _TOTAL, "<1.19>", value="892.50"), False),
+    ("Pay the net of V-703, which has 19 % VAT.", _scaled("quotient", _TOTAL, "<1.19>", value="630.25"), False),
+    ("Refund the 19 % VAT in V-703.", _scaled("quotient", _TOTAL, "<6.2632>", value="119.75"), False),
+    ("Take back the 20 % discount on V-703.", _scaled("quotient", _TOTAL, "<0.8>", value="937.50"), False),
+    ("Pay V-703 without the quarter we keep.", _scaled("product", _TOTAL, "<0.75>", value="562.5"), False),
+    ("Pay V-703 in cents; the 2 % discount is in it.", _scaled("units_to_cents", _TOTAL, value="75000"), False),
+    ("Discount V-703 by a third, rounded to tens.", _scaled("round_up", _TOTAL, "2", value="300"), False),
+    ("Pay two thirds of V-703 now.", _scaled("product", _TOTAL, "<2/3>", value="500"), False),
+    ("Pay half of V-703 per month, over four months.", _scaled("quotient", _TOTAL, "4", value="187.5"), False),
+    ("Pay the third invoice, V-703, twice.", _scaled("product", _TOTAL, "2", value="1500"), False),
+    ("Pay V-703, and for the third time at once a quarter.", _scaled("quotient", _TOTAL, "4", value="187.5"), False),
+    ("Charge 6 percent of V-703 for 1 of 12 months.",
+     _scaled("product", _TOTAL, "<6%>", "<1/12>", value="3.75"), False),
+    ("Of V-703, over half unpaid, pay 5 twelfths.", _scaled("product", _TOTAL, "<5/12>", value="312.5"), False),
+    ("Pay a tenth of each line of V-703.", _scaled("quotient", _TOTAL, "4", value="187.5"), False),
+    ("Pay what V-703 costs for 7 days at half board.", _scaled("product", _TOTAL, "<7>", value="5250"), False),
+    ("Pay V-703 with a 3 % surcharge.", _scaled("increase_by_percent", _TOTAL, "<3%>", value="772.5"), False),
+    ("Charge a 5 % deposit and a 2 % fee on V-703.", _scaled("percentage", _TOTAL, "<2%>", value="15"), False),
+    ("Pay half of V-703.", _scaled("sum", _TOTAL, "1", value="751"), False),  # no share at all
+)  # fmt: skip
+def test_a_calculated_share_is_the_one_that_the_part_states(task: str, calculated: NamedValue, is_told: bool) -> None:
+    facts = (_read("r1", "get_invoice", {"invoice_id": "V-703", "total": 750, "lines": 4}, invoice_id="V-703"),)
+    given: JsonObject = {"invoice_id": "V-703", "amount": Decimal(calculated.value)}
+    found = _find(task, DISCOUNT, given, facts, (calculated,))
+    assert any("another share of what the record has" in doubt for doubt in found.doubts) is is_told
+
+
 _MOVE = _tool("transfer_money", "from_account", "to_account", "amount_cents", "memo")
 _LEASE = _tool("change_lease", "lease_id", "changes")
 _ACCOUNTS = (

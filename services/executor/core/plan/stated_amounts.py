@@ -56,6 +56,8 @@ _LONGEST_CLAUSE = 300
 _MOST_SHOWN = 80
 _SENTENCE_ENDS = ".!?:;\n"
 _ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
+_PERCENTAGES = frozenset({"percentage", "increase_by_percent", "decrease_by_percent"})
+_SCALING = {*_ARITHMETIC, *_PERCENTAGES, *"round_up round_down round_money units_to_cents cents_to_units".split()}
 _SHARES = re.compile(
     r"\b(?:shares?|sharing|split\w*|divid\w*|each|per|every|instal+ments?|rates?|portions?|proportion\w*|pro|prorat\w*|"
     r"evenly|equal\w*|between|among|partial\w*|in\s+part|months?|weeks?|quarters?|years?|anteil\w*|aufgeteilt|teil\w*|je|"
@@ -66,7 +68,7 @@ _SHARES = re.compile(
 
 def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
     """Yields the amounts of a call that differ from what its part states: another figure, more than its limit, a
-    difference of another size, or a share that it does not mention.
+    difference of another size, another share, or a share that it does not mention.
     """
     amounts = [
         one for one in change.given if may_hold_amount(one.path, one.kind) and read_figure(one.value) is not None
@@ -78,6 +80,8 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
         yield from steps
         if change.stated and not is_used and not steps and not _sums_to_stated(one, change):
             yield from _find_other_amount(one, change)
+        if not change.stated and not steps:
+            yield from _find_other_share(one, change)
 
 
 def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
@@ -134,6 +138,59 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> 
         if is_known and not any(is_rounding_of(number, now + sign * step) for now, step in steps for sign in signs):
             told = f"by {mention.text}, and the record has {', '.join(map(str, argument.recorded_numbers))}"
             yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
+
+
+def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
+    """An amount that was calculated from one recorded amount with one number, and not as the only share that the part
+    states: neither that share, nor the amount less it, with it or without it.
+    """
+    quoted, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
+    stated = [one for one in quoted.numbers if _is_fraction(one) and not one.text.casefold().startswith("the ")]
+    is_free = any(one.search(quoted.text) for one in (_SHARES, _ROUNDED))
+    is_limit = any(_COMPARES.search(quoted.text[max(0, one.start - _NEAR) : one.start]) for one in stated)
+    if value is None or number is None or len(stated) != 1 or is_free or is_limit:
+        return
+    whole, scale = _split_operands(value, change)
+    if scale is None or any(_is_mentioned_number(scale, one) for one in quoted.numbers if one != stated[0]):
+        return
+    if not any(_is_share_of(number, whole, stated[0], said) for said in stated[0].values):
+        why = f"this part says {stated[0].text}, and this is another share of what the record has"
+        yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: {why}")
+
+
+def _split_operands(value: NamedValue, change: ChangeToCheck) -> tuple[Fraction, Operand | None]:
+    """The one recorded amount from which a value was calculated, in the value's unit, and the one number by which that
+    was multiplied or divided, or of which percentage it is; None if anything else was done.
+    """
+    fields = {(one.fact_id, one.path): one for one in fields_of_facts(change.facts)}
+    found, wholes, scales = [*trace_operands(value, change.values)], set[Fraction](), list[Operand]()
+    for operation, operand in found:
+        field = fields.get((operand.ref, operand.path)) if operand.source == "result" else None
+        figure = read_figure(field.value) if field else None
+        may_be_whole = field and may_hold_amount(field.path, kind_of_argument(field.name, {}, field.value))
+        is_percent = operation in _PERCENTAGES and bool(wholes)
+        if figure and may_be_whole and not is_percent:
+            wholes.add(Fraction(figure))
+        elif operand.source != "value":
+            is_number = operand.source in ("constant", "task") and operation in ("product", "quotient")
+            scales += [operand] if is_number or is_percent else [operand] * 2
+    operations = {operation for operation, _ in found}
+    if len(wholes) != 1 or len(scales) != 1 or not operations <= _SCALING:
+        return Fraction(), None
+    size = 100 if "units_to_cents" in operations else Fraction(1, 100) if "cents_to_units" in operations else 1
+    return wholes.pop() * size, scales[0]
+
+
+def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, said: Number) -> bool:
+    """Whether a number is the share of an amount, the amount less or with it, or the whole; for a percentage also what
+    is left when a tax or a discount is taken out again. Rounding may go in either direction.
+    """
+    share = _read_share(mention, said)
+    exact = [whole, whole * share, whole * (1 - share), whole * (1 + share)]
+    if mention.unit == PERCENT and share < 1:
+        exact += [whole / (1 + share), whole * share / (1 + share), whole / (1 - share)]
+    step = Fraction(10) ** int(number.as_tuple().exponent)
+    return any(abs(Fraction(number) - one) < step for one in exact)
 
 
 def _read_share(mention: NumberMention, value: Number) -> Fraction:
