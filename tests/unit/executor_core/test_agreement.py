@@ -697,6 +697,85 @@ def test_two_notes_on_one_record_are_no_repeat_and_values_of_two_records_are_not
     assert [doubt.partition(": ")[0] for doubt in found.doubts] == ["amount 15"]
 
 
+_SET = _tool("set_stock", "item_no", "quantity")
+_BOOK = _tool("book_stay", "guest", "room_no", "day", "nights")
+_TO_5_AND_7 = "Set the stock of A-1 to 5 and that of B-2 to 7."
+
+
+@each_row(
+    ("task", "called", "given", "is_told"),
+    (_TO_5_AND_7, _SET, {"item_no": "A-1", "quantity": 7}, True),
+    (_TO_5_AND_7, _SET, {"item_no": "B-2", "quantity": 5}, True),
+    ("Setze A-1 auf 5 Stück und B-2 auf 7 Stück.", _SET, {"item_no": "A-1", "quantity": 7}, True),
+    ("Discount V-703 by 10 euros; then V-704 by 15 euros.", _tool("discount_invoice", "invoice_id", "amount_cents"),
+     {"invoice_id": "V-703", "amount_cents": 1500}, True),
+    ("Move A-1 to 3 December 2026, and B-2 to 5 December 2026.", _BOOK, {"room_no": "A-1", "day": "2026-12-05"}, True),
+    ("Set A-1 to 5, B-2 to 7 and C-3 to 9.", _SET, {"item_no": "C-3", "quantity": 7}, True),
+    # right work
+    (_TO_5_AND_7, _SET, {"item_no": "A-1", "quantity": 5}, False),
+    (_TO_5_AND_7, _SET, {"item_no": "B-2", "quantity": 7}, False),
+    ("Set A-1 and B-2 to 5 and 7.", _SET, {"item_no": "B-2", "quantity": 7}, False),
+    ("Set A-1 and B-2 to 5 and 7.", _SET, {"item_no": "A-1", "quantity": 5}, False),
+    ("Move 5 from A-1 to B-2, and 7 from C-3.", _tool("move_stock", "from_item_no", "to_item_no", "quantity"),
+     {"from_item_no": "A-1", "to_item_no": "B-2", "quantity": 5}, False),
+    ("A-1 has 5 left and B-2 has 7 left: level A-1 up.", _SET, {"item_no": "A-1", "quantity": 7}, False),
+    ("A-1 has 5 and B-2 needs 7; swap them.", _SET, {"item_no": "A-1", "quantity": 7}, False),
+    ("Swap A-1 at 5 and B-2 at 7.", _SET, {"item_no": "A-1", "quantity": 7}, False),
+    ("Raise A-1 from 5 to 7 and B-2 from 7 to 9.", _SET, {"item_no": "A-1", "quantity": 7}, False),
+    ("Raise A-1 by 5 and B-2 by 7.", _SET, {"item_no": "A-1", "quantity": 12}, False),
+    ("Set A-1, which shows 5, to 7 and B-2 to 7.", _SET, {"item_no": "A-1", "quantity": 7}, False),
+    ("Set A-1 to 7, not to 5, and B-2 to 5.", _SET, {"item_no": "A-1", "quantity": 7}, False),
+    ("Set A-1 to 5 and B-2 to 7. Then set A-1 to 7.", _SET, {"item_no": "A-1", "quantity": 7}, False),
+    ("Book A-1 for 2 nights and B-2 for 3 nights.", _BOOK, {"room_no": "A-1", "nights": 2, "day": "2026-12-03"}, False),
+    ("Book A-1 for 2 and B-2 for 3 on 3 December.", _BOOK, {"room_no": "A-1", "nights": 2, "guest": "3"}, False),
+    ("Order 5 of A-1 at 3 euros and 7 of B-2.", _SET, {"item_no": "A-1", "quantity": 5}, False),
+    ("Put A-1 on shelf 5 and B-2 on shelf 7.", _tool("put_on", "item_no", "shelf"), {"item_no": "B-2", "shelf": 7},
+     False),
+    ("Set A-1 to 5, as on 7 December, and B-2 to 7.", _SET, {"item_no": "A-1", "quantity": 5}, False),
+)  # fmt: skip
+def test_a_value_of_another_clause_is_that_of_its_record(
+    task: str, called: Tool, given: JsonObject, is_told: bool
+) -> None:
+    facts = (_read("r1", "list_items", [{"item_no": f"{one}", "quantity": 1} for one in ("A-1", "B-2", "C-3")]),)
+    found = _find(task, called, given, facts)
+    assert any("this part says it of another record" in doubt for doubt in found.doubts) is is_told, found.doubts
+
+
+def test_a_value_of_another_part_is_that_of_its_record_and_rows_are_looked_at_by_themselves() -> None:
+    quotes = ("Set the stock of A-1 to 5", "and that of B-2 to 7.")
+    task, part = " ".join(quotes), PartContext(quotes[0], quotes[1:])
+    for quantity, is_told in ((5, False), (7, True)):
+        given: JsonObject = {"item_no": "A-1", "quantity": quantity}
+        found = SourceFinder(KnownSources((task,), (), (), NOW, (task,))).find_sources(_call(_SET, given), _SET, part)
+        assert any("of another record" in doubt for doubt in found.doubts) is is_told
+        assert bool(found.doubts) is is_told  # nor is "1 to 5" a time of day
+    batch = _tool("set_stocks", "rows")
+    for first, second, is_told in ((5, 7, False), (7, 5, True)):
+        rows: Json = [{"item_no": "A-1", "quantity": first}, {"item_no": "B-2", "quantity": second}]
+        assert any("of another record" in one for one in _find(_TO_5_AND_7, batch, {"rows": rows}).doubts) is is_told
+
+
+@each_row(
+    ("task", "called", "room", "is_told"),
+    ("Set the rent of N-205 to that of N-301.", "set_rent", "N-301", True),
+    ("Set the rent of N-205 to that of room N-301.", "set_rent", "N-301", True),
+    ("Make the rent of N-205 the same as N-301.", "set_rent", "N-301", True),
+    ("Setze die Miete von N-205 auf die von N-301.", "set_rent", "N-301", True),
+    ("Set the rent of N-205 to that of N-301.", "set_rent", "N-205", False),
+    ("Set the rent of N-301 to 655.", "set_rent", "N-301", False),
+    ("Set the rent to that of N-301.", "set_rent", "N-301", False),
+    ("Add 5 to that of N-301, as agreed for N-205.", "add_charge", "N-301", False),
+    ("I would like N-301 at 655, and not N-205.", "set_rent", "N-301", False),
+)
+def test_an_edit_is_of_the_record_that_gets_the_value_and_not_of_its_source(
+    task: str, called: str, room: str, is_told: bool
+) -> None:
+    rents: Json = [{"room_no": "N-205", "monthly_rent": 515}, {"room_no": "N-301", "monthly_rent": 655}]
+    given: JsonObject = {"room_no": room, "monthly_rent": 655 if room == "N-205" else 515}
+    found = _find(task, _tool(called, "room_no", "monthly_rent"), given, (_read("r1", "list_rooms", rents),))
+    assert any("takes its value for another record" in doubt for doubt in found.doubts) is is_told
+
+
 def test_a_part_with_a_condition_is_not_carried_out_before_anything_was_read() -> None:
     order, given = _tool("order_part", "part_id", "quantity"), cast(JsonObject, {"part_id": "P-52", "quantity": 20})
     task = "Order 20 of P-52 if its stock is below 10."

@@ -98,7 +98,12 @@ def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spel
     numbers = {
         one.first: (int(one.value), one.after) for one in spelled if one.value == int(one.value) and not one.is_ordinal
     }
-    numbers |= {place: (int(token.written), place + 1) for place, token in enumerate(tokens) if _is_hour(token.written)}
+    hours = ((place, token) for place, token in enumerate(tokens) if _is_hour(token.written))
+    numbers |= {
+        place: (int(token.written), place + 1)
+        for place, token in hours
+        if text[max(0, token.start - 1) : token.start] not in ("-", "/", "_", ".")  # "set A-1 to 5"
+    }
     for place, token in enumerate(tokens):
         if (named := _NAMED_TIMES.get(token.folded)) is not None:
             yield TimeMention(token.start, token.end, (named,))

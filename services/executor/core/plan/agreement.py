@@ -5,18 +5,24 @@ nothing, so a disagreement alone refuses no call.
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 from services.executor.core.figures.arguments import ArgumentKind, ContentKind, fields_of_facts
 from services.executor.core.figures.dates import read_possible_dates
-from services.executor.core.figures.mentions import Mentions
+from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, read_figure
 from services.executor.core.figures.vocabulary import CURRENCIES, has_condition, leaves_choice_open, without_legal_form
-from services.executor.core.plan.faults import CallFault, ChangeToCheck, argument_name_of, field_name_of
+from services.executor.core.plan.faults import (
+    ArgumentToCheck,
+    CallFault,
+    ChangeToCheck,
+    argument_name_of,
+    field_name_of,
+)
 from services.executor.core.plan.mentioned_records import is_named_as_exception
-from services.executor.core.plan.stated_amounts import find_wrong_amounts
+from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import (
@@ -47,6 +53,15 @@ _TARGET = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORE
 _FROM = re.compile(r"\b(?:from|out\s+of|von|vom|aus|de|du|desde)\s+(?:(?:the|dem|der|la|le|el)\s+)?$", re.IGNORECASE)
 _INTO = re.compile(
     r"\b(?:to|into|onto|auf|zu|zum|zur|nach|an|à|au|vers|a|al)\s+(?:(?:the|das|die|den|la|le|el)\s+)?$", re.IGNORECASE
+)
+_CLAUSE_BOUNDARY = re.compile(r"[;,.!?](?=\s)|\s(?:and|then|while|und|dann|et|puis|y|luego)(?=\s)", re.IGNORECASE)
+_TELLS_WHAT_IS = re.compile(
+    r"\b(?:ha[sd]|have|is|are|was|were|costs?|swap\w*|exchang\w*|switch\w*|hat|ist|sind|war(?:en)?|\w*tausch\w*)\b",
+    re.IGNORECASE,
+)
+_LIKE_THAT = re.compile(  # before a record whose value another one gets: "to that of"
+    r"\b(?:(?:to|as|auf)\s+(?:that|those|the\s+same|die|das|den)\s+(?:of|for|in|as|von)|same\s+as|equal\s+to)\s+(?:[^\W\d]+\s+)?$",
+    re.IGNORECASE,
 )
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
@@ -123,6 +138,7 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
     yield from _find_days_inside_stated_range(change)
     yield from _find_swapped_values(change)
     yield from _find_reversed_direction(change)
+    yield from _find_source_as_target(change)
     yield from _find_conflicting_tool(change)
     yield from _find_repeated_change(change)
 
@@ -303,35 +319,67 @@ def _find_value_position(value: Json, change: ChangeToCheck) -> int | None:
 
 
 def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Yields each argument whose value the part gives for another record: for "10 of A-1 and 15 of A-2" a call with 15
-    for A-1.
-
-    Only where several calls have these records and values, and the part names records and values in turn.
+    """A value that a clause of the part, or of the task, gives for another record, while the clause about the call's
+    record has one that the call does not use: "set A-1 to 5 and B-2 to 7", and the call sets A-1 to 7.
     """
-    calls = change.list_same_tool_arguments()
-    spoken = {one.path: at for one in change.given if (at := _find_value_position(one.value, change)) is not None}
-    if len(calls) < 2 or len(spoken) < 2:
-        return
-    places = {
-        path: sorted(
-            {at for call in calls if (at := _find_value_position(argument_at(call, path), change)) is not None}
-        )
-        for path in spoken
-    }
-    for record in change.given:
-        place = spoken.get(record.path)
-        if place is None or not is_id_name(field_name_of(record.path)):
-            continue
-        for one in change.given:
-            here = spoken.get(one.path) if one.path != record.path else None
-            if here is None:
-                continue
-            records, values = places[record.path], places[one.path]
-            order = sorted([*((at, 0) for at in records), *((at, 1) for at in values)])
-            is_paired = len(records) > 1 and all(first[1] != then[1] for first, then in pairwise(order))
-            if is_paired and len(records) == len(values) and records.index(place) != values.index(here):
+    part, texts = change.part, [change.part_mentions]
+    if part.other_quotes:
+        texts.append(find_mentions(". ".join((part.quote, *part.other_quotes)), texts[0].now))
+    named_in = [_find_record_places(text, change) for text in texts]
+    for (text, named), record in product(zip(texts, named_in, strict=True), filter(_names_record, change.given)):
+        name = as_text(record.value).casefold()
+        rows = ("", record.path.rpartition(".")[0])
+        beside = [one for one in change.given if one.path.rpartition(".")[0] in rows] if name in named.values() else []
+        called = {as_text(one.value).casefold() for one in beside if _names_record(one)}
+        values = {one.path: _find_places_of_values(one, text, change) for one in beside if not _names_record(one)}
+        used = {at for places in values.values() for at, is_it in places.items() if is_it}
+        for one in (one for one in beside if one.path in values and one.origin != "calculated"):
+            pairs = _pair_records_with_values(text.text, named, values[one.path])
+            is_of_other = any(values[one.path][at] for other, at in pairs.items() if other not in called)
+            if is_of_other and name in pairs and pairs[name] not in used:
                 told = f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says it of another record"
                 yield CallFault(one.path, told)
+                return
+
+
+def _find_places_of_values(argument: ArgumentToCheck, text: Mentions, change: ChangeToCheck) -> dict[int, bool]:
+    """The positions in a text of all numbers, days or words that the argument could have, and whether it has them."""
+    days = read_possible_dates(argument.value)
+    if days:
+        return {one.start: any(period.first in days for period in one.periods) for one in text.dates}
+    if read_figure(argument.value) is not None:
+        return {one.start: may_equal(one, argument) for one in text.numbers}
+    if not isinstance(argument.value, str) or argument.kind is ArgumentKind.FREE_TEXT:
+        return {}
+    given = (argument_at(call, argument.path) for call in (change.arguments, *change.list_same_tool_arguments()))
+    words = {*_possible_argument_values(argument.path, change), *map(as_text, given)}
+    return {at: word == argument.value for word in words if word for at in _find_word_positions(word, text.text)}
+
+
+def _find_record_places(text: Mentions, change: ChangeToCheck) -> dict[int, str]:
+    """The identifiers of the records that a text names, by their positions or those of their names."""
+    called, folded = (as_text(one.value).casefold() for one in change.given if _names_record(one)), text.text.casefold()
+    names = {name: (name, *change.titles.get(name, ())) for name in {*change.titles, *called}}
+    names |= {one.text.casefold(): (one.text,) for one in text.identifiers if looks_like_id_text(one.text)}
+    said = ((name, one) for name, given in names.items() for one in given if one.casefold() in folded)
+    return {at: name for name, one in said for at in _find_word_positions(one, text.text)}
+
+
+def _pair_records_with_values(text: str, records: Mapping[int, str], values: Mapping[int, bool]) -> dict[str, int]:
+    """By identifier, the position of the only value in the only clause about a record, in which no other one stands."""
+    found: dict[str, list[int | None]] = {}
+    for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
+        told = [at for at in values if start <= at < end and at not in records]
+        about = {name for at, name in records.items() if start <= at < end}
+        is_pair = len(about) == len(told) == 1 and not _TELLS_WHAT_IS.search(text[start:end])
+        for name in about:
+            found.setdefault(name, []).append(told[0] if is_pair else None)
+    return {name: at for name, (at, *more) in found.items() if at is not None and not more}
+
+
+def _names_record(argument: ArgumentToCheck) -> bool:
+    is_code = isinstance(argument.value, str) and looks_like_id_text(argument.value)
+    return is_code or is_identifying_name(field_name_of(argument.path))
 
 
 def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
@@ -346,6 +394,18 @@ def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
             yield CallFault(
                 one.path, f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says it the other way round"
             )
+
+
+def _find_source_as_target(change: ChangeToCheck) -> Iterator[CallFault]:
+    """An edit of the record of which the part takes a value ("to that of A-1") for another one, which no call names."""
+    quoted, calls = change.part_mentions, (change.arguments, *change.list_same_tool_arguments())
+    used = {as_text(value).casefold() for call in calls for value in call.values()}
+    for one in change.given if words_of_tool(change.tool.name).verb in EDITING else ():
+        place = _find_value_position(one.value, change) if _names_record(one) else None
+        if place is None or not _LIKE_THAT.search(quoted.text[:place]):
+            continue
+        if any(len(name) > 2 and name not in used for name in _find_record_places(quoted, change).values()):
+            yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part takes its value for another record")
 
 
 def _possible_argument_values(path: str, change: ChangeToCheck) -> Iterator[str]:

@@ -73,7 +73,7 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
     amounts = [
         one for one in change.given if may_hold_amount(one.path, one.kind) and read_figure(one.value) is not None
     ]
-    is_used = any(_may_equal(mention, one) for mention in change.stated for one in change.given)
+    is_used = any(may_equal(mention, one) for mention in change.stated for one in change.given)
     for one in amounts:
         yield from _find_amount_over_limit(one, change.part_mentions)
         steps = [*_find_wrong_difference(one, change)]
@@ -90,7 +90,7 @@ def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iter
     """
     quoted, value = change.part_mentions, change.values.get(argument.figure)
     is_other = argument.origin == "fact" and not _WHOLE.search(quoted.text)
-    is_other |= argument.origin == "task" and not any(_may_equal(mention, argument) for mention in quoted.numbers)
+    is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in quoted.numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
         is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
@@ -147,7 +147,7 @@ def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Itera
     quoted, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
     stated = [one for one in quoted.numbers if _is_fraction(one) and not one.text.casefold().startswith("the ")]
     is_free = any(one.search(quoted.text) for one in (_SHARES, _ROUNDED))
-    is_limit = any(_COMPARES.search(quoted.text[max(0, one.start - _NEAR) : one.start]) for one in stated)
+    is_limit = any(_COMPARES.search(quoted.text[max(0, one.start - _CHARACTERS_BEFORE) : one.start]) for one in stated)
     if value is None or number is None or len(stated) != 1 or is_free or is_limit:
         return
     whole, scale = _split_operands(value, change)
@@ -213,7 +213,8 @@ def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple
     return (exact, exact / 100)
 
 
-def _may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
+def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
+    """Whether an argument is the stated number, in one of the units that it may have."""
     return any(Fraction(number) in _convert_to_unit(argument, mention) for number in mention.values)
 
 
@@ -226,7 +227,7 @@ def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
         number for arguments in same if (number := read_figure(argument_at(arguments, argument.path))) is not None
     }
     total = sum(amounts, Decimal())
-    return any(_may_equal(mention, argument._replace(value=total)) for mention in change.stated)
+    return any(may_equal(mention, argument._replace(value=total)) for mention in change.stated)
 
 
 def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: ChangeToCheck) -> bool:
