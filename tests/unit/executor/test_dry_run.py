@@ -51,7 +51,7 @@ async def test_it_waits_for_nobody_says_for_whom_a_real_run_would_and_is_refused
 
 
 @pytest.mark.promise("dry_run.no_writes")
-@each_row("value", ["true", 1, "no", {}, False])
+@each_row("value", ["true", 1, 0, "no", {}, False])
 async def test_whatever_is_not_plainly_no_means_a_dry_run(value: object) -> None:
     """A client that wrote it wrongly finds nothing changed."""
     stage = _dry(Stage(), value)

@@ -261,7 +261,9 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     assert len(write_lines(rows_from_record(found), None)) == 1
 
 
-@each_row(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False), ({}, False)])
+@each_row(
+    ("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": 0}, True), ({"dry_run": False}, False), ({}, False)]
+)
 def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry: bool) -> None:
     found = a_record("s")
     request = found.request.model_copy(update={"metadata": asked})

@@ -242,7 +242,8 @@ def binding_hash(verdict: Verdict) -> str:
 
 def is_dry_run(record: TaskRecord) -> bool:
     """Whether the request asks that nothing be written. Any value but a plain no counts as yes."""
-    return record.request.metadata.get(KEY) not in (None, False)
+    wish = record.request.metadata.get(KEY)
+    return wish is not None and wish is not False  # 0 equals False
 
 
 def answer_with_plan(progress: Progress, needed: str | None) -> Progress:

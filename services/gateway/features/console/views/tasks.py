@@ -200,7 +200,8 @@ def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
 
 def _is_dry_run(record: TaskRecord) -> bool:
     """Whether the task is a dry run: ``dry_run`` in its metadata is anything but absent, null or false."""
-    return record.request.metadata.get("dry_run") not in (None, False)
+    wish = record.request.metadata.get("dry_run")
+    return wish is not None and wish is not False  # 0 equals False
 
 
 def _summarize_facts(facts: Sequence[tuple[str, str, str]]) -> str:
