@@ -27,6 +27,7 @@ _MOST_DAYS = 3650
 _MOST_LIMIT = 1_000_000_000
 _WARNING = timedelta(days=14)
 LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
+_FIELDS = frozenset({"principal", "roles", "levels", "label", "days", *LIMITS})
 
 
 class KeyRequest(NamedTuple):
@@ -99,6 +100,8 @@ def caller_of_key(key: ApiKey) -> identity.Caller:
 
 def parse_key_request(body: JsonObject) -> KeyRequest:
     """Parse ``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
+    if unread := sorted(body.keys() - _FIELDS):
+        raise InvalidField(f"key.{unread[0]}", "nobody reads this field")  # a misspelled "days" would never expire
     label = short_text_at(body, "label", _LONGEST_LABEL, "key.label")
     days = count_at(body, "days", "key.days")
     if days is not None and not 1 <= days <= _MOST_DAYS:
