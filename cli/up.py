@@ -16,6 +16,7 @@ from cli.console import StartupProgress, err, out, own_command_name
 from cli.launcher import UNRULED_WRITES, WORDS, Stack, are_unruled_writes_undecided, run_stack, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.registry import RunningStack, register_stack
+from shared.infra.redis_address import hide_password
 
 EXAMPLE = "Which expense claims are pending? Answer with a JSON list of their ids."
 
@@ -127,7 +128,7 @@ def _build_table(stack: Stack) -> Table:
     table = Table("process", "url", "pid", title="Purple Agent is up")
     for child in stack.children:
         table.add_row(child.spec.name, child.spec.url, str(child.pid))
-    table.add_row("redis", stack.redis_url, str(stack.redis.pid) if stack.redis else "")
+    table.add_row("redis", hide_password(stack.redis_url), str(stack.redis.pid) if stack.redis else "")
     if stack.queue:
         table.add_row("queue", stack.queue.url, str(stack.queue.pid))
     return table

@@ -15,6 +15,7 @@ from httpx_sse import aconnect_sse
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from cli.console import CommandError
+from cli.gateway.client import read_key
 from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.messages import JsonObject, Update
@@ -36,7 +37,7 @@ async def connect_assessor(
     The client sends the assessor's key from ``ASSESSOR_API_KEY``, and the measured agent's key in a second header. If
     ``url`` is empty, an assessor is started, and stopped at the end of the context. Raises ``CommandError``.
     """
-    key = os.environ.get(API_KEY, "")
+    key = read_key(API_KEY)
     headers = {**({"X-API-Key": key} if key and url else {}), **({AGENT_KEY_HEADER: agent_key} if agent_key else {})}
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=trusted_certificates()) as http:
         if url:

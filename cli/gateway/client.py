@@ -120,6 +120,17 @@ class GatewayClient:
         )
 
 
+def read_key(variable: str) -> str:
+    """The key in a variable of the environment, without white space around it; empty if there is none.
+
+    Raises ``CommandError`` for what no header can carry.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not all("!" <= letter <= "~" for letter in key):
+        raise CommandError(f"{variable} holds a blank, a line break or a letter that no key has.")
+    return key
+
+
 def path_of(*words: str) -> str:
     """A URL path of these segments, each quoted, since ids are chosen by clients."""
     return "".join(f"/{quote(word, safe='')}" for word in words)
@@ -128,7 +139,7 @@ def path_of(*words: str) -> str:
 @asynccontextmanager
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     """Yields a client that sends the API key in ``PURPLE_API_KEY``, if set. Without ``url``: of the local stack."""
-    key = os.environ.get(API_KEY, "")
+    key = read_key(API_KEY)
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
         yield GatewayClient(url or url_of_running_gateway(), http, keyed=bool(key))

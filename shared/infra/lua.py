@@ -316,10 +316,13 @@ _HOST = rf"(?<![\w.-])(?!{_CLOCK_TIME})[\w.-]+|\[[\da-fA-F:]+\]"  # a name is tr
 _ADDRESS = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{2,5}}\b|\('[^']+', \d+\)")
 
 
+_SCRIPT = re.compile(r"\s*script: [0-9a-f]{40}.*", re.DOTALL)
+
+
 def store_unavailable(error: Exception) -> StoreUnavailable:
-    """The error for callers, without our server's address; its cause has the details."""
-    said = _ADDRESS.sub("its address", str(error))
-    return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {said}")
+    """The error for callers, without our server's address or script; its cause has the details."""
+    said = _ADDRESS.sub("its address", _SCRIPT.sub("", str(error)))
+    return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}{said and f': {said}'}")
 
 
 class ScriptedStore:

@@ -36,6 +36,12 @@ class RedisAddress:
     confirm_replicas: int = 0
 
 
+def hide_password(url: str) -> str:
+    """The URL as people and logs may see it: without user, password and options."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def read_address(url: str) -> RedisAddress:
     """Parses a Redis URL. Its ``ValueError`` repeats nothing of the URL, which may contain a password."""
     try:

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from cli.console import CommandError, format_local_time, out
-from cli.gateway.client import API_KEY, GatewayClient
+from cli.gateway.client import API_KEY, GatewayClient, read_key
 from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
 from cli.learn import split_for_requests
@@ -241,3 +241,20 @@ def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monke
     monkeypatch.setenv(API_KEY, "pa_1_2")
     by_key = "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
     assert approve_command(WAITS, "") == by_key
+
+
+@each_row(("held", "key"), ("pa_1_2\n", "pa_1_2"), (" pa_1_2 ", "pa_1_2"), ("", ""))
+def test_a_key_is_read_without_the_white_space_around_it(monkeypatch: pytest.MonkeyPatch, held: str, key: str) -> None:
+    """A file that an environment is made of may end with a line break."""
+    monkeypatch.setenv(API_KEY, held)
+    assert read_key(API_KEY) == key
+
+
+@each_row("held", ["pa_1\nX-Evil: 1", "pa_1_\u00fc", "pa 1"])
+def test_a_key_that_no_header_can_carry_is_refused_by_its_variable_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, held: str
+) -> None:
+    monkeypatch.setenv(API_KEY, held)
+    with pytest.raises(CommandError, match="PURPLE_API_KEY holds") as refused:
+        read_key(API_KEY)
+    assert "pa" not in str(refused.value)

@@ -6,7 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 from services.executor.settings import RunSettings
 from shared.infra.lua import store_unavailable
 from shared.infra.redis import QueueRedisUrl, RedisUrl
-from shared.infra.redis_address import RedisAddress, read_address
+from shared.infra.redis_address import RedisAddress, hide_password, read_address
 from tests.each_row import each_row
 from tools.bench.executor.queue import QueueFigures
 
@@ -66,7 +66,22 @@ def test_each_missed_target_is_named_and_good_figures_miss_nothing() -> None:
     ("a-b.example:26379, [::1]:6379 and ('::1', 6379)", "its address, its address and its address"),
     ("busy since 2026-11-27T10:15:00, until 11:45", "busy since 2026-11-27T10:15:00, until 11:45"),
     (200_000 * "a", 200_000 * "a"),
+    (f"it is full. script: {40 * 'a'}, on @user_script:31.", "it is full."),
 )
-def test_an_outage_is_told_without_addresses(said: str, told: str) -> None:
+def test_an_outage_is_told_without_addresses_and_scripts(said: str, told: str) -> None:
     """Times of day are none; a long text is read once through."""
     assert str(store_unavailable(OSError(said))).endswith(f"OSError: {told}")
+
+
+def test_an_outage_without_words_is_told_by_its_kind() -> None:
+    assert str(store_unavailable(TimeoutError())) == "Redis does not answer as it should: TimeoutError"
+
+
+@each_row(
+    ("url", "shown"),
+    ("redis://user:s3cret@host:6379/0?password=s3cret", "redis://host:6379/0"),
+    ("redis+sentinel://:s3cret@a:1,b:2/service/0?sentinel_password=s3cret", "redis+sentinel://a:1,b:2/service/0"),
+    ("unix:///var/redis.sock", "unix:///var/redis.sock"),
+)
+def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert hide_password(url) == shown
