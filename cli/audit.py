@@ -19,7 +19,7 @@ _FIELDS = (
     *("approved_by", "allowed_by", "approvals", "rules", "policy_hash", "plan_hash"),
     *("status", "proof", "read_back", "shows_sha256", "sent_at", "attempt", "compensates", "operators", "kept_in"),
 )
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def audit(
@@ -111,4 +111,4 @@ def _approval_in_words(write: JsonObject) -> str:
 
 def _csv_cell(value: Json) -> str:
     text = plain_text(value)
-    return f"'{text}" if text.startswith(_FORMULAS) else text
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -166,14 +166,14 @@ def discover_tools(
         raise CommandError(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")) from complaint
     print_answer(found, _print_tools, as_json=as_json)
     if write_catalogue:
-        err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)
+        err.print(f"{write_catalogue}: {_ADVICE_ON_CATALOGUE}", style="dim", markup=False, soft_wrap=True)
 
 
-_UNDECIDED = (
+_RULES_STAY_UNDECIDED = (
     "and no argument names a record that a read here shows: that stays undecided, unless a task calculates it. "
     "If an argument is a record's key, say so in the tenant's `records`."
 )
-_WRITTEN = "correct it, then put it among the connections of the tenant's record."
+_ADVICE_ON_CATALOGUE = "correct it, then put it among the connections of the tenant's record."
 _ADVICE = "Is the server running, and is this the URL of its tools? `purple up` shows the URL of the example company."
 
 
@@ -185,7 +185,7 @@ def _print_tools(found: JsonObject) -> None:
         err.print("This protocol may have tools that it does not list: a task can name one.", style="dim")
     for tool in listed:
         if fields := list_or_empty(tool.get("undecided")):
-            sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_UNDECIDED}"
+            sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_RULES_STAY_UNDECIDED}"
             err.print(Text(sentence, "bold yellow"), soft_wrap=True)
 
 

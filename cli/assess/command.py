@@ -115,7 +115,7 @@ def describe_update(update: messages.Update) -> str:
             return ""
 
 
-KEPT = Path(".purple") / "assessments"
+RESULTS_FOLDER = Path(".purple") / "assessments"
 assess = typer.Typer()
 
 
@@ -147,7 +147,7 @@ def measure_agent(
     max_turns: Annotated[int | None, typer.Option(help="At most that many turns.", min=1)] = None,
     turn_timeout: Annotated[float | None, typer.Option(help="Seconds for each turn.", min=0.1)] = None,
     seed: Annotated[int | None, typer.Option(help="What chance is settled by.")] = None,
-    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
+    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = RESULTS_FOLDER,
     keep_at: Annotated[
         str, typer.Option(help="A gateway that keeps the results too, for its console.", metavar="URL")
     ] = "",
@@ -249,7 +249,7 @@ def generate_days(
 def keep_at_gateway(
     name: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
     keep_at: Annotated[str, typer.Option("--at", help="The gateway.", metavar="URL")] = "",
-    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
+    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = RESULTS_FOLDER,
 ) -> None:
     """Upload saved results to a gateway, so that its console shows them and replays each run.
 
@@ -264,7 +264,7 @@ def compare(
     before: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
     after: Annotated[str, typer.Argument(help="The other one.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the table.")] = False,
-    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
+    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = RESULTS_FOLDER,
 ) -> None:
     """Compare two assessments of the same scenario: points by dimension and criterion, and their changes.
 

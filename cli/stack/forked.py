@@ -19,14 +19,14 @@ from setproctitle import setproctitle
 from shared.infra.process import make_death_signal
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_IMPORTED = "cli.stack.imported"
+_PRELOADED_MODULE = "cli.stack.imported"
 # What an interpreter heeds at its start alone.
 _OF_INTERPRETERS = ("LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS")
 
 
 def start_fork_server() -> None:
     """Start the fork server if it does not run yet; does not wait for its imports."""
-    _CONTEXT.set_forkserver_preload([_IMPORTED])
+    _CONTEXT.set_forkserver_preload([_PRELOADED_MODULE])
     forkserver.ensure_running()
 
 
@@ -67,7 +67,7 @@ def _has_same_interpreter_settings(environ: Mapping[str, str]) -> bool:
 
 
 def _imported_packages() -> Collection[str]:
-    module = sys.modules.get(_IMPORTED)
+    module = sys.modules.get(_PRELOADED_MODULE)
     return cast("Collection[str]", module.PACKAGES) if module else ()
 
 

@@ -18,7 +18,7 @@ _RULES: Mapping[str, type[PolicyContract]] = {
 }
 _PLACES = {"kind": "tool_rules", "type": "text_rules"}
 # What people write beside rules to describe them; it changes nothing, so nobody has to read it.
-_DESCRIBING = frozenset(
+_DESCRIPTIVE_FIELDS = frozenset(
     """name title description summary comment comments note notes rationale author owner tags source url created_at
     updated_at effective_date metadata $schema""".split()
 )
@@ -104,7 +104,7 @@ def _drop_empty_fields(rule: Json) -> Json:
 
 
 def _is_descriptive(field: str) -> bool:
-    return field.rpartition(".")[2].lower() in _DESCRIBING
+    return field.rpartition(".")[2].lower() in _DESCRIPTIVE_FIELDS
 
 
 def sort_rules_by_kind(document: JsonObject) -> JsonObject:

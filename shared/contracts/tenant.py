@@ -68,7 +68,7 @@ class RecordKind(Contract):
 
     @property
     def keys_by_name(self) -> dict[str, str]:
-        """By the normal form of each name of a key, that of the key's first name."""
+        """Each name of a key with the key's first name, both in normal form."""
         groups = ((one,) if isinstance(one, str) else one for one in self.keys)
         return {normalized_key_name(name): normalized_key_name(group[0]) for group in groups for name in group}
 

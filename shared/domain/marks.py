@@ -41,11 +41,11 @@ _LABEL_WORDS = (
 _DIGITS = re.compile(r"\d\d(?:\d[ -]?\d\d|(?<=[^\W\d_]{2}\d\d) ?\w)")  # in every number below, and quick to look for
 # Each number below begins with a character that it takes, and then looks at what stands before that: so the search
 # skips every other character, which takes a third of the time. ``(?<!\w)`` before ``\d`` is ``(?<!\w\d)`` after it.
-_CARD = re.compile(
+_CARD_NUMBER = re.compile(
     r"\d(?<!\w\d)(?<!\d\.\d)"
     r"(?:\d{13,18}|\d{3}([ -])\d{4}\1\d{4}\1\d{4}|(?<=3)\d{3}([ -])\d{6}\2\d{4,5})(?!\w)(?!\.\d)"
 )
-_ISSUED = re.compile(
+_CARD_NUMBER_RANGES = re.compile(
     r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011|4[4-9]\d|5\d\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
@@ -76,7 +76,7 @@ _LABEL = (
     r"(?:password|passwd|passphrase|passcode|pwd|(?:api|access|private|secret)[ _-]?key|secret"
     r"|(?:access|auth|api|refresh|session)[ _-]?token|client[ _-]?secret)"
 )
-_NAMED = re.compile(
+_LABELLED_PASSWORD = re.compile(
     _LABEL + r"(?:\s+(?:for|of)\s+[\w.@-]{1,60}(?:\s+[\w.@-]{1,60})?)?"
     r"(?P<by>\\*[\"']?\s*[:=]\s*|\s+(?:is|was|to|as|=)\s*:?\s+|\s+)"
     r"(?:\\*[\"'“](?P<q>[^\"'”\\\n]{4,200})\\*[\"'”]|(?P<v>[^\s\"'“”,;<>{}\[\]\\()]{4,200}))",
@@ -146,7 +146,7 @@ def _find_spans(text: str) -> Iterator[ProtectedSpan]:
     if "://" in text:
         yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _IN_URL.finditer(text))
     if _contains_any(lowered, _LABEL_WORDS):
-        for match in _NAMED.finditer(text):
+        for match in _LABELLED_PASSWORD.finditer(text):
             yield from _find_password(match, text)
 
 
@@ -160,7 +160,7 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
 
 def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
     """Yields numbers that are protected without a label beside them: cards, IBANs, social security numbers."""
-    for match in _CARD.finditer(text):
+    for match in _CARD_NUMBER.finditer(text):
         if _is_card(match.group()):
             yield _build_span(match, 0, ProtectedKind.CARD)
     for match in _IBAN.finditer(text):
@@ -177,7 +177,7 @@ def _is_card(text: str) -> bool:
     numbers.
     """
     digits = text.replace(" ", "").replace("-", "")
-    return bool(_ISSUED.fullmatch(digits)) and luhn.is_valid(digits)
+    return bool(_CARD_NUMBER_RANGES.fullmatch(digits)) and luhn.is_valid(digits)
 
 
 def _iban_length(text: str) -> int:

@@ -20,7 +20,7 @@ from shared.infra.redis_cluster import ClusterRedis
 from shared.ports.store import StoreUnavailable
 
 _COUNT_HOLDS_SECONDS = 0.5
-_MOST_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
+_MOST_ACCEPTED_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
 _AHEAD_MS = 5_000  # as in the script: the clocks of two nodes differ
 _PLACE_LASTS_MS = 30_000  # longer than storing may take
 _WAIT_SECONDS, _PAUSE_SECONDS = 0.5, 0.005  # for those ahead
@@ -50,7 +50,7 @@ class Admission:
         long.
         """
         is_far_off = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS and (
-            self.waiting + _MOST_MEANWHILE < self._most
+            self.waiting + _MOST_ACCEPTED_MEANWHILE < self._most
         )
         if not self._most or is_far_off:
             yield UNLIMITED

@@ -89,7 +89,7 @@ def digest_of(text: str) -> str:
 class ExchangingPool(Protocol):
     """A connection pool that sends commands without redis-py's client around each."""
 
-    async def exchange(self, rows: Sequence[Command], seconds: float) -> list[object]:
+    async def exchange(self, commands: Sequence[Command], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, within ``seconds``."""
 
 

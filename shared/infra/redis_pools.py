@@ -97,17 +97,17 @@ class _FollowingConnection(AbstractConnection):
             await self.disconnect(nowait=True)
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
-    async def exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
+    async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """Sends commands; returns the reply to each, or the server's error.
 
         redis-py's client takes twice as long. Any other failure closes the connection, because the next command would
         read these replies.
         """
-        packed = b"".join([part for words in rows for part in self.pack_command(*words)])
+        packed = b"".join([part for words in commands for part in self.pack_command(*words)])
         watch = asyncio.get_running_loop().call_later(seconds, self._abort_as_late)
         try:
             await self.send_packed_command(packed)
-            return [await self._read_reply() for _ in rows]
+            return [await self._read_reply() for _ in commands]
         except BaseException as error:
             await self.disconnect(nowait=True)
             if self._expired and isinstance(error, Exception):
@@ -209,12 +209,12 @@ class FollowingPool(ConnectionPool):
         locate = self._find_primary if address.kind == "sentinel" else None
         super().__init__(connection_class=_KINDS[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
 
-    async def exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
+    async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, in one round trip."""
         if self._has_free_connection:
-            return await self._exchange(rows, seconds)
+            return await self._exchange(commands, seconds)
         async with asyncio.timeout(seconds):
-            return await self._exchange(rows, seconds)
+            return await self._exchange(commands, seconds)
 
     @property
     def _has_free_connection(self) -> bool:
@@ -224,10 +224,10 @@ class FollowingPool(ConnectionPool):
         waiting = cast("list[_FollowingConnection]", self._available_connections)
         return bool(waiting) and waiting[-1].is_quiet
 
-    async def _exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
+    async def _exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         connection = cast(_FollowingConnection, await self.get_connection())
         try:
-            return await connection.exchange(rows, seconds)
+            return await connection.exchange(commands, seconds)
         finally:
             await self.release(connection)
 

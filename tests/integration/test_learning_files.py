@@ -268,10 +268,10 @@ class _LosingRepository(RedisImportRepository):
         self.losses = 0
 
     @override
-    async def store_changes(self, tenant: str, brought: FileChanges, versions: StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, changes: FileChanges, versions: StoredVersions) -> bool:
         self._way.cut_at(1)
         self.losses += 1
-        return await super().store_changes(tenant, brought, versions)
+        return await super().store_changes(tenant, changes, versions)
 
 
 REPORT = {

@@ -174,12 +174,12 @@ def _read_token(credential: Credential, answer: JsonObject, began: float) -> Acc
     return AccessToken(value, began + seconds - min(EARLY, seconds / 10))
 
 
-def read_lifetime(life: object) -> float:
+def read_lifetime(expires_in: object) -> float:
     """A token's ``expires_in`` in seconds, as a number or text, limited to between one second and a day. A missing or
     unusable value gives the default.
     """
     try:
-        seconds = float(str(life)) if life is not None else USUAL_LIFE
+        seconds = float(str(expires_in)) if expires_in is not None else USUAL_LIFE
     except ValueError:
         return USUAL_LIFE
     return USUAL_LIFE if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)

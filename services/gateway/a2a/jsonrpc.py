@@ -91,13 +91,13 @@ def _keep_params(params: JsonObject) -> JsonObject:
 
 
 _VERSION_CHECKS = {NEW: replies.check_1_0, OLD: replies.check_0_3}
-_SHARED = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of 0.3 that the early protocol had too
+_SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of 0.3 that the early protocol had too
 
 
 class JsonRpcEndpoint:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
         self.acts, self.methods, self._profile = methods, rpc_methods(methods), profile
-        self._shared = _SHARED if methods.abilities.streaming else _SHARED[:2]
+        self._shared = _SHARED_METHODS if methods.abilities.streaming else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:
         """Answer a JSON-RPC call of A2A 1.0, A2A 0.3 or the early protocol."""

@@ -156,7 +156,7 @@ def _drop_empty(**fields: JsonValue) -> Shown:
 
 
 _OLD_MESSAGE: Shown = {"kind": "message"}
-_ADDED: Mapping[str, Shown] = {  # what 0.3 says beside, by the name under which it stands
+_FIELDS_OF_0_3: Mapping[str, Shown] = {  # what 0.3 says beside, by the name under which it stands
     "task": {"kind": "task"},
     "message": _OLD_MESSAGE,
     "history": _OLD_MESSAGE,
@@ -177,7 +177,7 @@ def _convert_to_0_3(name: str, shown: JsonValue) -> JsonValue:
         case _, list():
             return [_convert_to_0_3(name, item) for item in shown]
         case _, dict():
-            return {**_ADDED.get(name, {}), **{key: _convert_to_0_3(key, item) for key, item in shown.items()}}
+            return {**_FIELDS_OF_0_3.get(name, {}), **{key: _convert_to_0_3(key, item) for key, item in shown.items()}}
     return shown
 
 

@@ -25,7 +25,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.line import Value
 
 _RE = "re:"
-_HIDDEN = ("body_html", "reply_to_address")
+_HIDDEN_FIELDS = ("body_html", "reply_to_address")
 
 
 class GetMailbox(WorldRead):
@@ -124,7 +124,7 @@ class FindEmailReplies(WorldRead):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.email.query(folder="sent", limit=1000)
         mine = [mail for mail in found.emails if mail.in_reply_to == self.message_id]
-        rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN)} for mail in mine]
+        rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN_FIELDS)} for mail in mine]
         return list_page("replies", rows, len(rows))
 
 
@@ -225,7 +225,7 @@ def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:
 def _hidden_fields(mail: Email) -> tuple[str, ...]:
     """The fields to leave out; ``reply_to_address`` is shown only if an answer would not go to the sender."""
     misled = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
-    return _HIDDEN[:1] if misled else _HIDDEN
+    return _HIDDEN_FIELDS[:1] if misled else _HIDDEN_FIELDS
 
 
 async def _find_email(world: ConnectedWorld, message_id: str) -> Email | None:

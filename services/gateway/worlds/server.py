@@ -26,7 +26,7 @@ from shared.domain.version import VERSION
 
 ANY_WORLD = "/bridge/mcp"
 PROOF = "purple-agent/proof"  # in a tool's _meta: the read that proves a write, and what it shows then
-_ENDED = "no assessment of this world runs any more, so nothing is asked there"
+_WORLD_HAS_ENDED = "no assessment of this world runs any more, so nothing is asked there"
 _NAMELESS = "name the world: its URL in the header X-UES-URL, the user's key in X-UES-Key"
 
 
@@ -81,7 +81,7 @@ class WorldsEndpoint:
             return BridgedWorld(url, key)
         found = await self._find(named["tenant"], named["session"], named["assessment"])
         if found is None:
-            raise MCPError(types.INVALID_PARAMS, _ENDED)
+            raise MCPError(types.INVALID_PARAMS, _WORLD_HAS_ENDED)
         return found
 
 

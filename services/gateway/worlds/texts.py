@@ -19,7 +19,7 @@ from services.gateway.worlds.world import (
 from shared.contracts.ues.modalities import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
 
-_ARRIVED = frozenset({"sent", "delivered", "read"})
+_ARRIVAL_STATES = frozenset({"sent", "delivered", "read"})
 
 
 class GetPhone(WorldRead):
@@ -131,7 +131,7 @@ class ReactToText(WorldEdit):
 
 
 def _build_row(text: SmsMessage) -> JsonObject:
-    arrived = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVED else ()
+    arrived = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVAL_STATES else ()
     return row_fields(text, "read_at", *arrived)
 
 

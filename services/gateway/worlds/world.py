@@ -13,7 +13,7 @@ from shared.infra.ues.line import Value
 
 T = TypeVar("T")
 
-_TOLD = frozenset({"is_read", "folder", "response"})  # of each record, whatever is usual
+_FIELDS_ALWAYS_SHOWN = frozenset({"is_read", "folder", "response"})  # of each record, whatever is usual
 USERS_CHAT = "user-assistant"  # the conversation in which the user speaks with the assistant
 
 
@@ -115,7 +115,9 @@ def record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
 def row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     """The answer's fields for a row of a list: without empty ones, those at their defaults and those left out."""
     fields = type(answer).model_fields.items()
-    usual = (name for name, field in fields if name not in _TOLD and getattr(answer, name) == field.default)
+    usual = (
+        name for name, field in fields if name not in _FIELDS_ALWAYS_SHOWN and getattr(answer, name) == field.default
+    )
     return record_fields(answer, *left_out, *usual)
 
 

@@ -138,34 +138,34 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             parse_rows(Accuracy, cast("dict[str, str]", found[6]).items()),
         )
 
-    async def store_changes(self, tenant: str, brought: files.FileChanges, versions: files.StoredVersions) -> bool:
-        commands = _list_commands(keys.learned_keys(tenant), brought)
-        return await change_learned(self._scripts, tenant, commands, _versions_to_check(brought, versions))
+    async def store_changes(self, tenant: str, changes: files.FileChanges, versions: files.StoredVersions) -> bool:
+        commands = _list_commands(keys.learned_keys(tenant), changes)
+        return await change_learned(self._scripts, tenant, commands, _versions_to_check(changes, versions))
 
 
-def _versions_to_check(brought: files.FileChanges, versions: files.StoredVersions) -> files.StoredVersions:
+def _versions_to_check(changes: files.FileChanges, versions: files.StoredVersions) -> files.StoredVersions:
     """The versions of the parts to be changed; those of other parts are empty and not compared."""
     return files.StoredVersions(
-        cases=versions.cases if brought.cases is not None else "",
-        events=versions.events if brought.arms or brought.totals else "",
-        rows=versions.rows if brought.entities or brought.accuracy else "",
-        facts=versions.facts if brought.facts is not None else "",
+        cases=versions.cases if changes.cases is not None else "",
+        events=versions.events if changes.arms or changes.totals else "",
+        rows=versions.rows if changes.entities or changes.accuracy else "",
+        facts=versions.facts if changes.facts is not None else "",
     )
 
 
-def _list_commands(names: keys.LearnedKeys, brought: files.FileChanges) -> Iterator[LearnedCommand]:
-    for name, texts in ((names.cases, brought.cases), (names.knowledge, brought.facts)):
+def _list_commands(names: keys.LearnedKeys, changes: files.FileChanges) -> Iterator[LearnedCommand]:
+    for name, texts in ((names.cases, changes.cases), (names.knowledge, changes.facts)):
         if texts is not None:
             yield "DEL", name, ()
             yield "RPUSH", name, texts
-    yield from _arm_commands(names, brought.arms)
-    for record in brought.entities:
+    yield from _arm_commands(names, changes.arms)
+    for record in changes.entities:
         yield "HSET", names.entities, (record.field, record.entity.model_dump_json())
         yield "HSET", names.entity_links, (record.field, record.links.model_dump_json())
         yield "ZADD", names.entity_ages, (int(record.entity.last_seen.timestamp() * 1000), record.field)
-    yield "HSET", names.accuracy, _flatten((name, row.model_dump_json()) for name, row in brought.accuracy.items())
-    if brought.totals is not None:
-        yield from _total_commands(names, brought.totals)
+    yield "HSET", names.accuracy, _flatten((name, row.model_dump_json()) for name, row in changes.accuracy.items())
+    if changes.totals is not None:
+        yield from _total_commands(names, changes.totals)
 
 
 def _arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> Iterator[LearnedCommand]:

@@ -75,7 +75,7 @@ class ImportRepository(Protocol):
 
     async def read_stored(self, tenant: str) -> StoredFile: ...
 
-    async def store_changes(self, tenant: str, brought: FileChanges, versions: StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, changes: FileChanges, versions: StoredVersions) -> bool:
         """Stores changes in one step; False, with nothing changed, if a part to be changed has another version
         by now.
         """

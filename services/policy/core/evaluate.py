@@ -160,7 +160,7 @@ def _count_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> 
     return prepared.cost * (calls + twice) + names + facts // 8 + looks // 2
 
 
-_NOTED = "policy:"  # how the executor's journal names what it asked of this service
+_JOURNAL_PREFIX = "policy:"  # how the executor's journal names what it asked of this service
 
 
 class DecidedPlan(NamedTuple):
@@ -192,7 +192,7 @@ def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
     Empty for a task that planned no writes, or was archived before plans were recorded. Of each plan, the last verdict
     on all of its calls counts.
     """
-    noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_NOTED)]
+    noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_JOURNAL_PREFIX)]
     found = [_read_plan(task, note) for note in noted if "request" in note and "verdict" in note]
     planned = [plan for plan in found if not any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls)]
     by_hash: dict[str, DecidedPlan] = {}

@@ -84,7 +84,7 @@ _ONE = r"""\s*(?:(?P<SIGN>===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-])
     |(?P<NUMBER>%s)|(?P<END>\Z)|(?P<OTHER>.))"""
 _OUTSIDE = re.compile(_ONE % f"{_GROUPED}|{_PLAIN}", re.DOTALL | re.VERBOSE)
 _IN_LIST = re.compile(_ONE % _PLAIN, re.DOTALL | re.VERBOSE)
-_GLUED = re.compile(r"[\w.]")
+_CHARACTER_OF_NAME = re.compile(r"[\w.]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!==", "in"})
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
@@ -129,7 +129,7 @@ def _read_token(found: re.Match[str]) -> Token:
                     cause = f"unknown escape {escape[0]!r}: only quotes and \\ are escaped"
                     raise ConditionError(cause, start + escape.start())
             return Token("TEXT", _ESCAPE.sub(r"\1", body), start - 1)
-        case "NUMBER" if glued := _GLUED.match(found.string, found.end()):
+        case "NUMBER" if glued := _CHARACTER_OF_NAME.match(found.string, found.end()):
             raise ConditionError(f"{body!r} runs into {glued[0]!r}", start)
         case "NUMBER" if body[0] == "0" and body[1:2].isdigit():
             raise ConditionError(f"the number {body!r} starts with a zero; put a code in quotes", start)

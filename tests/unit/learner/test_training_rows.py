@@ -224,7 +224,7 @@ def _fact(subject: str, attribute: str, value: int, hours: int) -> KnownFact:
 
 
 def _after_facts(stored: StoredFile, done: importer.FileDecision) -> StoredFile:
-    rows = done.brought.facts
+    rows = done.changes.facts
     return stored if rows is None else _stored(facts=[(row, KnownFact.model_validate_json(row)) for row in rows])
 
 
@@ -232,7 +232,7 @@ def _after_facts(stored: StoredFile, done: importer.FileDecision) -> StoredFile:
 @given(_ARMS, _ARMS)
 def test_of_arms_more_pulls_hold(here: Mapping[tuple[str, str], Arm], new: dict[tuple[str, str], Arm]) -> None:
     done = importer.merge_file_arms(_stored(arms=here), [ArmRecord(name, arm) for name, arm in new.items()])
-    after = {**here, **{record.name: record.arm for record in done.brought.arms}}
+    after = {**here, **{record.name: record.arm for record in done.changes.arms}}
     assert {name: arm.n for name, arm in after.items()} == {
         name: max(here.get(name, Arm()).n, new.get(name, Arm()).n) for name in {*here, *new}
     }
@@ -244,7 +244,7 @@ def test_of_arms_more_pulls_hold(here: Mapping[tuple[str, str], Arm], new: dict[
 def test_cases_brought_twice_are_there_once(here: list[CaseEntry], new: list[CaseEntry]) -> None:
     log = [parse_stored_case(case) for case in {case.case_id: case for case in here}.values()]
     done = importer.merge_file_cases(_stored(cases=log), new)
-    texts = done.brought.cases or [entry.text for entry in log]
+    texts = done.changes.cases or [entry.text for entry in log]
     after = [StoredCase(text, CaseEntry.model_validate_json(text)) for text in texts]
     assert len({entry.case.case_id for entry in after if entry.case}) == len(after)
     assert importer.merge_file_cases(_stored(cases=after), new).taken == 0
@@ -279,11 +279,11 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
     )
     things = importer.merge_file_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
     totals = importer.merge_file_statistics(stored, FileStatistics(FileTotals({"events": others}), brought))
-    assert {record.entity.value for record in things.brought.entities} == {
+    assert {record.entity.value for record in things.changes.entities} == {
         name for name, seen in new.items() if seen > here.get(name, 0)
     }
-    assert (totals.brought.totals is not None) == (others > events)
-    assert set(totals.brought.accuracy) == {
+    assert (totals.changes.totals is not None) == (others > events)
+    assert set(totals.changes.accuracy) == {
         name for name, row in brought.items() if row.attempts > held.get(name, Accuracy()).attempts
     }
 

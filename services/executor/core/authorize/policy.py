@@ -307,7 +307,7 @@ def _list_row_fields(call: PlannedCall, surroundings: _VerdictInputs) -> list[_R
     scenes: list[_RowFields] = []
     for row in rows if len(rows) <= surroundings.most_rows else []:
         bound = binding.bind_fields(
-            binding.build_call_view(call.tool, row.naming, surroundings.facts, surroundings.keys),
+            binding.build_call_view(call.tool, row.arguments, surroundings.facts, surroundings.keys),
             surroundings.asked_names,
         )
         own = {name: value for name, value in row.fields if not isinstance(value, UnknownValue)}

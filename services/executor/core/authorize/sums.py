@@ -237,7 +237,9 @@ class CallSums:
         if rows and (not named or len(rows) > _MOST_RECORDS):
             return [
                 _Summand(
-                    _sum_without_offset([one.figure for one in rows]), self._find_call_records(call, given.naming), call
+                    _sum_without_offset([one.figure for one in rows]),
+                    self._find_call_records(call, given.arguments),
+                    call,
                 )
             ]
         return rows
@@ -247,7 +249,7 @@ class CallSums:
         if not self._is_additive(call, name) or "total" in seen_records.singular_words(name):
             return 1
         most = 1
-        for leaf in find_leaves(given.naming):
+        for leaf in find_leaves(given.arguments):
             items = leaf.value if isinstance(leaf.value, list) else []
             found = (seen_records.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
             most = max([most, *Counter(identifier_key(one.text) for one in found if one and one.is_id).values()])
@@ -288,17 +290,17 @@ class CallSums:
 
     def _build_summand(self, figure: Decimal, row: CallRows, call: PlannedCall) -> _Summand:
         alone = self._find_call_records(call, row.alone, row.key) if self._names_a_record(call, row) else None
-        return _Summand(figure, self._find_call_records(call, row.naming), call, alone)
+        return _Summand(figure, self._find_call_records(call, row.arguments), call, alone)
 
     def _names_a_record(self, call: PlannedCall, row: CallRows) -> bool:
         alone = self._find_call_records(call, row.alone, row.key)
         return bool(alone.own.names or alone.all.sure or alone.parties)
 
-    def _find_call_records(self, call: PlannedCall, naming: JsonObject, row_key: str = "") -> _CallRecords:
-        key = (call.tool, id(naming))  # which lasts as long as this object: ``_given`` holds it
+    def _find_call_records(self, call: PlannedCall, arguments: JsonObject, row_key: str = "") -> _CallRecords:
+        key = (call.tool, id(arguments))  # which lasts as long as this object: ``_given`` holds it
         if key not in self._records:
             about, makes = seen_records.noun_of_tool(call.tool, self._graph.keys), seen_records.makes_record(call.tool)
-            told = [*self._find_naming_arguments(call, naming, about)]
+            told = [*self._find_naming_arguments(call, arguments, about)]
             own = [one for one in told if any(seen_records.are_same_kind(node.kind, about) for node in one.nodes)]
             own = own or [one for one in told if any(seen_records.is_aspect_of(node.kind, about) for node in one.nodes)]
             others = told
@@ -307,7 +309,7 @@ class CallSums:
                     [one for one in told if one.nodes or not seen_records.are_same_kind(one.reference.noun, about)],
                     [],
                 )
-            parties, ids = self._find_parties_and_ids(call, naming)
+            parties, ids = self._find_parties_and_ids(call, arguments)
             every = _RecordNames(_collect_names(told).names, _collect_names(others).sure)
             if row_key:
                 names = every.names | {("", identifier_key(row_key))}
@@ -316,12 +318,12 @@ class CallSums:
         return self._records[key]
 
     def _find_naming_arguments(
-        self, call: PlannedCall, naming: JsonObject, about: seen_records.Noun
+        self, call: PlannedCall, arguments: JsonObject, about: seen_records.Noun
     ) -> Iterator[_NamingArgument]:
         """Yields the arguments' values that may name a record. Prose is left out, and so are words of a closed list,
         unless a record of that name was read.
         """
-        for argument, value in naming.items():
+        for argument, value in arguments.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
             for one in seen_records.references_in({argument: value}, about, self._graph.keys):
                 told = _NamingArgument(
@@ -334,12 +336,12 @@ class CallSums:
                     yield told
 
     def _find_parties_and_ids(
-        self, call: PlannedCall, naming: JsonObject
+        self, call: PlannedCall, arguments: JsonObject
     ) -> tuple[Mapping[str, _Values], Mapping[str, _Values]]:
         """The parties and the ids among a call's arguments, without dates and words of a closed list."""
         parties: dict[str, _Values] = {}
         ids: dict[str, _Values] = {}
-        for leaf in find_leaves(naming):
+        for leaf in find_leaves(arguments):
             noun, schema = seen_records.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
             is_party = not _PARTY_WORDS.isdisjoint(
                 {*noun[-1:], *(word for name in leaf.names[:-1] for word in seen_records.singular_words(name))}

@@ -29,7 +29,7 @@ _MOST_NAMED = 6  # figures that a sentence names
 _MOST_TOLD = 3  # times that a fault of an answer is told
 _CLAUSE_WORDS = 4  # fewer may stand in an answer by chance
 _ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
-_UNCALLED = (  # of a first reply of text alone: the task's parts are not known
+_ADVICE_TO_CALL_TOOLS = (  # of a first reply of text alone: the task's parts are not known
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
     "asks, and needs no tool, call `understand` alone and then answer."
 )
@@ -76,7 +76,7 @@ class AnswerChecks:
                 "unread",
                 self._write_request_to_read(reply, progress)
                 if lacking is not None
-                else _UNCALLED * bool(reply.text.strip()),
+                else _ADVICE_TO_CALL_TOOLS * bool(reply.text.strip()),
             ),
             ("lacking", self._describe_uncalled_parts(progress, lacking or ())),
             ("unnamed", _write_request_for_unnamed_ids(unnamed)),

@@ -45,7 +45,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
 from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 
-_OPEN = re.compile(
+_WORD_OF_OPEN_SELECTION = re.compile(
     r"\b(?:all|any|anything|anyone|each|every|everything|everyone|whatever|whichever|those|who|whose|which|"
     r"that (?:is|are|has|have|was|were|do|does)|necessary|needed|"
     r"alle|allen|aller|jede|jeden|jedes|welche|tous|toutes|chaque|todos|todas|cada)\b",
@@ -67,7 +67,7 @@ def is_conditional(text: str) -> bool:
     """Whether a text states a condition, or speaks of things that may not exist, such as "every open claim" or "those
     who paid".
     """
-    return has_condition(text) or _OPEN.search(text) is not None
+    return has_condition(text) or _WORD_OF_OPEN_SELECTION.search(text) is not None
 
 
 class _LocalCall(NamedTuple):

@@ -134,7 +134,7 @@ def whole_task_as_part(task: str) -> Understanding:
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
-_JOINT = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
 _LEADING_WORDS = frozenset("please then also and next finally afterwards now but kindly".split())
 _TASK_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
 _MORE_VERBS = frozenset("tell ask give let bring take inform find".split())
@@ -199,7 +199,7 @@ def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Colle
     rest = sentence
     for part in parts:
         rest = rest.replace(part.quote.strip(" .!?;"), ";")
-    for clause in _JOINT.split(rest) if rest != sentence else ():
+    for clause in _CONJUNCTION.split(rest) if rest != sentence else ():
         words = [word.casefold() for word in _WORD.findall(clause)]
         if next((word for word in words if word not in _LEADING_WORDS), "") in verbs:
             yield clause

@@ -55,8 +55,8 @@ _FREE_TEXT = _split_words(
     "instruction instructions remark remarks purpose caption justification explanation narrative html markdown query "
     "beschreibung notiz bemerkung nachricht betreff grund commentaire objet motif"
 )
-_ACCOUNT = _split_words("iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib")
-_RECIPIENT = _split_words(
+_ACCOUNTS = _split_words("iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib")
+_RECIPIENTS = _split_words(
     "to cc bcc recipient recipients email emails mail addressee payee beneficiary phone mobile fax telephone attendee "
     "attendees invitee invitees participants assignee approver approvers channel webhook callback url uri endpoint "
     "empfanger destinataire sender"
@@ -80,7 +80,7 @@ _QUANTITY = _split_words(
 _PLAIN_MONEY = _split_words(
     "amount price total sum cost costs payment refund fee salary balance subtotal betrag preis summe montant prix"
 )
-_AMOUNT = _PLAIN_MONEY | _split_words(
+_AMOUNT_WORDS = _PLAIN_MONEY | _split_words(
     "rate budget wage credit debit charge deposit discount tax vat net gross premium payout cents minor bonus fine "
     "pence rappen centimes euros dollars "
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
@@ -157,7 +157,9 @@ def may_hold_amount(name: str, kind: ArgumentKind) -> bool:
     """Whether a number under this name may be an amount: ``rent`` or ``new_limit``, but no count or measure such as
     ``nights``.
     """
-    is_unknown = kind is ArgumentKind.QUANTITY and (_QUANTITY - _AMOUNT).isdisjoint(words_of(name.rsplit(".", 1)[-1]))
+    is_unknown = kind is ArgumentKind.QUANTITY and (_QUANTITY - _AMOUNT_WORDS).isdisjoint(
+        words_of(name.rsplit(".", 1)[-1])
+    )
     return kind is ArgumentKind.AMOUNT or is_unknown
 
 
@@ -173,14 +175,14 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     last = words[-1] if words else ""
     if last in ("id", "ids") or (last in _IDENTIFIER and given.isdisjoint(_QUANTITY) and "of" not in given):
         return _kind_of_party(given) or ArgumentKind.IDENTIFIER
-    if given & _ACCOUNT and not given & _AMOUNT:
+    if given & _ACCOUNTS and not given & _AMOUNT_WORDS:
         return ArgumentKind.ACCOUNT
     if last in _NAMES_OF_DATES and last not in _PLAIN_MONEY:
         return ArgumentKind.DATE
-    quantities = given & _QUANTITY - _AMOUNT
+    quantities = given & _QUANTITY - _AMOUNT_WORDS
     if quantities:
         return ArgumentKind.QUANTITY
-    if given & (_AMOUNT - {"limit", "due", "value"} | _CODES_IN_NAMES):
+    if given & (_AMOUNT_WORDS - {"limit", "due", "value"} | _CODES_IN_NAMES):
         return ArgumentKind.AMOUNT
     says_money = _MONEY_SAID.search(str(schema.get("description", ""))) is not None
     return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= given else ArgumentKind.QUANTITY
@@ -192,14 +194,14 @@ def _names_day(words: Sequence[str]) -> bool:
     """
     given = frozenset(words)
     is_day = given <= _DATE | {"first", "last", "payable"} or not given.isdisjoint(_NAMES_OF_DATES) or words[-1] == "on"
-    is_other = given & (_ACCOUNT | _IDENTIFIER | _QUANTITY - _DATE | _AMOUNT - {"due", "payable"})
+    is_other = given & (_ACCOUNTS | _IDENTIFIER | _QUANTITY - _DATE | _AMOUNT_WORDS - {"due", "payable"})
     return is_day and not is_other and given not in ({"to"}, {"from"}, {"at"}, {"period"})
 
 
 def _kind_of_party(given: frozenset[str]) -> ArgumentKind | None:
-    if given & _ACCOUNT:
+    if given & _ACCOUNTS:
         return ArgumentKind.ACCOUNT
-    return ArgumentKind.RECIPIENT if given & _RECIPIENT else None
+    return ArgumentKind.RECIPIENT if given & _RECIPIENTS else None
 
 
 def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> ArgumentKind:
@@ -215,13 +217,13 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
     may_be_day = names_month or _WRITTEN_DATE.fullmatch(value)
     if _ISO_DATE.fullmatch(value) or last in _NAMES_OF_DATES or (may_be_day and read_possible_dates(value)):
         return ArgumentKind.DATE
-    if given & _ACCOUNT:
+    if given & _ACCOUNTS:
         return ArgumentKind.ACCOUNT
     if last in _IDENTIFIER and _NO_IDENTIFIER.isdisjoint(given):
-        return ArgumentKind.RECIPIENT if given & _RECIPIENT else ArgumentKind.IDENTIFIER
+        return ArgumentKind.RECIPIENT if given & _RECIPIENTS else ArgumentKind.IDENTIFIER
     if len(value.split()) > LONGEST_FIELD:
         return ArgumentKind.FREE_TEXT
-    if given & _RECIPIENT:
+    if given & _RECIPIENTS:
         return ArgumentKind.RECIPIENT
     return _kind_of_short_text(words, value, schema)
 
@@ -229,7 +231,7 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
 def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) -> ArgumentKind:
     given = frozenset(words)
     digits = sum(mark.isdecimal() for mark in value)
-    if given & _AMOUNT and digits and not given & _QUANTITY - _AMOUNT:
+    if given & _AMOUNT_WORDS and digits and not given & _QUANTITY - _AMOUNT_WORDS:
         return ArgumentKind.AMOUNT
     if given & _QUANTITY and digits:
         return ArgumentKind.QUANTITY
@@ -309,7 +311,7 @@ class ReadField(NamedTuple):
 
 
 _MOST_DEPTH = 100
-_OPENING = ("{", "[")
+_JSON_BRACKETS = ("{", "[")
 _TOOL_TEXT = re.compile(r"(?:content\[\d+\]\.)?text")
 _OWN_ID = ("id", "uuid")
 _PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")
@@ -347,7 +349,7 @@ def _walk_fields(step: ReadField, depth: int, about: ToolWords) -> Iterator[Read
 def _is_plain_scalar(value: Json) -> bool:
     """Whether a value is certainly a number or a text, and not JSON in a string."""
     if isinstance(value, str):
-        return value.lstrip()[:1] not in _OPENING
+        return value.lstrip()[:1] not in _JSON_BRACKETS
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
@@ -408,7 +410,7 @@ def _rate_identifier(key: str, about: ToolWords) -> int:
 
 def _names_own_record(name: str) -> bool:
     """Whether a field of this name identifies its own record, and not a person it is for, as ``assignee_id`` does."""
-    return is_identifying_name(name) and _RECIPIENT.isdisjoint(words_of(name))
+    return is_identifying_name(name) and _RECIPIENTS.isdisjoint(words_of(name))
 
 
 def _is_table_key(name: str) -> bool:

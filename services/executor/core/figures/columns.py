@@ -26,8 +26,8 @@ from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _CURRENCY = frozenset({"currency", "currency code", "currency iso", "iso currency", "ccy", "curr"})
-_NAMING = ("id", "key", "code", "number", "reference", "ref", "sku", "name", "title", "email", "group")
-_AMOUNT = ("amount", "value", "total", "units")
+_NAMING_WORDS = ("id", "key", "code", "number", "reference", "ref", "sku", "name", "title", "email", "group")
+_AMOUNT_WORDS = ("amount", "value", "total", "units")
 
 
 class Cell(NamedTuple):
@@ -76,7 +76,7 @@ def unwrap_money(cell: Cell) -> Cell:
     """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
     if not isinstance(cell.value, dict) or not any(name_as_words(key) in _CURRENCY for key in cell.value):
         return cell
-    for name in _AMOUNT:
+    for name in _AMOUNT_WORDS:
         found = find_field(cell.value, name)
         if found is not None:
             return Cell(found[1], (*cell.records, cell.value), cell.field)
@@ -86,7 +86,7 @@ def unwrap_money(cell: Cell) -> Cell:
 def rank_naming_field(field: str) -> int | None:
     """How well a field identifies its record; lower is better: ``id``, ``order_id``, ``name``. None if it does not."""
     words = name_as_words(field).split(" ")
-    return 2 * _NAMING.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING else None
+    return 2 * _NAMING_WORDS.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING_WORDS else None
 
 
 @lru_cache(maxsize=4096)
@@ -277,7 +277,7 @@ _PAID_WORDS = frozenset(
     {"paid", "settled", "paid in full", "fully paid", "closed", "cancelled", "canceled", "void", "voided"}
     | {"written off", "written_off", "credited", "refunded"}
 )
-_OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"})
+_OPEN_AMOUNTS = frozenset({"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"})
 
 
 def is_paid(record: Mapping[str, Json]) -> bool:
@@ -293,7 +293,7 @@ def _is_sign_of_payment(name: str, value: Json) -> bool:
         return not is_empty_value(value)
     if name in _STATES:
         return word in _PAID_WORDS
-    amount = read_amount(value) if name in _OWED else None
+    amount = read_amount(value) if name in _OPEN_AMOUNTS else None
     return amount is not None and amount.number == 0
 
 

@@ -516,7 +516,7 @@ _OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
 _OFFSET_BACKWARDS = re.compile(r"o*[fpv]o*w?[DKHJ]w?N?")
 _OFFSET_AFTER = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
 _BETWEEN = re.compile(r"o*[r&]o*")
-_REPEATED = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
+_REPETITION = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 
 def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date) -> Iterator[DateMention]:
@@ -608,7 +608,7 @@ def _end_of_range(end: Period, start: Period) -> date:
 
 def _find_repetitions(words: Sequence[_GrammarWord], signs: str) -> Iterator[DateMention]:
     """Yields repetitions, which have a step between days instead of days: ``every Monday``, ``one per working day``."""
-    for match in _REPEATED.finditer(signs):
+    for match in _REPETITION.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]
         yield _build_mention(words, match.span(), (), True, step)
 
@@ -627,7 +627,7 @@ _LONGEST_DATE_TEXT = 60
 _ANY_DAY = date(2000, 1, 1)  # a day with its year is the same from wherever it is told
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
 _TIME = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
-_UNORDERED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
+_NUMERIC_DATE = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
 _MOMENT = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
@@ -689,7 +689,9 @@ def read_date(value: Json, order: DateOrder = "") -> date | None:
 def find_date_order(values: Iterable[Json]) -> DateOrder:
     """The order of day and month in a list of dates, if one of them can be read in only one order; else empty."""
     for value in values:
-        match = _UNORDERED.match(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST_DATE_TEXT else None
+        match = (
+            _NUMERIC_DATE.match(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST_DATE_TEXT else None
+        )
         if match and int(match[1]) > 12 >= int(match[2]):
             return "day_first"
         if match and int(match[2]) > 12 >= int(match[1]):

@@ -104,7 +104,7 @@ _WORD_AFTER = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹�
 _SLASH = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
 _RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
 _BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
-_JOINED = re.compile(r"\s*(?:,|and|und|et)?\s*")
+_CONJUNCTION = re.compile(r"\s*(?:,|and|und|et)?\s*")
 _WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
 _MACHINE = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _MOST_DIGITS = 40
@@ -414,7 +414,7 @@ def join_major_and_minor_amounts(text: str, numbers: Sequence[NumberMention]) ->
     """Yields amounts in two units as one amount: ``five euros and fifty cents``."""
     for major, minor in pairwise(numbers):
         is_pair = major.money and minor.money and minor.money.is_minor and not major.money.is_minor
-        if is_pair and _JOINED.fullmatch(text[major.end : minor.start]):
+        if is_pair and _CONJUNCTION.fullmatch(text[major.end : minor.start]):
             value = Fraction(major.values[0]) + Fraction(minor.values[0]) / 100
             exact = Decimal(value.numerator) / Decimal(value.denominator)
             yield NumberMention(major.start, minor.end, text[major.start : minor.end], (exact,), major.money)

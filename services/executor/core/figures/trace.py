@@ -499,7 +499,7 @@ def _fold_term(written: str) -> str:
 
 
 _LIST_NUMBER = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
-_COUNTED = re.compile(r"(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$", re.IGNORECASE)
+_POSITION_WORD = re.compile(r"(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$", re.IGNORECASE)
 _VERSION = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE)
 _VERSION_BEFORE = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
 
@@ -518,7 +518,7 @@ def _counts_as_figure(mention: NumberMention, text: str) -> bool:
     if mention.is_small_number_word:
         return mention.money is not None or mention.unit is not None
     before = text[max(0, mention.start - 12) : mention.start]
-    return not (_VERSION_BEFORE.search(before) or _COUNTED.search(before))
+    return not (_VERSION_BEFORE.search(before) or _POSITION_WORD.search(before))
 
 
 class StatedDay(NamedTuple):

@@ -15,8 +15,8 @@ from text_to_num import find_numbers as find_spoken_numbers
 
 from shared.domain.exact_json import Json
 
-_SPOKEN = ("en", "de", "fr")
-_MONTHS_OF = (*_SPOKEN, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
+_LANGUAGES = ("en", "de", "fr")
+_MONTHS_OF = (*_LANGUAGES, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
 _SHORTEST_NAME = 3  # "di" and "do" are words before they are weekdays
 TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _MARKS = re.compile(r"[\u0300-\u036f]")
@@ -97,13 +97,13 @@ def date_roles_by_word() -> Mapping[str, tuple[WordRole, ...]]:
 def _month_names() -> Iterator[tuple[str, int]]:
     for language in _MONTHS_OF:
         for forms in Locale(language).months.values():
-            for width in ("wide", "abbreviated") if language in _SPOKEN else ("wide",):  # "sie" is a month in Polish
+            for width in ("wide", "abbreviated") if language in _LANGUAGES else ("wide",):  # "sie" is a month in Polish
                 yield from _single_words_with_numbers((name, number) for number, name in forms[width].items())
     yield from (("sept", 9), ("maerz", 3), ("janner", 1))
 
 
 def _weekday_names() -> Iterator[tuple[str, int]]:
-    for language in _SPOKEN:
+    for language in _LANGUAGES:
         yield from _single_words_with_numbers(
             (name, number) for number, name in Locale(language).days["format"]["wide"].items()
         )
@@ -118,7 +118,7 @@ def _single_words_with_numbers(names: Iterable[tuple[str | int, str | int]]) -> 
             yield word, int(number)
 
 
-_FREQUENT = {
+_FREQUENT_WORDS = {
     "en": "the and of to a is for please from with by on at this that be it next one two three four five six seven "
     "eight nine ten twenty thirty hundred thousand week weeks month end half",
     "de": "der die das und ein eine einen einem einer von zu bitte mit fur auf ist am im zum zur bis den dem des nicht "
@@ -128,14 +128,14 @@ _FREQUENT = {
     "sept huit neuf vingt trente mille semaine semaines mois fin heures demi",
 }
 _LANGUAGES_OF = {
-    word: tuple(language for language, words in _FREQUENT.items() if word in words.split())
-    for word in " ".join(_FREQUENT.values()).split()
+    word: tuple(language for language, words in _FREQUENT_WORDS.items() if word in words.split())
+    for word in " ".join(_FREQUENT_WORDS.values()).split()
 }
 
 
 def likely_languages(words: Iterable[str]) -> tuple[str, ...]:
     """The languages that folded words suggest, likeliest first; all of them if no word suggests one."""
-    counts = dict.fromkeys(_SPOKEN, 0)
+    counts = dict.fromkeys(_LANGUAGES, 0)
     for word in words:
         for language in _LANGUAGES_OF.get(word, ()):
             counts[language] += 1

@@ -82,7 +82,7 @@ _SEVERAL = re.compile(
     r"deux|trois|encore|chaque|dos|tres|otra|cada)\b",
     re.IGNORECASE,
 )
-_TELLING = (
+_MESSAGE_VERBS = (
     r"(?:tell|told|inform|notif|writ|wrote|send|sent|messag|e-?mail|mail|letter|text|sms|call|phon|announc|remind|ask|repl|"
     r"answer|respon|post|say|let|contact|alert|ping|report|invit|warn|confirm|thank|apolog|explain|shar|forward|brief|"
     r"publish|broadcast|escalat|page|schreib|sag|informier|benachrichtig|schick|send|antwort|erinner|meld|teil|bescheid|"
@@ -90,7 +90,7 @@ _TELLING = (
     r"recuerd)\w*"
 )
 _ASKS_NOT_TO = re.compile(
-    rf"\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_TELLING}",
+    rf"\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_MESSAGE_VERBS}",
     re.IGNORECASE,
 )
 

@@ -87,7 +87,7 @@ class DerivedValues:
     @cached_property
     def _stated_distances(self) -> frozenset[timedelta]:
         task = self._sources.task
-        return frozenset(step for number in task.numbers for step in _list_distances(number, task.text))
+        return frozenset(step for number in task.numbers for step in _list_durations(number, task.text))
 
     def has_days_to_move(self, call: PlannedCall) -> bool:
         """Whether the records that the call names have a day from which a distance can be counted."""
@@ -195,7 +195,7 @@ def _path_of_named_record(field: ReadField, named: Container[str]) -> str | None
     return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in named else None
 
 
-def _list_distances(number: NumberMention, text: str) -> Sequence[timedelta]:
+def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
     """The lengths of time, forward or back, that a number can mean; only one direction if the word after it or the verb
     before it says which.
     """

@@ -21,8 +21,8 @@ from shared.domain.words import SENDABLE, ToolClass, WriteStatus
 from shared.ports.models import ToolResult
 
 _MOST_CORRECTIONS = 3
-_HELD = "held: propose what else the task needs"
-_HELD_ALREADY = "proposed already: it will be made once"
+_NOTE_OF_HELD_CALL = "held: propose what else the task needs"
+_NOTE_OF_CALL_HELD_BEFORE = "proposed already: it will be made once"
 _AGAIN = "propose it again"
 
 
@@ -122,7 +122,7 @@ class PlanDraft:
             known = None if twin else next((entry for entry in made if _covers_proposal(entry, one)), None)
             is_repeated = twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, ""))
             if twin and not is_repeated:
-                answered.append(build_held_result(one, twin, _HELD_ALREADY))
+                answered.append(build_held_result(one, twin, _NOTE_OF_CALL_HELD_BEFORE))
             elif known:
                 answered.append(ToolResult(one.use_id, dumps(outcome_of_write(known))))
             else:
@@ -201,7 +201,7 @@ def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
     return proposal.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
 
 
-def build_held_result(proposal: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
+def build_held_result(proposal: Proposal, held: Proposal, note: str = _NOTE_OF_HELD_CALL) -> ToolResult:
     """The result for a call that is already held as a proposal: it waits until the task's other calls are proposed."""
     return ToolResult(proposal.use_id, dumps({"held": held.proposal_id, "note": note}))
 

@@ -39,7 +39,7 @@ _MOST_WORDS_AWAY = 4  # words before and behind what is taken from, within which
 _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _MOST_SHOWN = 80  # characters of a value in a sentence
-_NUMBERED = ("no", "nr", "number", "nummer", "id")
+_WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
 _FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
 
 
@@ -156,6 +156,6 @@ def _is_text_with_identifier(field: ReadField, value: str, kinds: Iterable[str])
         return occurs_in(value, str(field.value))
     if field.kind is ContentKind.PROSE or (field.record is not None and field.record.identifier == value):
         return False
-    called = "|".join((*(rf"{re.escape(kind)}s?" for kind in sorted(kinds)), *_NUMBERED))
+    called = "|".join((*(rf"{re.escape(kind)}s?" for kind in sorted(kinds)), *_WORDS_BEFORE_ID))
     pattern = rf"(?:(?<!\w)(?:{called})[\s:.]*|#\s*)+{value}(?!\w|[.,/:-]\d)"
     return re.search(pattern, str(field.value), re.IGNORECASE) is not None

@@ -55,7 +55,7 @@ _STAYS = re.compile(
     r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
     re.IGNORECASE,
 )
-_LISTED = re.compile(  # what is listed before an identifier: each piece has a digit and is matched in one way only
+_LIST_BEFORE_ID = re.compile(  # each piece of the list has a digit and is matched in one way only
     r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
     re.IGNORECASE,
 )
@@ -413,7 +413,7 @@ def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
 
 def _has_kind_and_number(node: GraphNode, number: str, text: str) -> bool:
     for place in re.finditer(rf"(?<![\w.,/-]){number}(?![\w/-]|[.,]\d)", text) if node.kind else ():
-        before = _LISTED.sub("", text[max(0, place.start() - _LOOKED_BACK) : place.start()])
+        before = _LIST_BEFORE_ID.sub("", text[max(0, place.start() - _LOOKED_BACK) : place.start()])
         word = _WORD_FOR_NUMBER.search(before)
         if word and singular_words(word[1])[-1:] == node.kind[-1:]:
             return True
@@ -468,7 +468,7 @@ def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
     allowed = _FILLER_WORDS | {*words_of(name), *singular_words(name)}
     for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
         before = mentions.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
-        before = _LISTED.sub("", before)
+        before = _LIST_BEFORE_ID.sub("", before)
         found = _EXCLUDES.search(before)
         between = found["between"].split() if found else ()
         if found and all((singular_words(word) or (word,))[0].casefold() in allowed for word in between):

@@ -24,7 +24,9 @@ from shared.ports.models import ToolUse
 
 _Key = tuple[str, ...]
 # What may stand between two things of one list; a word before the second is that before the first.
-_JOINT = re.compile(r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?")
+_CONJUNCTION = re.compile(
+    r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?"
+)
 _LAST_WORD = re.compile(r"(\w+)\W*\Z")
 _DIGITS = re.compile(r"\d+")
 _CHARACTERS_BEFORE = 60  # characters before an identifier in which the word before it stands
@@ -86,7 +88,7 @@ def _find_id_lists(text: str) -> Iterator[list[str]]:
 
 
 def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: WrittenIdentifier) -> bool:
-    joint = _JOINT.fullmatch(text, listed[-1].end, following.start)
+    joint = _CONJUNCTION.fullmatch(text, listed[-1].end, following.start)
     if joint is None:
         return False
     before = _LAST_WORD.search(text, max(0, listed[0].start - _CHARACTERS_BEFORE), listed[0].start)

@@ -17,7 +17,7 @@ from shared.domain.words import DONE, WriteStatus
 NOT_MADE = "not made"
 _NO_CALL = "no call was made for it"
 _LEFT_FREELY = "it was left, though the task sets no condition"
-_UNANSWERED = "it has no answer"
+_NO_ANSWER = "it has no answer"
 
 
 async def describe_outcomes(
@@ -72,7 +72,7 @@ def parts_not_done(
     left: list[tuple[PartOfTask, str]] = []
     for part in parts:
         if part.unanswered:
-            left.append((part, f"{_UNANSWERED}: {part.unanswered}"))
+            left.append((part, f"{_NO_ANSWER}: {part.unanswered}"))
         elif part.is_to_do and part.unmet and not part.is_excused:
             left.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
         elif part.is_to_do and not part.unmet:

@@ -33,14 +33,14 @@ _WHOLE = re.compile(
     re.IGNORECASE,
 )
 _STEP = re.compile(r"\b(?:by|um|de|por)\s+(?:another\s+|a\s+|weitere\s+)?$", re.IGNORECASE)
-_UP = re.compile(
+_INCREASE = re.compile(
     r"\b(?:rais\w*|increas\w*|lift\w*|add\w*|higher|up|erhöh\w*|augment\w*|aument\w*|sub[ea]\w*)\b", re.IGNORECASE
 )
-_DOWN = re.compile(
+_DECREASE = re.compile(
     r"\b(?:lower\w*|reduc\w*|decreas\w*|cut\w*|drop\w*|less|down|senk\w*|verringer\w*|rédui\w*|baiss\w*|diminu\w*|baj[ea]\w*)\b",
     re.IGNORECASE,
 )
-_ROUNDED = re.compile(r"\b(?:round\w*|whole|gerundet|arrondi\w*|redonde\w*)\b", re.IGNORECASE)
+_ROUNDING = re.compile(r"\b(?:round\w*|whole|gerundet|arrondi\w*|redonde\w*)\b", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)[\s-]*$")
 _ACTED_ON = re.compile(
     r"(?:\b(?:by|to|of|at|for|with|another|further|um|auf|von|mit|für|de|à|pour|por|a)|^\w+)\s+$", re.IGNORECASE
@@ -50,7 +50,7 @@ _CLAUSE_END = re.compile(r"[.;:!?](?=\s|$)|,\s")
 _WAS_BEFORE = re.compile(
     r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
 )
-_COUNTED = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
+_PLURAL_NOUN = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
 _CHARACTERS_BEFORE = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
 _MOST_SHOWN = 80
@@ -116,8 +116,8 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
 def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
     """A new value that differs from the recorded one by another amount or in another direction than stated."""
     number, quoted = read_figure(argument.value), change.part_mentions
-    is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
-    is_exact = not _ROUNDED.search(quoted.text)
+    is_up, is_down = _INCREASE.search(quoted.text) is not None, _DECREASE.search(quoted.text) is not None
+    is_exact = not _ROUNDING.search(quoted.text)
     if (
         number is None
         or not (argument.recorded_numbers and is_exact and (is_up or is_down))
@@ -146,7 +146,7 @@ def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Itera
     """
     quoted, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
     stated = [one for one in quoted.numbers if _is_fraction(one) and not one.text.casefold().startswith("the ")]
-    is_free = any(one.search(quoted.text) for one in (_SHARES, _ROUNDED))
+    is_free = any(one.search(quoted.text) for one in (_SHARES, _ROUNDING))
     is_limit = any(_COMPARES.search(quoted.text[max(0, one.start - _CHARACTERS_BEFORE) : one.start]) for one in stated)
     if value is None or number is None or len(stated) != 1 or is_free or is_limit:
         return
@@ -279,7 +279,7 @@ def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]
     if mention.money is not None:
         return True
     is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(before)
-    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_part_of_name(mention, text, facts))
+    return bool(is_acted_on) and not (_PLURAL_NOUN.match(text, mention.end) or _is_part_of_name(mention, text, facts))
 
 
 def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:

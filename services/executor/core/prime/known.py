@@ -160,7 +160,7 @@ def _describe_known_fact(fact: KnownFact) -> Json:
     return {**said, **sure, **({"no_longer_true": fact.replaces} if fact.replaces else {})}
 
 
-_UNKNOWN = Accuracy()
+_NO_ACCURACY = Accuracy()
 _MOST_LIMITS = 20
 _TEXT_LOOKED_AT, _SENTENCE_SHOWN = 20_000, 200  # characters
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -183,7 +183,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "<=": ("up to", "at most", "no more than", "not more than", "a maximum of", "a limit of", "capped at"),
 }
 _SIGN_OF = {word: sign for sign, words in _WORDS.items() for word in words}
-_SAID = re.compile(
+_LIMIT_IN_WORDS = re.compile(
     rf"\b(?P<word>{'|'.join(sorted(_SIGN_OF, key=len, reverse=True))})\s+(?:(?:US)?[$€£]|USD |EUR |GBP )?\s?"
     r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<unit>\s?%|\s?(?:percent|k|m|million|thousand)\b)?(?![\w-]|[.,]\d)",
     re.IGNORECASE,
@@ -193,7 +193,7 @@ _TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
     """Each limit with its source. If predictions of its kind failed lately, a warning replaces its value."""
-    return [_describe_limit(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
+    return [_describe_limit(limit, accuracy.get(limit.kind, _NO_ACCURACY)) for limit in found]
 
 
 def find_thresholds(
@@ -300,7 +300,7 @@ def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
 def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
     """Yields the limits that a text states in words. ``source`` is the sentence, which alone says what is limited."""
     for sentence in _SENTENCE.findall(text):
-        for match in _SAID.finditer(sentence):
+        for match in _LIMIT_IN_WORDS.finditer(sentence):
             value = Decimal(match["number"].replace(",", ""))
             unit = (match["unit"] or "").strip().lower()
             said = " ".join(sentence.split())[:_SENTENCE_SHOWN]

@@ -199,10 +199,10 @@ def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> Requ
 
 
 _NAME = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")
-_CALLED = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.IGNORECASE)
-_USED = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
+_WORD_FOR_CALL_BEFORE = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.IGNORECASE)
+_WORD_FOR_USE_BEFORE = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
 _CALL = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
-_FORBIDDEN = re.compile(r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE)
+_PROHIBITION_BEFORE = re.compile(r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE)
 _CHARACTERS_BEFORE = 60  # characters before a name in which a word may speak of it: no pattern above is longer
 _VERBS = verbs.READ | verbs.COMPUTE | verbs.NOTIFY | verbs.DELIVER | verbs.CHANGE  # none that is a noun as often
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
@@ -242,11 +242,11 @@ async def discover_tools(
 def _find_tool_names(text: str) -> Iterator[str]:
     for found in _NAME.finditer(text):
         before = (text, max(0, found.start() - _CHARACTERS_BEFORE), found.start())
-        called = _CALLED.search(*before) or _CALL.match(text, found.end())
+        called = _WORD_FOR_CALL_BEFORE.search(*before) or _CALL.match(text, found.end())
         words = words_of(found[0])
         is_field = len(words) == 2 and words[1] in _FIELDS
-        meant = not is_field and (words[0] in _VERBS or _USED.search(*before))
-        if (called or meant) and not _FORBIDDEN.search(*before):
+        meant = not is_field and (words[0] in _VERBS or _WORD_FOR_USE_BEFORE.search(*before))
+        if (called or meant) and not _PROHIBITION_BEFORE.search(*before):
             yield found[0]
 
 

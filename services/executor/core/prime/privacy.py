@@ -19,7 +19,7 @@ _VERBS = (
     "get|list|show|set|update|create|reset|display|fetch|read|find|search|lookup|check|verify|validate|delete|remove|add"
     "|send|export|rotate|revoke|issue|mask|redact|hide|approve|post|put|mark|is|has|allow|enable|disable|require|use|view"
 )
-_CALLING = (
+_CALL_WORDS = (
     "call|calls|calling|use|uses|using|run|runs|running|invoke|execute|tool|function|method|endpoint|operation|action"
     "|step|set|update|rename|enable|disable|toggle|switch|flag|setting|parameter|field|column|via|through|result of"
     "|output of"
@@ -27,7 +27,7 @@ _CALLING = (
 _TOOL = rf"(?:[a-z0-9]+\.)?(?:{_VERBS})(?:_[a-z0-9]+)+"
 _TOOL_NAME = re.compile(
     rf"`{_TOOL}(?:\(\))?`|\b{_TOOL}\(\)"
-    rf"|(?<![\w`])(?P<call>(?:{_CALLING})(?: (?:the|our|tool|function|endpoint|flag|setting|field|column)){{0,2}} )"
+    rf"|(?<![\w`])(?P<call>(?:{_CALL_WORDS})(?: (?:the|our|tool|function|endpoint|flag|setting|field|column)){{0,2}} )"
     rf"{_TOOL}\b"
 )
 _EVERYBODY = re.compile(
@@ -42,7 +42,7 @@ _RESULT_TO_ASKER = re.compile(
 )
 _RECORD = re.compile(r"[a-z]{1,10}-\d[\w-]*(?:'s)?")
 _RANGE = frozenset("to through until till".split())
-_OWNING = frozenset("of for on from in at".split())
+_OWNER_WORDS = frozenset("of for on from in at".split())
 _ASKER = frozenset("me us my i myself what what's which whats".split())
 _MOST_WORDS_AWAY = 4  # words within which a preposition's noun is looked for
 
@@ -65,8 +65,8 @@ _WORD = re.compile(r"[a-z0-9][a-z0-9'’&@-]*|[,:]", re.I)
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _ASIDE = re.compile(r"\([^()]{0,500}\)")
 _WORDS_BEFORE = 24  # words before the thing among which its verb is looked for
-_ASKING = frozenset("what what's whats which".split())
-_COUNTING = re.compile(
+_QUESTION_WORDS = frozenset("what what's whats which".split())
+_WORDS_FOR_COUNT = re.compile(
     r"\b(?:how many|number of|count of|percentage of|share of|last (?:four|4|three|3) (?:digits?|characters?) of)\b"
 )
 _IT_TO_ME = re.compile(
@@ -157,7 +157,7 @@ class _Sentence:
     def place_of_last_use_in_work(self) -> int:
         """The last place where data that was read is used for work: "... and compare it with the form"."""
         joined = enumerate(pairwise(self.words))
-        serving = _HANDLING | words.SERVED
+        serving = _HANDLING_VERBS | words.SERVED
         return max(
             (at for at, (joint, word) in joined if joint in ("and", "to", "then") and word in serving), default=-1
         )
@@ -170,7 +170,7 @@ class _Sentence:
     @cached_property
     def place_of_last_disclosure_to_asker(self) -> int:
         """The index of the last verb that tells the asker, as in "and tell it to me"; -1 if there is none."""
-        return max((at for at, verb in self._it_to_me_phrases if verb in _DISCLOSING), default=-1)
+        return max((at for at, verb in self._it_to_me_phrases if verb in _DISCLOSURE_VERBS), default=-1)
 
     @cached_property
     def _it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
@@ -228,7 +228,7 @@ def _is_asked_for(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
     while end < len(sentence.words) and sentence.words[end] in words.SAME_THING:
         end += 1
     is_name = sentence.word(end) not in words.ENDING  # a password reset, a card payment
-    if is_name or _COUNTING.search(" ".join(before)) or sentence.words[end : end + 2] in _NOT_GIVEN:
+    if is_name or _WORDS_FOR_COUNT.search(" ".join(before)) or sentence.words[end : end + 2] in _NOT_GIVEN:
         return False
     if before and (before[-1] in words.NEW_ONES or (before[-1] == "our" and "bank" in sentence.words[found.start])):
         return False
@@ -246,7 +246,7 @@ def _is_work_on_a_record(sentence: _Sentence, found: _ProtectedDataMention) -> b
         _is_record(sentence.words, at) and sentence.words[at].endswith("'s")
         for at in range(max(0, found.start - 3), found.start)
     )
-    owned = bool(behind) and behind[0] in _OWNING and any(_is_record(behind, at) for at in range(1, len(behind)))
+    owned = bool(behind) and behind[0] in _OWNER_WORDS and any(_is_record(behind, at) for at in range(1, len(behind)))
     is_needed = sentence.place_of_last_purpose >= found.end or sentence.place_after_first_receiver < found.start
     return (possessed or owned) and is_needed and sentence.is_ordinary_work
 
@@ -282,19 +282,20 @@ def _verb_hands_over(before: Sequence[str], moves: bool, sentence: _Sentence, en
             return False
         if word in words.CONTAINING:
             return not moves and _asks_for_document(before[:place])
-        if word in _ASKING and previous not in words.TURNING:
+        if word in _QUESTION_WORDS and previous not in words.TURNING:
             return not _asks_in_general(word, rest, moves)
         listed = listed or (word in ("of", "with") and previous in words.DOCUMENTS)
         if word in words.TURNING and not _continues_request(word, previous, following):
             return False
         if _is_noun(word, previous):
             continue
-        if word in _HANDLING:  # what was made anew for somebody may be told
+        if word in _HANDLING_VERBS:  # what was made anew for somebody may be told
             is_disclosed = word not in words.RENEWING and sentence.place_of_last_disclosure_to_asker >= end
             return is_disclosed or (listed and word in words.MAKING and not moves)
         if _asks_to_hand_over(word, before[:place], rest):
             is_used = (
-                word in _READING and sentence.place_of_last_use_in_work >= end > sentence.place_of_last_handing_to_asker
+                word in _READING_VERBS
+                and sentence.place_of_last_use_in_work >= end > sentence.place_of_last_handing_to_asker
             )
             if is_used or sentence.word(end) in words.STATING or _reports_a_request(before[:place]):
                 return False
@@ -309,7 +310,7 @@ def _asks_to_hand_over(word: str, earlier: Sequence[str], rest: Sequence[str]) -
         return " ".join((*earlier[-2:], word)).endswith(words.WISHES) or (
             word == "write" and following in ("down", "out")
         )
-    return word in _DISCLOSING and following not in words.NOT_AFTER_A_VERB and (word, following) not in _FIELDS
+    return word in _DISCLOSURE_VERBS and following not in words.NOT_AFTER_A_VERB and (word, following) not in _FIELDS
 
 
 def _is_noun(word: str, previous: str) -> bool:
@@ -332,7 +333,7 @@ def _hands_over_value(verb: str, previous: str, rest: Sequence[str], moves: bool
 
 def _asks_for_document(before: Sequence[str]) -> bool:
     """Whether the words ask to make or hand over a document that contains the data."""
-    verbs = _DISCLOSING | words.MAKING
+    verbs = _DISCLOSURE_VERBS | words.MAKING
     return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *before)))
 
 
@@ -363,6 +364,6 @@ def _forms_of(verb: str) -> Iterator[str]:
         yield from (f"{verb[:-1]}ies", f"{verb[:-1]}ied", f"{verb}ing")
 
 
-_HANDLING = _list_forms(words.HANDLING) | words.IRREGULAR
-_DISCLOSING = _list_request_forms(words.DISCLOSING)
-_READING = _list_request_forms(words.READING)
+_HANDLING_VERBS = _list_forms(words.HANDLING) | words.IRREGULAR
+_DISCLOSURE_VERBS = _list_request_forms(words.DISCLOSING)
+_READING_VERBS = _list_request_forms(words.READING)

@@ -42,13 +42,13 @@ _TONE = re.compile(
     r"[\w ,'-]*[.!]?$",
     re.IGNORECASE,
 )
-_TONED = re.compile(  # what is said of how words sound: "Text messages to customers are friendly."
+_SENTENCE_ABOUT_TONE = re.compile(  # what is said of how words sound: "Text messages to customers are friendly."
     r"^[\w ,'-]*\b(?:is|are|sounds?|stays?|remains?) (?:always )?"
     r"(?:(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)"
     r"(?:,? and |, |[.!]?$))+$",
     re.IGNORECASE,
 )
-_TELLING = re.compile(  # a sentence that tells how things are begins with what it is about
+_BEGINNING_OF_STATEMENT = re.compile(  # a sentence that tells how things are begins with what it is about
     r"^(?:this|these|that|the|our|we|it|they|a|an|there|here|its|their|in|for|as|welcome|thank|thanks|note)\b",
     re.IGNORECASE,
 )
@@ -81,10 +81,10 @@ def read_unenforced_sentence(ctx: TurnContext) -> str:
 
 def _is_binding(sentence: str) -> bool:
     said = _PAST.sub("", sentence.strip())
-    if (_TONE.match(said) or _TONED.match(said)) and not _COMMANDS.search(said.replace("always", "")):
+    if (_TONE.match(said) or _SENTENCE_ABOUT_TONE.match(said)) and not _COMMANDS.search(said.replace("always", "")):
         return False
     bounded = _BOUNDS.search(said) is not None and any(map(str.isdigit, said))
-    return bounded or _COMMANDS.search(said) is not None or _TELLING.match(said) is None
+    return bounded or _COMMANDS.search(said) is not None or _BEGINNING_OF_STATEMENT.match(said) is None
 
 
 def _shorten(sentence: str) -> str:

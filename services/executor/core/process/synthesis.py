@@ -37,7 +37,7 @@ _ORDER = (
     FsmState.SCHEDULE_NOTIFY,
     FsmState.COMPLETE,
 )
-_WRITING = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
+_STATES_THAT_WRITE = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 
 def refuse_bad_builtin_processes() -> None:
@@ -68,7 +68,7 @@ def find_template_problems(template: ProcessTemplate, *, synthesized: bool = Fal
         yield f"each state stands once, in the order {', '.join(_ORDER)}"
     needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if synthesized else (FsmState.ASSESS,)
     missing = [state for state in needed if state not in states]
-    if missing and any(state in _WRITING for state in states):
+    if missing and any(state in _STATES_THAT_WRITE for state in states):
         yield f"it writes without {' and '.join(missing)} before"
     for state in template.instructions:
         if state not in states:

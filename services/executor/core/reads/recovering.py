@@ -346,7 +346,7 @@ def _describe_failure(tool: Tool, answer: ToolAnswer) -> str:
 
 
 _PLAINLY = frozenset({"describe", "schema", "columns"})
-_SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
+_SCHEMA_WORDS = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
 _MOST_READS_OF_COLUMNS = 4
 
 
@@ -364,7 +364,7 @@ def find_schema_reads(tools: Iterable[Tool], asked: Tool, arguments: JsonObject,
     found = [
         ReadCall(tool, given)
         for tool in sorted(beside, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
-        if tool.tool_class is ToolClass.READ and not _SAYING.isdisjoint(words_of(tool.name))
+        if tool.tool_class is ToolClass.READ and not _SCHEMA_WORDS.isdisjoint(words_of(tool.name))
         for given in _arguments_by_table(tool, tables)
         if problems_with(given, tool) is None
     ]

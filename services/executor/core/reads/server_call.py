@@ -37,7 +37,7 @@ _AFTER_WORD = re.compile(r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTAL
 _HEAD = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FEWEST_CLAUSES = 2
-_HEADING = "told"
+_REMARKS_KEY = "told"
 
 
 def parse_clause_record(content: Json) -> Json:
@@ -53,7 +53,7 @@ def parse_clause_record(content: Json) -> Json:
     head = _HEAD.fullmatch(text)
     told = [head["head"]] if head else []
     found = _parse_clauses(head["rest"] if head else text, told) or (_parse_clauses(text, told := []) if head else None)
-    return {**({_HEADING: ". ".join(told)} if told else {}), **found} if found else content
+    return {**({_REMARKS_KEY: ". ".join(told)} if told else {}), **found} if found else content
 
 
 async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
@@ -180,7 +180,7 @@ _NAME = re.compile(r"(?<![\w.])[a-z_][a-z0-9_]*(?![\w.(])")
 _WORDS = frozenset("and or not in is true false null none contains exists matches if else between like".split())
 _FIELD = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./(-])")
 _FIGURE_FIELD = "amount"  # what stands under this name, or under one of its aliases, is a figure
-_NUMBERED = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
+_NUMBERED_NAME = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
 
 
 _TAKEN_NOTE = "the server sent no {}: {} is taken for it."
@@ -301,4 +301,4 @@ def _may_have_field(field: WantedField, record: SeenRecord, task: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _has_ids_of_one_kind(task: str) -> bool:
-    return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1
+    return len({prefix.upper() for prefix in _NUMBERED_NAME.findall(task)}) == 1

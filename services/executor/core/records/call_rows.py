@@ -12,13 +12,13 @@ class CallRows(NamedTuple):
     """A call, or one of its rows.
 
     ``groups``: the rows within it; ``fields``: its fields apart from those. For a row: ``alone``: the row itself, as if
-    it were all of the arguments; ``naming``: the arguments with this row as the only one; ``outer``: the same without
-    the rows within the row; ``key``: the row's key in its table.
+    it were all of the arguments; ``arguments``: those of the call, with no other row; ``outer``: the same without the
+    rows within the row; ``key``: the row's key in its table.
     """
 
     fields: Fields
     alone: JsonObject
-    naming: JsonObject
+    arguments: JsonObject
     outer: JsonObject
     key: str = ""
     groups: Sequence["ArgumentRows"] = ()
@@ -44,9 +44,9 @@ def rows_of_call(arguments: JsonObject) -> CallRows:
     return _split_rows(arguments, arguments, "")
 
 
-def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:
+def _split_rows(alone: JsonObject, arguments: JsonObject, key: str) -> CallRows:
     found = [*find_row_groups(alone, ())]
-    bare, outer = alone, naming
+    bare, outer = alone, arguments
     for path in {path for placed, _ in found for path, *_ in placed}:
         bare, outer = set_at_path(bare, path, []), set_at_path(outer, path, [])
 
@@ -55,4 +55,4 @@ def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:
         return _split_rows(set_at_path({}, path, row), set_at_path(outer, path, row), own)
 
     groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in found]
-    return CallRows(fields_of_arguments(bare), alone, naming, outer, key, groups)
+    return CallRows(fields_of_arguments(bare), alone, arguments, outer, key, groups)

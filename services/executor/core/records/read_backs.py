@@ -52,7 +52,7 @@ def _walk_ids(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
             yield NamedId(name, nouns_of_identifier(name, owner), value)
 
 
-_PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
+_PAGING_WORDS = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
 _MOST_READS = 50  # that prove the rows of one call
 _FEWEST_HELD = 2  # ids of a call, of which one's record can hold the other
 _OWN_ID = ""  # stands for a record's own id among the names of fields
@@ -216,7 +216,7 @@ class _ReadShowingRecord(NamedTuple):
 
     @property
     def is_other(self) -> bool:
-        """Whether it showed another kind of record than the tool is about."""
+        """Whether the read showed another kind of record than the writing tool is about."""
         return self.order[0]
 
 
@@ -323,7 +323,7 @@ def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
     """Whether a read was asked with more than the record's id, such as a state, which the write itself may change."""
     ids = [str(named.value) for named in write.ids if named.is_known]
     return any(
-        not (set(words_of(name)) & _PAGING) and not any(given in str(value) for given in ids)
+        not (set(words_of(name)) & _PAGING_WORDS) and not any(given in str(value) for given in ids)
         for name, value in asked.items()
     )
 

@@ -114,7 +114,7 @@ _PERCENT = frozenset("pct percent percentage".split())
 _ALIKE = tuple({name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in ALIASES.items())
 _HUNDRED = Decimal(100)
 # Words that a call adds to a field's name, or a record does, which do not make another thing of it.
-_ADDED = frozenset("new updated target requested agreed desired proposed final current to set value".split())
+_NEW_VALUE_WORDS = frozenset("new updated target requested agreed desired proposed final current to set value".split())
 _UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
 
 
@@ -187,7 +187,7 @@ def _is_percent(leaf: Leaf) -> bool:
 
 def _distinctive_stems(name: str) -> frozenset[str]:
     words = words_of(name)
-    kept = [word for word in words if word not in _ADDED] or words
+    kept = [word for word in words if word not in _NEW_VALUE_WORDS] or words
     return frozenset(map(stem, [word for word in kept if word not in _UNITS] or kept))
 
 

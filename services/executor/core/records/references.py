@@ -11,7 +11,7 @@ from shared.domain.keywords import stem
 
 REFERENCE = "$ref"
 _MADE_ID_FORM = re.compile(r"^<([A-Za-z][\w-]*)>$")
-_NUMBERING = ("id", "number", "no", "reference", "ref", "code", "key", "uuid")
+_ID_WORDS = ("id", "number", "no", "reference", "ref", "code", "key", "uuid")
 _WRAPPERS = frozenset("result results data record item object response payload created entity body row".split())
 _LONGEST_ID = 64  # characters of a text that is an id
 
@@ -29,7 +29,7 @@ def name_of_made_id(path: str) -> str | None:
 
 def is_unqualified_id(name: str) -> bool:
     """Whether a name says only that it is an id, and not of what."""
-    return words_of(name)[1:] == [] and name.lower() in _NUMBERING
+    return words_of(name)[1:] == [] and name.lower() in _ID_WORDS
 
 
 def find_made_id(answer: Json, name: str) -> Json:
@@ -37,7 +37,7 @@ def find_made_id(answer: Json, name: str) -> Json:
     several different ones.
     """
     words = _stem_words(name)
-    noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _NUMBERING else words
+    noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _ID_WORDS else words
     if not isinstance(answer, dict | list):
         return answer if _looks_like_id(answer) else None
     found = _outermost_ids([*_walk_levels(answer)], words, noun)
@@ -50,7 +50,7 @@ def find_named_id(answer: Json, name: str) -> Json:
     None if the name is not an id's, or there are several different ones.
     """
     words = _stem_words(name)
-    if not words_of(name) or words_of(name)[-1] not in _NUMBERING:
+    if not words_of(name) or words_of(name)[-1] not in _ID_WORDS:
         return None
     every = [record for level in _walk_levels(answer) for record in level]
     return _common_id(_outermost_ids([every], words, words[:-1] or words))
@@ -98,7 +98,7 @@ def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
 
 
 def _ids_by_number_words(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
-    numbered = ((key, value) for key, value in record.items() if {*words_of(key)[-1:]} & {*_NUMBERING})
+    numbered = ((key, value) for key, value in record.items() if {*words_of(key)[-1:]} & {*_ID_WORDS})
     return [value for key, value in numbered if _stem_words(key)[:-1] == noun]
 
 

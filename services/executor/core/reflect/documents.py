@@ -71,7 +71,7 @@ def _read_template(name: str, text: str) -> DocumentTemplate:
     return DocumentTemplate.model_validate({**given, "type": name.removesuffix(".toml")})
 
 
-_PRODUCE = (
+_PRODUCTION_VERBS = (
     "write|draft|prepare|create|generate|produce|compile|compose|build|make|assemble|provide|deliver"
     "|put together|give (?:me|us)|(?:i|we) (?:need|want)"
 )
@@ -92,7 +92,7 @@ def document_request_phrases(task: str) -> tuple[str, ...]:
 def _compile_request(name: str) -> re.Pattern[str]:
     every = _phrases_pattern(tuple(phrase for one in document_templates().values() for phrase in one.asked))
     words = _phrases_pattern(document_templates()[name].asked)
-    return re.compile(rf"\b(?:{_PRODUCE}){_BETWEEN}(?:{every}{_AND})*{words}s?\b(?!-)", re.I)
+    return re.compile(rf"\b(?:{_PRODUCTION_VERBS}){_BETWEEN}(?:{every}{_AND})*{words}s?\b(?!-)", re.I)
 
 
 def _phrases_pattern(phrases: tuple[str, ...]) -> str:

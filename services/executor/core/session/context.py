@@ -172,7 +172,7 @@ def session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
 
 
 FILE = "attached_file"  # what stands in place of a tool where a file is a source
-_UNSEEN = "the model takes no images, so nobody looked at it"
+_NO_IMAGE_MODEL = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
@@ -224,7 +224,7 @@ def file_notes(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
 
 def describe_unread_files(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
     """A sentence for the answer on each file that could not be read, or whose picture the model did not see."""
-    why = [(file, file.problem or (_UNSEEN if file.picture_id and not saw_pictures else "")) for file in read]
+    why = [(file, file.problem or (_NO_IMAGE_MODEL if file.picture_id and not saw_pictures else "")) for file in read]
     return tuple(f"{file.name}: {said}" for file, said in why if said)
 
 

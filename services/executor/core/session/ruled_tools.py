@@ -10,7 +10,7 @@ from shared.contracts.policy import Policy
 from shared.domain.words import ToolClass
 
 _EQUAL = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
-_LISTED = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
+_TOOL_LIST = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
 _NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
 _ONE_TOOL = re.compile(rf"\s*{_EQUAL.pattern}\s*(?:&&|$)")
 _OR = "||"
@@ -52,7 +52,7 @@ def has_tool_rules(policies: Iterable[Policy]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tools_of_condition(condition: str) -> frozenset[str]:
-    listed = (name[2] for listed in _LISTED.finditer(condition) for name in _QUOTED.finditer(listed["names"]))
+    listed = (name[2] for listed in _TOOL_LIST.finditer(condition) for name in _QUOTED.finditer(listed["names"]))
     return frozenset((*(found["name"] for found in _EQUAL.finditer(condition)), *listed))
 
 

@@ -21,7 +21,7 @@ class BadTemplate(ValueError):
 
 _SHAPE = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
-_GOVERNED = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
+_KINDS_AND_FIELD = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
 _CONDITION = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
 OWN = "@"
 POLICY_MARK = "process:"  # begins the id of the policy that a process brings with it
@@ -78,7 +78,7 @@ def parse_pattern(text: str) -> OperandPattern:
 
 def parse_governed(text: str) -> GovernedArgument:
     """Parses ``argument`` or ``kind|kind.argument``; raises ``BadPattern``."""
-    match = _GOVERNED.fullmatch(text)
+    match = _KINDS_AND_FIELD.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
     return GovernedArgument(_split_names(match[1] or ""), match[2])
@@ -208,18 +208,18 @@ GENERAL = TEMPLATES["general"]
 
 
 _NO_CLASSES: frozenset[ToolClass] = frozenset()
-_READING = frozenset({ToolClass.READ, ToolClass.COMPUTE})
-_NOTIFYING = _READING | {ToolClass.NOTIFY}
-_CHANGING = _NOTIFYING | {ToolClass.CHANGE}
+_READING_CLASSES = frozenset({ToolClass.READ, ToolClass.COMPUTE})
+_NOTIFYING_CLASSES = _READING_CLASSES | {ToolClass.NOTIFY}
+_CHANGING_CLASSES = _NOTIFYING_CLASSES | {ToolClass.CHANGE}
 # The classes of server tools that each state may dispatch.
 PERMITTED: Mapping[FsmState, frozenset[ToolClass]] = {
     FsmState.DECOMPOSE: _NO_CLASSES,
-    FsmState.ASSESS: _READING,
+    FsmState.ASSESS: _READING_CLASSES,
     FsmState.COMPUTE: _NO_CLASSES,
     FsmState.POLICY_CHECK: _NO_CLASSES,
-    FsmState.APPROVAL_GATE: _READING,
-    FsmState.MUTATE: _CHANGING,
-    FsmState.SCHEDULE_NOTIFY: _NOTIFYING,
+    FsmState.APPROVAL_GATE: _READING_CLASSES,
+    FsmState.MUTATE: _CHANGING_CLASSES,
+    FsmState.SCHEDULE_NOTIFY: _NOTIFYING_CLASSES,
     FsmState.COMPLETE: _NO_CLASSES,
     FsmState.ESCALATE: _NO_CLASSES,
     FsmState.FAILED: _NO_CLASSES,

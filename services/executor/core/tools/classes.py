@@ -88,7 +88,7 @@ class ToolClassification(NamedTuple):
     why: str
 
 
-_UNKNOWN = ToolClassification(ToolClass.CHANGE, "its name begins with no known verb")
+_UNKNOWN_VERB = ToolClassification(ToolClass.CHANGE, "its name begins with no known verb")
 
 
 def classify_tool(
@@ -100,7 +100,7 @@ def classify_tool(
     said, named = annotations or ToolAnnotations(), classify_by_name(name)
     only_reads = said.read_only and not said.destructive
     words = set(_split_words(name))
-    if is_own and named is _UNKNOWN and only_reads and name.isascii() and words and words.isdisjoint(CHANGE):
+    if is_own and named is _UNKNOWN_VERB and only_reads and name.isascii() and words and words.isdisjoint(CHANGE):
         return ToolClassification(
             ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads"
         )
@@ -117,9 +117,9 @@ def classify_tool(
 def classify_by_name(name: str) -> ToolClassification:
     """The class that the name alone suggests; for an unknown name it is CHANGE."""
     if not name.isascii():  # letters that only look like those of a known verb
-        return _UNKNOWN
+        return _UNKNOWN_VERB
     *namespaces, last = _split_name(name)
-    found = [_classify_clause(clause) for clause in _split_clauses(last)] or [_UNKNOWN]
+    found = [_classify_clause(clause) for clause in _split_clauses(last)] or [_UNKNOWN_VERB]
     found += [_build_change_class(word) for part in namespaces for word in part if word in CHANGE]
     return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
 
@@ -183,7 +183,7 @@ def _classify_clause(words: Sequence[str]) -> ToolClassification:
         return ToolClassification(ToolClass.READ, f"{verb!r} in its name reads")
     if verb in COMPUTE:
         return ToolClassification(ToolClass.COMPUTE, f"{verb!r} in its name computes")
-    return _build_change_class(verb) if verb in _KNOWN_VERBS else _UNKNOWN
+    return _build_change_class(verb) if verb in _KNOWN_VERBS else _UNKNOWN_VERB
 
 
 def _tells_somebody(verb: str, rest: frozenset[str]) -> bool:
@@ -198,8 +198,8 @@ def _tells_somebody(verb: str, rest: frozenset[str]) -> bool:
 
 _FILLERS = frozenset("a an the all one single full current detail details info information record records data".split())
 _PREPOSITIONS = frozenset("by for of from to in into on at with".split())  # what follows is not what the tool is about
-_NUMBERING = frozenset("id ids uuid guid number num nr no reference ref code key sku isbn vin".split())
-_NO_NUMBERING = frozenset(  # before one of these: ``currency_code``, ``phone_number``
+_ID_WORDS = frozenset("id ids uuid guid number num nr no reference ref code key sku isbn vin".split())
+_WORDS_BEFORE_NO_ID = frozenset(  # before one of these: ``currency_code``, ``phone_number``
     """currency country language lang locale zip postal post area state status color colour promo phone mobile
     fax""".split()
 )
@@ -209,7 +209,7 @@ REMOVING = frozenset(
     unsubscribe unenroll disenroll revoke uninstall clear""".split()
 )
 # Verbs that leave another state of a thing that is there already; any other one may make a thing.
-_ALTERING = REMOVING | frozenset(
+_VERBS_THAT_ALTER = REMOVING | frozenset(
     """update change set edit modify rename correct adjust amend patch replace overwrite move reschedule swap merge
     cancel void close reopen resolve approve reject accept decline deny confirm acknowledge complete finish finalize
     finalise settle waive reverse suspend reinstate freeze unfreeze lock unlock enable disable activate deactivate
@@ -235,7 +235,7 @@ class ToolWords(NamedTuple):
 
     @property
     def may_make_record(self) -> bool:
-        return self.verb not in _ALTERING
+        return self.verb not in _VERBS_THAT_ALTER
 
     def makes_by_verb(self, nouns: frozenset[str]) -> bool:
         """Whether the verb makes things of these nouns: ``book`` makes a booking, ``register`` a registration."""
@@ -282,16 +282,16 @@ def participles_of_verb(tool: str) -> frozenset[str]:
 def is_identifying_name(name: str) -> bool:
     """Whether a field or argument of this name identifies a record: ``claim_id``, ``orderNumber``, ``reference``."""
     *others, last = words_of(name) or [""]
-    return is_id_name(name) or (last in _NUMBERING and _NO_NUMBERING.isdisjoint(others))
+    return is_id_name(name) or (last in _ID_WORDS and _WORDS_BEFORE_NO_ID.isdisjoint(others))
 
 
 @lru_cache(maxsize=8192)
 def nouns_of_identifier(name: str, own: frozenset[str]) -> frozenset[str]:
     """The nouns for what an identifier identifies; for a plain ``id`` those of its owner (``own``)."""
     words = words_of(name)
-    if len(words) > 1 and words[-1] in _NUMBERING:
+    if len(words) > 1 and words[-1] in _ID_WORDS:
         words = words[:-1]
-    elif len(words) == 1 and words[0] in _NUMBERING:
+    elif len(words) == 1 and words[0] in _ID_WORDS:
         return own
     elif len(words) == 1 and words[0].endswith("id") and is_id_name(name):  # orderid
         words = [words[0].removesuffix("id")]

@@ -12,17 +12,17 @@ from typing import NamedTuple
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-_STATUS = r"(?:http|status|code)(?:[ _]?code)?\W{0,3}"
+_STATUS_PREFIX = r"(?:http|status|code)(?:[ _]?code)?\W{0,3}"
 _LONGEST_ERROR = 2_000  # characters of an error that are looked at
 _DATA_WORDS = frozenset("params arguments input request data payload received value session_id tool".split())
 _TOOL = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
-_ABSENT = (
+_WORDS_FOR_ABSENT = (
     r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
     r"|(?:was|has been) (?:removed|retired|renamed|withdrawn))\b"
 )
 _GONE = re.compile(
     rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_TOOL}\b"
-    rf"|\b{_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_ABSENT}"
+    rf"|\b{_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_WORDS_FOR_ABSENT}"
     rf"|\bthere is no {_TOOL}\b|\bis not a (?:known |valid )?{_TOOL}\b",
     re.IGNORECASE,
 )
@@ -87,7 +87,7 @@ _MEANINGS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
     (
         ErrorMeaning.OPEN,
         _compile_any_of(
-            rf"\b{_STATUS}(?:408|409|429|5\d\d)\b",
+            rf"\b{_STATUS_PREFIX}(?:408|409|429|5\d\d)\b",
             r"\btime[d-]?[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|\bbad gateway\b",
             r"\binternal\b.{0,20}\b(?:error|failure)\b|\bunexpected (?:error|failure|condition)\b",
             r"\bunhandled\b|\bexception\b|\btraceback\b|\bpanic\b",
@@ -103,7 +103,7 @@ _MEANINGS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
     (
         ErrorMeaning.REFUSED,
         _compile_any_of(
-            rf"\b{_STATUS}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
+            rf"\b{_STATUS_PREFIX}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
             r"\bbad request\b|\bunauthori[sz]ed\b|\bforbidden\b|\bunprocessable\b|\b(?:permission|access) denied\b",
             r"\bvalidation\b|\binvalid\b|\bmalformed\b|\bnot a valid\b|\bmust (?:be|not|have|match|contain)\b",
             r"\b(?:is|are) (?:required|missing|mandatory)\b|\b(?:unknown|unexpected|missing|required) \w* ?\w* ?"
@@ -121,11 +121,11 @@ _REFUSED_BY_KIND = _compile_any_of(
     r"\bnot[ _]found\b",
     r"\bno such\b",
     r"\bdoes(?: not|n't) exist\b",
-    rf"\b{_STATUS}404\b",
+    rf"\b{_STATUS_PREFIX}404\b",
     r"\bno \w+ with (?:the )?id\b",
 )
 _OUT_OF_TIME = _compile_any_of(
-    rf"\b{_STATUS}(?:408|504)\b",
+    rf"\b{_STATUS_PREFIX}(?:408|504)\b",
     r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|^\W*time-?out\W*$",
     r"\b(?:gateway|upstream|backend|server|request|query|statement|connection|operation|lock wait) time-?out\b",
 )
@@ -190,7 +190,7 @@ def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
     # The tool is there and answered: something was wrong with the call.
     if find_unknown_name(answer.content) is not None:
         return ReadFailure.OTHER
-    if _WANTED.search(said):
+    if _TYPE_COMPLAINT.search(said):
         return ReadFailure.WRONG_TYPE
     return ReadFailure.NOT_FOUND if _NOT_FOUND.search(said) else ReadFailure.OTHER
 
@@ -255,7 +255,7 @@ _PARAMETERS = _compile_patterns(
     rf"{_NAME} is (?:not a|no)(?: valid| known)? {_PARAMETER}\b",
     r"\bdoes not (?:take|accept|have)(?: an?| the)? " + _PARAMETER + rf"(?: named| called)? {_NAME}",
 )
-_LACKING = _compile_patterns(
+_MISSING_FIELD_PATTERNS = _compile_patterns(
     rf"{_QUOTED} is a required property",
     rf"\bmust have required property {_QUOTED}",
     rf"\bmissing (?:\d+ )?(?:required )?(?:positional |keyword-only )?{_PARAMETER}s?:? {_NAME}",
@@ -267,7 +267,7 @@ _TABLE = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNOR
 _EXTRA = frozenset(
     "extra_forbidden unexpected_keyword_argument additionalproperties unknown_field unrecognized_keys".split()
 )
-_REQUIRED = frozenset("missing required missing_argument missing_keyword_only_argument".split())
+_MISSING_FIELD_KINDS = frozenset("missing required missing_argument missing_keyword_only_argument".split())
 _PLACES = frozenset("body query path params arguments input".split())
 
 
@@ -281,8 +281,8 @@ def find_unknown_name(answer: Json) -> UnknownName | None:
     extra = next((name for kind, name in entries if kind in _EXTRA), None) or _find_first_match(_PARAMETERS, text)
     if extra is None:
         return None
-    lacking = [name for kind, name in entries if kind in _REQUIRED]
-    lacking += [found[1] for pattern in _LACKING for found in pattern.finditer(text)]
+    lacking = [name for kind, name in entries if kind in _MISSING_FIELD_KINDS]
+    lacking += [found[1] for pattern in _MISSING_FIELD_PATTERNS for found in pattern.finditer(text)]
     return UnknownName(extra, True, tuple(dict.fromkeys(lacking)))
 
 
@@ -343,7 +343,7 @@ _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("array", "list"), "array"),
 }
 _TYPE = "|".join(sorted(_TYPES, key=len, reverse=True))
-_WANTED = re.compile(
+_TYPE_COMPLAINT = re.compile(
     rf"(?:must be|should be|expect(?:s|ed)|is not|not|requires?|needs?|wants?|to be|invalid literal for)\s+"
     rf"(?:an? |of |the |type |valid |json |input )*[\"'`]?(?P<type>{_TYPE})\b"
     rf"|(?:(?:could not|cannot|unable to) (?:convert|parse))\b.{{0,60}}?\bto (?P<to>{_TYPE})\b",
@@ -354,11 +354,11 @@ _WANTED = re.compile(
 def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
     """The arguments with values in the type that the error wants, 42 for ``"42"``; None if it is unclear which."""
     said = _message_of_error(error)
-    found = _WANTED.search(said)
+    found = _TYPE_COMPLAINT.search(said)
     if found is None:
         return None
     wanted = _TYPES[(found["type"] or found["to"]).lower()]
-    whole = _WANTED.sub("", dumps(error))
+    whole = _TYPE_COMPLAINT.sub("", dumps(error))
     about = [name for name in arguments if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", whole)]
     names = about or ([*arguments] if len(arguments) == 1 else [])
     changed = {name: new for name in names if (new := _convert_to_type(arguments[name], wanted)) is not None}

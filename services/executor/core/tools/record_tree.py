@@ -55,7 +55,7 @@ class RecordKeys(NamedTuple):
 
 NO_KEYS = RecordKeys()
 _ITEM = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
-_UNNAMED = "[]"
+_NAMELESS = "[]"
 
 
 PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
@@ -130,7 +130,7 @@ def _walk_leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], ite
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         known_by = distinguishing_key(value)
         for item in value:
-            own = str(item[known_by]) if known_by and isinstance(item, dict) else _UNNAMED
+            own = str(item[known_by]) if known_by and isinstance(item, dict) else _NAMELESS
             yield from _walk_leaves(item, (*path, own), names, items | {own})
     elif names:
         yield Leaf(path, names, items, value)
@@ -184,7 +184,7 @@ def write_condition(field: str, sign: str, value: Json) -> str:
 
 
 _MOST_NAMES = 12  # of fields in a message
-_ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
+_SIDE_FIELDS = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 
 
 def is_empty_result(result: Json) -> bool:
@@ -196,7 +196,7 @@ def is_empty_result(result: Json) -> bool:
     lists = [item for item in result.values() if isinstance(item, list)]
     if result.get("found") is False or not result:
         return True
-    told = [key for key, item in result.items() if key not in _ABOUT and isinstance(item, str | dict) and item]
+    told = [key for key, item in result.items() if key not in _SIDE_FIELDS and isinstance(item, str | dict) and item]
     return bool(lists) and not any(lists) and not told
 
 

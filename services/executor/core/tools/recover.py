@@ -29,7 +29,7 @@ approved/rejected approved/denied approved/pending first/last min/max start/fini
 first/latest oldest/newest earliest/latest payable/receivable payables/receivables debit/credit debits/credits
 buy/sell bought/sold customer/vendor customer/supplier customers/vendors customers/suppliers gross/net asset/liability
 assets/liabilities public/private internal/external available/reserved available/unavailable valid/invalid"""
-_OPPOSED = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
+_OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
 _NEGATIONS = ("un", "in", "non", "dis", "de", "ir", "im")
 MOST_TRIED = 3
 MOST_SINGLES = 20
@@ -119,7 +119,7 @@ def may_be_offered(gone: Tool, other: Tool) -> bool:
 def _are_opposites(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     negated = len(short) > 2 and any(long == prefix + short for prefix in _NEGATIONS)
-    return negated or frozenset((one, other)) in _OPPOSED
+    return negated or frozenset((one, other)) in _OPPOSITES
 
 
 def _ask_the_same(gone: Tool, other: Tool) -> bool:

@@ -8,7 +8,7 @@ from shared.domain.exact_json import Json, dumps
 _STEPS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
 MOST = 16_000  # characters of one result that a prompt holds
 MOST_OF_A_RESULT = 6_000  # in a conversation
-_COMPUTED = "what is computed over them takes all."
+_COMPUTATION_NOTE = "what is computed over them takes all."
 
 
 def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
@@ -19,7 +19,7 @@ def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
         cut = _cut_nested(content, text, items)
         if len(dumps(cut)) <= max_characters:
             what = f"texts over {text} characters and lists within it over {items} items"
-            return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTED}"
+            return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTATION_NOTE}"
     whole = dumps(content)
     seen = _beginning_that_fits(whole, max_characters)
     return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
@@ -66,7 +66,7 @@ def _first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Jso
     kept = max(kept, 1)
     if kept == len(page.rows):
         return content, ""
-    cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; {_COMPUTED}"
+    cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; {_COMPUTATION_NOTE}"
     return with_nested_value(content, page.place, page.rows[:kept]), cut
 
 

@@ -181,8 +181,9 @@ def _validator_of(tool: Tool) -> Validator | None:
 
 
 # What says of an object's other fields: then nothing is added to it.
-_OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
-_MORE = ("allOf", "$ref", "$dynamicRef", "if", "then", "else", "dependentSchemas", "dependencies")  # of the same object
+_OPEN_KEYWORDS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
+# of the same object:
+_MORE_KEYWORDS = ("allOf", "$ref", "$dynamicRef", "if", "then", "else", "dependentSchemas", "dependencies")
 _CHOICES = ("anyOf", "oneOf")
 _UNDER_NAMES = ("properties", "$defs", "definitions")
 
@@ -201,7 +202,7 @@ def _close_schema(schema: JsonObject) -> JsonObject:
 def _is_composed(schema: JsonObject) -> bool:
     """Whether further fields of the same object are declared elsewhere in the schema."""
     every = schema.get("allOf")
-    beside = any(name in schema for name in _MORE) or _count_with_fields(schema.get("oneOf")) > 0
+    beside = any(name in schema for name in _MORE_KEYWORDS) or _count_with_fields(schema.get("oneOf")) > 0
     return ("properties" in schema and beside) or (isinstance(every, list) and len(every) > 1)
 
 
@@ -217,7 +218,7 @@ def _close_objects(schema: JsonObject) -> JsonObject:
             closed[name] = {key: _close_nested(one) for key, one in inner.items()}
         else:
             closed[name] = _close_nested(inner) if name in closing else inner
-    is_open = any(name in schema for name in _OPEN) or declaring > 0
+    is_open = any(name in schema for name in _OPEN_KEYWORDS) or declaring > 0
     return closed if is_open or not has_own else {**closed, "additionalProperties": False}
 
 
@@ -239,7 +240,7 @@ _MOST_LISTED = 10_000  # characters of all lines; beyond that the tools are sear
 _MOST_REMOTE = 150_000  # characters of all definitions for who is sent them once a task, and not with each request
 _DESCRIPTION_MOST = 2_000
 _WORDS_MOST = 4  # that a line says of a tool besides its name and arguments
-_SAID = re.compile(r"\w[\w'’-]*")
+_WORD = re.compile(r"\w[\w'’-]*")
 _FILLER = frozenset(
     "a an the of for to in on at by with from and or but if is are was were be been it its this that these those their "
     "his her all any each other another one as not no than then what which whose who into has have given only once "
@@ -292,7 +293,7 @@ USE_TOOL = define_local_tool(
     "tool",
     "arguments",
 )
-_LISTED = """\
+_LIST_HEADING = """\
 Call a tool of the servers by its line: name(arguments): words of its description. "!": it writes, and takes `_call`. \
 "?": may be left out. Without a type it is a text. `find_tools` shows more.
 """
@@ -326,7 +327,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
     }
     texts = ("\n".join(lines.values()) for lines in (told, calls))
     fitting = next((text for text in texts if len(text) <= _MOST_LISTED), None)
-    return USE_TOOL if fitting is None else USE_TOOL._replace(description=_LISTED + fitting)
+    return USE_TOOL if fitting is None else USE_TOOL._replace(description=_LIST_HEADING + fitting)
 
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
@@ -366,7 +367,7 @@ def _words_beyond_signature(tool: Tool) -> str:
     """The words of a description's first sentence that the name and arguments do not have, without filler words."""
     sentence = re.split(r"(?<=[.!?])\s", _in_one_line(tool.description), maxsplit=1)[0]
     known = stems_of(tool.name).union(*map(stems_of, tool.parameters))
-    words = [word for word in _SAID.findall(sentence) if word.lower() not in _FILLER and not stems_of(word) <= known]
+    words = [word for word in _WORD.findall(sentence) if word.lower() not in _FILLER and not stems_of(word) <= known]
     told = " ".join([*dict.fromkeys(words)][:_WORDS_MOST])
     return f": {told}" if told else ""
 

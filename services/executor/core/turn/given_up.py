@@ -34,7 +34,7 @@ from shared.domain.redaction import redact_json
 from shared.domain.words import DONE, UNDECIDED, A2aVersion, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
-_SILENT = "No attempt could say why: the process that ran it ended."
+_UNKNOWN_ERROR = "No attempt could say why: the process that ran it ended."
 log = structlog.get_logger()
 
 
@@ -135,7 +135,7 @@ def build_dead_letter(work: TurnWork, ended: TaskRecord, attempts: int) -> DeadT
         request=record.request,
         attempts=attempts,
         reason=str(ended.reason),
-        last_error=work.last_error or _SILENT,
+        last_error=work.last_error or _UNKNOWN_ERROR,
         died_at=ended.updated_at,
         writes=tuple(_list_begun_writes(ended)),
     )

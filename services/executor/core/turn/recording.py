@@ -36,7 +36,7 @@ from shared.domain.words import PlanAudit, Strategy, ToolClass
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 VERSION = 1  # of what is noted
-_DECIDING = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
+_DECISIVE_LIMITS = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
 _LEDGER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION = TypeAdapter(SessionState)
 
@@ -51,7 +51,7 @@ class AttemptStart(NamedTuple):
 
     def restore_limits(self, today: Limits) -> Limits:
         """Today's limits, with the recorded ones where they affect a run."""
-        said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
+        said = {name: self.settings.get(name, getattr(today, name)) for name in _DECISIVE_LIMITS}
         said["orchestrators"] = self.settings.get("orchestrators", [OrchestratorName.LOCAL])  # there was no other
         return today._replace(
             iterations=int(str(said["iterations"])),
@@ -79,7 +79,7 @@ class RecordedEnd(NamedTuple):
 def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
     """Records that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
-    settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _DECIDING}
+    settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _DECISIVE_LIMITS}
     settings |= {"formula": limits.answers.formula.value, "reviews": True}
     settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
     settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}

@@ -264,7 +264,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
 ReplaysWith: TypeAlias = Callable[[Ports, Limits, Prompts, MakesJournal], TurnRunner]
 _DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
-_COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
+_METADATA_TO_COMPARE = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
 
 class _ReplayedTask(NamedTuple):
@@ -349,7 +349,7 @@ def _is_given_up(record: TaskRecord) -> bool:
 def _compare_records(then: TaskRecord, now: TaskRecord) -> None:
     if then.state is not now.state:
         raise ReplayDifference("the end", f"the task would be {now.state}, not {then.state}")
-    for name in _COMPARED:
+    for name in _METADATA_TO_COMPARE:
         if then.metadata.get(name) != now.metadata.get(name):
             raise ReplayDifference(
                 "the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}"

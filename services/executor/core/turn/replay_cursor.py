@@ -90,7 +90,7 @@ _MODELS: Mapping[str, type[Contract]] = {
     "dossier.plan": WritePlan,
     "dossier.plans": WritePlan,
 }
-_WRITING = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
+_ENTRY_OF_WRITE_STATE = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
 _SIDE_BY_SIDE = re.compile(r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)")  # whatever each led to: a page, a repetition
 _DRAFT = ":draft:"  # of two that are made beside each other
 _READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
@@ -272,7 +272,7 @@ def _could_have_ended_at(step: str, key: str) -> bool:
 
 def enters_write_state(key: str) -> bool:
     """Whether the step of this key enters a state that writes."""
-    return bool(_WRITING.match(key))
+    return bool(_ENTRY_OF_WRITE_STATE.match(key))
 
 
 def _latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:

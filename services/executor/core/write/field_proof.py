@@ -30,17 +30,17 @@ from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _PAYERS = frozenset("from source payer debtor debit".split())
-_DELETING = frozenset("delete purge destroy erase wipe drop".split())
+_DELETION_VERBS = frozenset("delete purge destroy erase wipe drop".split())
 _FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
 _VALUE_NAMED = ("value", "new_value", "to")
 _FEWEST_MARKS = 2  # letters or digits of a value that is looked for under any name
 _MOST_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
-_VANISHING = frozenset("cancel void withdraw archive terminate".split())  # besides the verbs that remove
-_ENDING = frozenset("close end stop finish expire reject decline deny refuse dismiss".split())  # besides all these
-_REFUSING = frozenset("reject decline deny refuse dismiss".split())
-_REFUSED = frozenset("rejected declined denied refused dismissed".split())
-_AGREEING = frozenset("approve accept grant confirm allow authorize".split())
-_DECIDED = frozenset({"decided"})  # which says neither
+_WITHDRAWAL_VERBS = frozenset("cancel void withdraw archive terminate".split())  # besides the verbs that remove
+_END_VERBS = frozenset("close end stop finish expire reject decline deny refuse dismiss".split())  # besides all these
+_REFUSAL_VERBS = frozenset("reject decline deny refuse dismiss".split())
+_WORDS_FOR_REFUSED = frozenset("rejected declined denied refused dismissed".split())
+_APPROVAL_VERBS = frozenset("approve accept grant confirm allow authorize".split())
+_WORDS_FOR_DECIDED = frozenset({"decided"})  # which says neither
 _TELLS_STATUS = frozenset("status state stage decision outcome verdict result".split())
 _SETS_NOTHING = (ArgumentKind.IDENTIFIER, ArgumentKind.FREE_TEXT)
 _FORMER = frozenset("previous last old former prior".split())
@@ -48,8 +48,8 @@ _PLAIN_AMOUNT = frozenset(
     """amount sum value payment paid received refunded charged booked credited debited eur usd gbp chf cent cents minor
     units in""".split()
 )
-_AGREED = frozenset("approved accepted granted confirmed allowed passed".split())
-_ENDED = frozenset(
+_WORDS_FOR_APPROVED = frozenset("approved accepted granted confirmed allowed passed".split())
+_WORDS_FOR_ENDED = frozenset(
     """cancelled canceled closed ended stopped void voided withdrawn terminated deleted removed dropped archived expired
     rejected declined denied refused dismissed""".split()
 )
@@ -75,7 +75,7 @@ _SWITCHES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     )
     for name in name.split()
 }
-_LIFTING = frozenset("release lift remove clear".split())
+_RELEASE_VERBS = frozenset("release lift remove clear".split())
 _RESTRAINTS = frozenset("hold lock block ban freeze suspension restriction reservation embargo".split())
 
 
@@ -274,7 +274,7 @@ def _contradicts_write(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
     if words.removes:
-        still = _ids_of_targets(reads).items() if words.verb in _DELETING else ()
+        still = _ids_of_targets(reads).items() if words.verb in _DELETION_VERBS else ()
         left = (*reads.after.direct, *reads.after.within)
         return any(_has_id(node, name, value) for node in left for name, value in still)
     if not words.may_make_record or reads.before.direct or not isinstance(evidence.after, list):
@@ -308,7 +308,7 @@ def _says_something(value: Json) -> bool:
 def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
     """Records that the call names and was to remove, or to end so that they are no longer listed, and that are gone."""
     evidence, words = reads.evidence, reads.words
-    if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
+    if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _WITHDRAWAL_VERBS):
         return ProofFinding()
     targets = _ids_of_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
     then = (*reads.before.direct, *reads.before.within)
@@ -600,7 +600,7 @@ def _is_switched(leaf: Leaf, reads: _ComparedReads) -> bool:
     if leaf.value is not False:
         return leaf.value is True and verb in on
     is_undone = verb.startswith("un") and name in participles_of_verb(f"{verb.removeprefix('un')} x")
-    is_lifted = name == "active" and verb in _LIFTING and reads.words.head in _RESTRAINTS
+    is_lifted = name == "active" and verb in _RELEASE_VERBS and reads.words.head in _RESTRAINTS
     return verb in off or is_undone or is_lifted
 
 
@@ -678,8 +678,8 @@ def _is_new_state(leaf: Leaf, verb: str) -> bool:
     words = frozenset(words_of(str(leaf.value)))
     if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
         return False
-    ends = verb in REMOVING | _VANISHING | _ENDING
-    return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_ENDED))
+    ends = verb in REMOVING | _WITHDRAWAL_VERBS | _END_VERBS
+    return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_WORDS_FOR_ENDED))
 
 
 def _says_opposite(leaf: Leaf, verb: str) -> bool:
@@ -689,12 +689,12 @@ def _says_opposite(leaf: Leaf, verb: str) -> bool:
     words = words_of(leaf.name)
     if _TELLS_STATUS.isdisjoint(words[-1:]) or not _FORMER.isdisjoint(words):
         return False
-    if verb in _REFUSING:
-        contrary = _AGREED | _DECIDED
-    elif verb in _AGREEING:
-        contrary = _REFUSED | _DECIDED
+    if verb in _REFUSAL_VERBS:
+        contrary = _WORDS_FOR_APPROVED | _WORDS_FOR_DECIDED
+    elif verb in _APPROVAL_VERBS:
+        contrary = _WORDS_FOR_REFUSED | _WORDS_FOR_DECIDED
     else:
-        contrary = frozenset[str]() if verb in _ENDING else _REFUSED
+        contrary = frozenset[str]() if verb in _END_VERBS else _WORDS_FOR_REFUSED
     return str(leaf.value).lower() in contrary
 
 

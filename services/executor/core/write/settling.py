@@ -183,7 +183,7 @@ def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudg
     return WriteJudgement(WriteStatus.IN_DOUBT, note)
 
 
-_SETTING = frozenset("update change set edit modify correct adjust amend patch replace overwrite".split())
+_UPDATE_VERBS = frozenset("update change set edit modify correct adjust amend patch replace overwrite".split())
 
 
 def can_read_show_write(evidence: WriteEvidence) -> bool:
@@ -211,7 +211,7 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
         for field in set_fields
     ):
         return True
-    if set_fields and (words.may_make_record or words.verb in _SETTING):
+    if set_fields and (words.may_make_record or words.verb in _UPDATE_VERBS):
         return False
     done = STATES | participles_of_verb(evidence.tool)
     return any(not done.isdisjoint(words_of(leaf.name)) for leaf in leaves)
@@ -408,7 +408,7 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
     """
     if entry.status is not WriteStatus.RESEND or entry.operator_decision is None:
         return None
-    shown = _shown_at_decision(entry)
+    shown = _read_result_at_decision(entry)
     if shown is None:
         is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}))
         why = "a read shows it by now, and none had an answer when the operator spoke"
@@ -421,7 +421,7 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
     return judgement if judgement.status is WriteStatus.VERIFIED else None
 
 
-def _shown_at_decision(entry: LedgerEntry) -> str | None:
+def _read_result_at_decision(entry: LedgerEntry) -> str | None:
     """What a read had shown, as JSON, when an operator decided; None if no read had an answer."""
     return next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
 

@@ -25,7 +25,7 @@ PREFIX = "pa"
 _LONGEST_LABEL = 200
 _MOST_DAYS = 3650
 _MOST_LIMIT = 1_000_000_000
-_WARNING = timedelta(days=14)
+_WARNING_BEFORE_EXPIRY = timedelta(days=14)
 LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
 _FIELDS = frozenset({"principal", "roles", "levels", "label", "days", *LIMITS})
 
@@ -129,7 +129,7 @@ def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
 
 def _expiry_warning(key: ApiKey, now: datetime) -> str | None:
     """A warning that the key expires soon; None if it does not."""
-    if key.expires_at is None or not key.is_valid(now) or key.expires_at - now > _WARNING:
+    if key.expires_at is None or not key.is_valid(now) or key.expires_at - now > _WARNING_BEFORE_EXPIRY:
         return None
     days = (key.expires_at - now).days
     return f"expires in {days} days" if days > 1 else "expires within two days"

@@ -17,7 +17,7 @@ from shared.contracts.assessment.messages import (
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _T = TypeVar("_T", bound=AssessmentMessage)
-_WORLD = ("ues_url", "assessment_instructions", "initial_state_summary")
+_WORLD_FIELDS = ("ues_url", "assessment_instructions", "initial_state_summary")
 _REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
 _KEY = re.compile(r"api_?key", re.IGNORECASE)
 _STARTS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
@@ -85,7 +85,7 @@ def _parse_assessor_message(data: JsonObject) -> AssessorMessage | None:
     said = data.get("message_type")
     if said in tuple(AssessorMessageKind):
         return AssessorMessage(AssessorMessageKind(str(said)), data)
-    if "api_key" in data and any(name in data for name in _WORLD):
+    if "api_key" in data and any(name in data for name in _WORLD_FIELDS):
         return AssessorMessage(AssessorMessageKind.START, data)
     return _guess_assessor_message(data) if said is None else None
 

@@ -119,7 +119,7 @@ class Participations:
             raise UndecryptableKey("no key of ASSESSMENT_KEY opens the key to the assessed world") from error
 
 
-_OPEN = tuple(state for state in TaskState if not state.is_terminal)
+_OPEN_STATES = tuple(state for state in TaskState if not state.is_terminal)
 _MOST_OPEN_TURNS = 100  # turns of one assessment that are not over; usually there is one
 BEGUN = "The assessment has begun; each turn_start is answered with turn_complete or early_completion."
 _NO_ASSESSMENT = (
@@ -243,7 +243,7 @@ class ParticipationService:
     async def _end_assessment(self, participation: Participation, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
         await self._kept.delete(caller.tenant, participation)
-        wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
+        wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN_STATES)
         for record in (await self._lists.page(wanted, _MOST_OPEN_TURNS, None)).records:
             if _is_turn_of(record, participation):
                 turn = cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))

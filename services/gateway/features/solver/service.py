@@ -30,7 +30,7 @@ def check_policy_document(document: Json, path: str) -> None:
 Format = Literal["list", "single", "json"]
 
 _ITEM = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
-_BETWEEN = re.compile(r";|,(?!\d{3}(?!\d))")  # the comma of 5,000 separates nothing
+_LIST_SEPARATOR = re.compile(r";|,(?!\d{3}(?!\d))")  # the comma of 5,000 separates nothing
 _ORDER = re.compile(
     r"\bin (?:(?:the|this|that|a) )?(?:(?:a|de)scending|(?:in|de)creasing|\w+ical|numeric|reverse|given|same|original"
     r"|right|correct|date|size|following) order\b"
@@ -49,7 +49,7 @@ _REFUSAL = re.compile(  # says by itself that there is no answer
     r"|^(?:error|failure|failed|refused|rejected|denied|blocked)\s*[:.!-]",
     re.IGNORECASE,
 )
-_REFUSING = re.compile(  # may be one of several words of a refusal, or a state of something
+_REFUSAL_WORD = re.compile(  # may be one of several words of a refusal, or a state of something
     r"\b(?:refus\w+|reject\w+|den(?:y|ied|ies)|declin\w+|forbidden|prohibited|blocked|fail\w*|errors?|unavailable"
     r"|violat\w+|no (?:access|answer|permission|result|data)|not (?:allowed|permitted|authori[sz]ed|available|possible)"
     r"|(?:needed|required|timeout|unanswered))\b",
@@ -94,7 +94,7 @@ def _list_items(text: str) -> tuple[str, ...]:
 def _split_items(text: str) -> tuple[str, ...]:
     if "\n" in text or _is_refusal(text):
         return (text,)
-    return tuple(_BETWEEN.split(text))
+    return tuple(_LIST_SEPARATOR.split(text))
 
 
 def _is_refusal(text: str) -> bool:
@@ -103,8 +103,8 @@ def _is_refusal(text: str) -> bool:
     Words that may also be states ("Rejected, Approved") count only if most parts of the text contain one.
     """
     plain = text.replace("’", "'").strip()
-    parts = [part.strip() for part in _BETWEEN.split(plain) if part.strip()]
-    refusing = sum(_REFUSING.search(part) is not None for part in parts)
+    parts = [part.strip() for part in _LIST_SEPARATOR.split(plain) if part.strip()]
+    refusing = sum(_REFUSAL_WORD.search(part) is not None for part in parts)
     return _REFUSAL.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
 
 

@@ -22,7 +22,7 @@ from shared.contracts.task import Practice, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins
 from shared.domain.words import A2aVersion
 
-_SHOWN = frozenset({"text", "data", "metadata", "mediaType", "filename"})
+_PART_FIELDS = frozenset({"text", "data", "metadata", "mediaType", "filename"})
 _OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id", "practice"})
 
 
@@ -165,7 +165,7 @@ def _split_parts_by_kind(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...]
 def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[dict[str, JsonValue], ...]:
     """The parts as the task's history stores them: with known fields only, and files without their bytes."""
     objects, file = [part for part in parts if isinstance(part, dict)], iter(files)
-    shown = [to_json_values({key: value for key, value in part.items() if key in _SHOWN}) for part in objects]
+    shown = [to_json_values({key: value for key, value in part.items() if key in _PART_FIELDS}) for part in objects]
     return tuple(
         {**one, **next(file).stored_part} if is_file(part) else one for part, one in zip(objects, shown, strict=True)
     )

@@ -17,7 +17,7 @@ SHORTEST, USUAL, LONGEST = timedelta(minutes=1), timedelta(hours=1), timedelta(d
 _NEXT = re.compile(
     r"^[ \t]*[*_`]*Next(?: turn)?[*_`]*:[*_` \t]*(?P<said>[^\s`*_]+)[^\n]*$", re.IGNORECASE | re.MULTILINE
 )
-_FINISHED = "finished"
+_WORD_FOR_FINISHED = "finished"
 _LONGEST_NOTES = 4_000  # characters of the notes
 
 
@@ -45,7 +45,7 @@ def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     said = [match["said"] for match in _NEXT.finditer(answer)][-1:] if record.state is TaskState.COMPLETED else []
     told = _NEXT.sub("", answer).strip()[:_LONGEST_NOTES]
     are_verified = all(one.get("status") == "verified" for one in objects_in(record.metadata.get("writes")))
-    if said and said[0].casefold().rstrip(".") == _FINISHED and are_verified:
+    if said and said[0].casefold().rstrip(".") == _WORD_FOR_FINISHED and are_verified:
         return EarlyCompletion(reason=told)
     return TurnComplete(notes=told, time_step=format_duration(_parse_time_step(said[0] if said else "")))
 

@@ -217,7 +217,7 @@ def _redact_and_cut_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
 
 _KINDS = tuple(outcome.value for outcome in CaseOutcome)
 _COUNTS = ("events", *_KINDS, "quality_units")
-_DAY = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNTS)})")
+_DAY_AND_COUNT = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNTS)})")
 _PREDICTION = re.compile(r"[^:]*:[^:]+")
 _LARGEST_NUMBER = 10**12
 
@@ -232,7 +232,7 @@ def read_statistics(content: JsonValue) -> FileStatistics:
     told = entries_of_object(content)
     counts = _read_numbers(told.get("counts", {}), "counts")
     days = _read_numbers(told.get("days", {}), "days")
-    problems = [f"days {name}: it is no day and count" for name in days if not _DAY.fullmatch(name)]
+    problems = [f"days {name}: it is no day and count" for name in days if not _DAY_AND_COUNT.fullmatch(name)]
     problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNTS]
     if sum(counts.get(kind, 0) for kind in _KINDS) > counts.get("events", 0):
         problems.append("counts: more outcomes than events")

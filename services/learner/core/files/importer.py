@@ -26,7 +26,7 @@ from shared.ports.store import StoreUnavailable
 class FileDecision(NamedTuple):
     """What to store of a file, and how many of its entries are taken and left out; the others are known already."""
 
-    brought: FileChanges
+    changes: FileChanges
     taken: int
     left_out: int = 0
 
@@ -112,7 +112,7 @@ class Importer:
             if (
                 request.dry_run
                 or not done.taken
-                or await self._repository.store_changes(request.tenant, done.brought, stored.versions)
+                or await self._repository.store_changes(request.tenant, done.changes, stored.versions)
             ):
                 return FileReport(
                     file=request.file, taken=done.taken, known=known, left_out=done.left_out, dry_run=request.dry_run

@@ -171,7 +171,7 @@ _DEALT_WITH = re.compile(
     r"(?i:\b(?:invoices?|bills?|quotes?|offers?|orders?|contracts?|payments?|deliver(?:y|ies)|statements?|purchases?|credits?))\b"
     rf"[^.;:\n]{{0,40}}?\b(?:from|with|by|of|to)[ ](?P<name>{_NAME}{{0,3}})(?!\w|-\d)"
 )
-_TITLED = re.compile(
+_PERSON_WITH_TITLE = re.compile(
     r"(?<!\w)(?P<title>Mrs?|Ms|Miss|Dr|Prof|Sir|Herr|Frau|Mme|Mlle|Monsieur|Madame|Sra?|Sig|Señora?|Dhr|Mevr)\.?[ ]"
     rf"(?P<name>{_NAME}{{0,2}})"
 )
@@ -211,7 +211,7 @@ def find_names(text: str) -> Iterator[FoundEntity]:
     for match in _COMPANY.finditer(text):
         yield from _find_company(match)
     for pattern, kind in (
-        (_TITLED, EntityKind.PERSON),
+        (_PERSON_WITH_TITLE, EntityKind.PERSON),
         (_IN_A_ROLE, EntityKind.PERSON),
         (_LABELLED, EntityKind.VENDOR),
         (_DEALT_WITH, EntityKind.VENDOR),

@@ -127,7 +127,7 @@ _RECORDS = (
 )
 _FILES = "exports and training rows: where they were written; RL_CACHE_DIR until the learner writes it again"
 _LETTERS = "outcomes that could not be learned, and come back if they are put back: purple dlq drops them"
-_LEFT: Mapping[ForgetScope, Mapping[str, str]] = {
+_REMAINDERS_BY_SCOPE: Mapping[ForgetScope, Mapping[str, str]] = {
     ForgetScope.ENTITY: {
         "tasks": _RECORDS,
         "conversations": "what sessions remember of their own turns: forget the session too",
@@ -164,7 +164,7 @@ class ForgetRequestWorker:
         removed = Counter(request.removed)
         removed.update(await self._forgetting.remove_stored(request))
         state = ForgetState.WORKING if is_under_way else ForgetState.DONE
-        left = {**_LEFT[request.scope], "files": _FILES, "dead_letters": _LETTERS}
+        left = {**_REMAINDERS_BY_SCOPE[request.scope], "files": _FILES, "dead_letters": _LETTERS}
         if removed.pop("session_busy", 0):
             left["conversation"] = (
                 "the session's own memory: it is being worked on; ask again once its tasks have ended"

@@ -34,7 +34,7 @@ _TITLES = {
 }
 _PHASES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
 _WAY = tuple(FsmState)[:8]
-_SENT = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
+_STATUS_WORDS = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
 TimedEvents = Sequence[tuple[str, TaskEvent]]
 
 
@@ -119,7 +119,7 @@ def build_stages(events: TimedEvents) -> tuple[Stage, ...]:
 
 def _build_stage(group: _StageSteps, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
-    counts = [(sum(step.words.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
+    counts = [(sum(step.words.icon == icon for step in group.steps), noun) for icon, noun in _ICON_NOUNS]
     seconds = (end - group.at).total_seconds()
     took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else duration_words(end - group.at) if seconds >= 60 else ""
     summary = " · ".join([count_with_noun(count, noun) for count, noun in counts if count] + ([took] if took else []))
@@ -127,7 +127,7 @@ def _build_stage(group: _StageSteps, end: datetime) -> Stage:
     return Stage(group.stage_id, title, group.word, tuple(group.steps), summary)
 
 
-_COUNTED = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
+_ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
 
 
 def _visited_states(events: TimedEvents, record: TaskRecord) -> list[FsmState]:
@@ -205,7 +205,7 @@ def _rule_name(rule: JsonValue) -> str:
 def _write_step(event: TaskEvent) -> StepWords:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
-    word = _SENT.get(status, humanize_name(status) or "Silent")
+    word = _STATUS_WORDS.get(status, humanize_name(status) or "Silent")
     text = str(event.data.get("note") or event.data.get("silent") or "")
     return StepWords("write", tones.get(status, "bad"), f"{word}: {tool}", text)
 

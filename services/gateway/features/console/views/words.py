@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from shared.domain.exact_json import Json, as_object, dumps
 from shared.domain.words import TaskState
 
-_STEPS = ((timedelta(minutes=1), 1, "s"), (timedelta(hours=1), 60, "min"), (timedelta(days=2), 3600, "h"))
+_DURATION_UNITS = ((timedelta(minutes=1), 1, "s"), (timedelta(hours=1), 60, "min"), (timedelta(days=2), 3600, "h"))
 _DAY = 24 * 3600
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
@@ -60,7 +60,7 @@ def relative_time(at: datetime, now: datetime) -> str:
 def duration_words(length: timedelta) -> str:
     """A duration in words: ``45 s``, ``12 min``, ``36 h``, ``3 days``."""
     seconds = int(length.total_seconds())
-    for limit, unit, word in _STEPS:
+    for limit, unit, word in _DURATION_UNITS:
         if length < limit:
             return f"{seconds // unit} {word}"
     return f"{seconds // _DAY} days"
