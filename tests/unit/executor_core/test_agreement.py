@@ -711,6 +711,8 @@ _TO_5_AND_7 = "Set the stock of A-1 to 5 and that of B-2 to 7."
      {"invoice_id": "V-703", "amount_cents": 1500}, True),
     ("Move A-1 to 3 December 2026, and B-2 to 5 December 2026.", _BOOK, {"room_no": "A-1", "day": "2026-12-05"}, True),
     ("Set A-1 to 5, B-2 to 7 and C-3 to 9.", _SET, {"item_no": "C-3", "quantity": 7}, True),
+    ("Set J-3001 to done and J-3014 to open.", STATUS, {"job_id": "J-3001", "status": "open"}, True),
+    ("Give J-3001 to Ines and J-3014 to Priya.", ASSIGN, {"job_id": "J-3001", "mechanic": "Priya"}, True),
     # right work
     (_TO_5_AND_7, _SET, {"item_no": "A-1", "quantity": 5}, False),
     (_TO_5_AND_7, _SET, {"item_no": "B-2", "quantity": 7}, False),
@@ -731,12 +733,17 @@ _TO_5_AND_7 = "Set the stock of A-1 to 5 and that of B-2 to 7."
     ("Order 5 of A-1 at 3 euros and 7 of B-2.", _SET, {"item_no": "A-1", "quantity": 5}, False),
     ("Put A-1 on shelf 5 and B-2 on shelf 7.", _tool("put_on", "item_no", "shelf"), {"item_no": "B-2", "shelf": 7},
      False),
+    ("On 15 March book A-1 of 10 March and B-2 of 15 March.", _BOOK, {"room_no": "A-1", "day": "2027-03-15"}, False),
+    ("Take A-1 on 3 December and put it on B-2, on 5 December.", _BOOK, {"room_no": "A-1", "day": "2026-12-05"}, False),
+    ("Finish the open job J-3001 and mark J-3014 done.", STATUS, {"job_id": "J-3001", "status": "done"}, False),
+    ("Finish the open job J-3001 and set J-3014 to done.", STATUS, {"job_id": "J-3001", "status": "done"}, False),
+    ("Set J-3001 to done and J-3014 to open.", STATUS, {"job_id": "J-3001", "status": "done"}, False),
     ("Set A-1 to 5, as on 7 December, and B-2 to 7.", _SET, {"item_no": "A-1", "quantity": 5}, False),
 )  # fmt: skip
 def test_a_value_of_another_clause_is_that_of_its_record(
     task: str, called: Tool, given: JsonObject, is_told: bool
 ) -> None:
-    facts = (_read("r1", "list_items", [{"item_no": f"{one}", "quantity": 1} for one in ("A-1", "B-2", "C-3")]),)
+    facts = (_read("r1", "list_items", [{"item_no": f"{one}", "quantity": 1} for one in ("A-1", "B-2", "C-3")]), *FACTS)
     found = _find(task, called, given, facts)
     assert any("this part says it of another record" in doubt for doubt in found.doubts) is is_told, found.doubts
 

@@ -55,8 +55,8 @@ _INTO = re.compile(
     r"\b(?:to|into|onto|auf|zu|zum|zur|nach|an|à|au|vers|a|al)\s+(?:(?:the|das|die|den|la|le|el)\s+)?$", re.IGNORECASE
 )
 _CLAUSE_BOUNDARY = re.compile(r"[;,.!?](?=\s)|\s(?:and|then|while|und|dann|et|puis|y|luego)(?=\s)", re.IGNORECASE)
-_TELLS_WHAT_IS = re.compile(
-    r"\b(?:ha[sd]|have|is|are|was|were|costs?|swap\w*|exchang\w*|switch\w*|hat|ist|sind|war(?:en)?|\w*tausch\w*)\b",
+_TELLS_WHAT_IS = re.compile(  # or speaks of a record without its name
+    r"\b(?:it|them|ha[sd]|have|is|are|was|were|costs?|swap\w*|exchang\w*|switch\w*|hat|ist|sind|war(?:en)?|\w*tausch\w*)\b",
     re.IGNORECASE,
 )
 _LIKE_THAT = re.compile(  # before a record whose value another one gets: "to that of"
@@ -332,18 +332,21 @@ def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
         beside = [one for one in change.given if one.path.rpartition(".")[0] in rows] if name in named.values() else []
         called = {as_text(one.value).casefold() for one in beside if _names_record(one)}
         values = {one.path: _find_places_of_values(one, text, change) for one in beside if not _names_record(one)}
-        used = {at for places in values.values() for at, is_it in places.items() if is_it}
+        used = {at for found in values.values() for at, is_it in found.items() if is_it}
         for one in (one for one in beside if one.path in values and one.origin != "calculated"):
             pairs = _pair_records_with_values(text.text, named, values[one.path])
-            is_of_other = any(values[one.path][at] for other, at in pairs.items() if other not in called)
-            if is_of_other and name in pairs and pairs[name] not in used:
+            own, others = pairs.get(name), {at for other, at in pairs.items() if other not in called}
+            places = {at for at, is_it in values[one.path].items() if is_it}
+            if own is not None and own not in used and places and places <= others:
                 told = f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says it of another record"
                 yield CallFault(one.path, told)
                 return
 
 
 def _find_places_of_values(argument: ArgumentToCheck, text: Mentions, change: ChangeToCheck) -> dict[int, bool]:
-    """The positions in a text of all numbers, days or words that the argument could have, and whether it has them."""
+    """The positions in a text of all numbers, days or words ("to Ann") that the argument could have, and whether it has
+    them.
+    """
     days = read_possible_dates(argument.value)
     if days:
         return {one.start: any(period.first in days for period in one.periods) for one in text.dates}
@@ -353,7 +356,8 @@ def _find_places_of_values(argument: ArgumentToCheck, text: Mentions, change: Ch
         return {}
     given = (argument_at(call, argument.path) for call in (change.arguments, *change.list_same_tool_arguments()))
     words = {*_possible_argument_values(argument.path, change), *map(as_text, given)}
-    return {at: word == argument.value for word in words if word for at in _find_word_positions(word, text.text)}
+    found = ((at, word) for word in words if word for at in _find_word_positions(word, text.text))
+    return {at: word == argument.value for at, word in found if _TARGET.search(text.text[:at])}
 
 
 def _find_record_places(text: Mentions, change: ChangeToCheck) -> dict[int, str]:
