@@ -288,7 +288,7 @@ async def test_rows_of_a_bucket_become_cases_and_failures_stay_failures(redis: R
     told = await _looked(_seeder(redis))
     cases = {case.task_id: case.outcome for case in await case_log(redis, "acme")}
     assert cases == {"task_01": CaseOutcome.SUCCESS, "task_02": CaseOutcome.FAILURE, "task_03": CaseOutcome.PARTIAL}
-    assert [(one.found.name, one.rows, one.kept) for one in told] == [(FIRST, 2, 2), (SECOND, 1, 1)]
+    assert [(one.source.name, one.rows, one.kept) for one in told] == [(FIRST, 2, 2), (SECOND, 1, 1)]
     assert await case_log(redis, "globex") == []
 
 
@@ -333,7 +333,7 @@ async def test_what_two_learners_load_without_the_lock_is_there_once(redis: Redi
 async def test_bad_rows_and_objects_are_counted_and_named_and_harm_nothing(redis: Redis, bucket: BucketServer) -> None:
     bucket.put(FIRST, lines_of([a_row(1)]) + b"{broken\n")
     bucket.put(SECOND, b"\xff\xfe garbage")
-    told = {one.found.name: one for one in await _looked(_seeder(redis))}
+    told = {one.source.name: one for one in await _looked(_seeder(redis))}
     assert [(len(one.bad), one.rows) for one in (told[FIRST], told[SECOND])] == [(1, 1), (1, 0)]
     seeded = await cast("Awaitable[dict[str, str]]", redis.hgetall(keys.learned_keys("acme").seeded))
     assert json.loads(seeded[FIRST].partition("\n")[2])["first_bad"].startswith("line 2: no JSON")

@@ -199,7 +199,7 @@ LARGEST = 64 * 1024 * 1024  # bytes of one object
 class SeedResult(NamedTuple):
     """The result for one object. ``kept``: how many of its cases are in the log; None if it had been loaded before."""
 
-    found: outcomes.TrainingObject
+    source: outcomes.TrainingObject
     rows: int
     bad: tuple[BadRow, ...]
     kept: int | None

@@ -147,7 +147,7 @@ class SeedingStatus:
         if seeded.kept is None:
             return
         bad = [f"{row.place}: {row.reason}" for row in seeded.bad[:_MOST_NAMED]]
-        told = {"object": seeded.found.name, "rows": seeded.rows, "bad": len(seeded.bad), "in_log": seeded.kept}
+        told = {"object": seeded.source.name, "rows": seeded.rows, "bad": len(seeded.bad), "in_log": seeded.kept}
         log.warning("training_rows_left_out", first=bad, **told) if bad else log.info("training_rows_loaded", **told)
         self.objects, self.rows, self.bad = self.objects + 1, self.rows + seeded.rows, self.bad + len(seeded.bad)
 

@@ -260,7 +260,7 @@ def test_the_verdict_says_which_rules_why_and_by_which_values() -> None:
     verdict = {"passed": False, "escalate": True, "triggeredRules": [rule], "indeterminate": ["OTHER"]}
     found = policy_evidence(a_record("s").model_copy(update={"metadata": {"verdict": verdict}}))
     assert found is not None
-    assert (found.word.text, found.unknown) == ("Escalates", ("OTHER",))
+    assert (found.word.text, found.undecided_rules) == ("Escalates", ("OTHER",))
     assert found.rules[0] == ("LIMIT", "p", "too much", "Escalate by legal", (("amount", "900"),))
 
 

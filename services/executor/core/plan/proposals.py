@@ -13,7 +13,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.models import ToolUse
 
-_STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,4})\]")
+_PATH_STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,4})\]")
 _PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[0-9]{1,4}\])*")
 _ORDINAL = re.compile(r"[0-9]{1,4}")
 _MOST_STEPS = 20  # of a path to the place that an earlier answer fills
@@ -141,7 +141,7 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
                 f"{CALL}.from: {source!r} is no field of an earlier write of the same reply, such as 1.id"
             )
         value: Json = {"$ref": f"{earlier[int(ordinal) - 1].call.call_id}.{field}"}
-        steps = _STEP.findall(path)
+        steps = _PATH_STEP.findall(path)
         if not _PATH.fullmatch(path) or len(steps) > _MOST_STEPS:
             raise InvalidProposal(f"{CALL}.from: {path[:80]!r} is no place in the arguments, such as items[0].id")
         arguments = cast(JsonObject, _set_at_path(arguments, steps, value))

@@ -60,11 +60,11 @@ class RuleRow(NamedTuple):
 
 
 class PolicyEvidence(NamedTuple):
-    """A policy verdict. ``unknown``: rules that could not be decided since a value was missing."""
+    """A policy verdict. ``undecided_rules``: rules that could not be decided since a value was missing."""
 
     word: Badge
     rules: tuple[RuleRow, ...]
-    unknown: tuple[str, ...]
+    undecided_rules: tuple[str, ...]
     problems: tuple[str, ...]
 
 
