@@ -13,6 +13,8 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal
 from shared.domain.words import Level, Role
 
+MOST_HOURS = 10_000_000  # a deadline after the year 9999 is no time
+
 
 class NoticeEvent(StrEnum):
     """A step of an approval that people may be notified of."""
@@ -42,7 +44,7 @@ class LadderRung(Contract):
     """
 
     level: str
-    hours: float | None = Field(default=None, gt=0)
+    hours: float | None = Field(default=None, gt=0, le=MOST_HOURS)
     approvers: int = Field(default=1, ge=1, le=20)
 
     @field_validator("level")

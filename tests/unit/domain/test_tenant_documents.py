@@ -66,6 +66,7 @@ def _credential(**given: Json) -> JsonObject:
     ({"records": {"asset": {"keys": []}, "order": {"keys": [" "]}}}, ["records.asset.keys", "records.order.keys"]),
     ({"records": {"asset": {"keys": ["ID"]}, "order": {"keys": "no"}}}, ["records.asset.keys", "records.order.keys"]),
     ({"records": {"asset": {"reads": ["get_asset"], "of": "x"}}}, ["records.asset.keys", "records.asset.of"]),
+    ({"approval_hours": 1e9}, ["approval_hours"]),
     ({"max_running": 0, "quiet_hours": {"start": "22:00"}}, ["max_running", "quiet_hours.end"]),
 )
 def test_each_bad_field_is_named(change: JsonObject, fields: list[str]) -> None:
@@ -143,6 +144,7 @@ def test_a_level_that_is_no_rung_has_none() -> None:
     [{"level": "manager"}, {"level": "Manager"}],
     [{"level": "king"}],
     [{"level": "manager", "hours": 0}],
+    [{"level": "manager", "hours": 90_000_000}],
     [{"level": "manager", "approvers": 0}],
 )
 def test_a_ladder_that_leads_nowhere_is_refused(ladder: list[JsonObject]) -> None:
