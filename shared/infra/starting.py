@@ -1,9 +1,10 @@
-"""Starts a service with valid settings, or ends it with one sentence that names what is wrong."""
+"""Starts a service with valid settings, or ends it with a sentence for each that is wrong."""
 
 import sys
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings
 
 CANNOT_START = 2
@@ -15,7 +16,7 @@ class CannotStart(Exception):
 
 
 def read_settings(kind: type[S], **given: object) -> S:
-    """The settings from the environment, overridden by ``given``; raises ``CannotStart``, which names the variable."""
+    """The settings from the environment, overridden by ``given``; ``CannotStart`` names each bad variable."""
     try:
         return kind.model_validate(given) if given else kind()
     except ValidationError as error:
@@ -29,8 +30,12 @@ def print_problem(problem: Exception) -> int:
 
 
 def _describe_problem(error: ValidationError) -> str:
-    """A sentence about the first setting that is missing or wrong. It repeats no value: one may hold a password."""
-    wrong = error.errors(include_url=False, include_input=False)[0]
+    """A sentence about each setting that is missing or wrong. None repeats a value: one may hold a password."""
+    faults = error.errors(include_url=False, include_input=False)
+    return "\n".join(dict.fromkeys(_describe_fault(fault) for fault in faults))
+
+
+def _describe_fault(wrong: ErrorDetails) -> str:
     what = wrong["msg"].removeprefix("Value error, ").rstrip(".")
     if not wrong["loc"]:
         return f"{what}."

@@ -39,6 +39,15 @@ def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) ->
 
 
 @pytest.mark.promise("state.refuses_to_start")
+def test_all_that_is_missing_or_wrong_is_named_at_once() -> None:
+    """Whoever installs it does not start it once for each variable."""
+    ended = refusal_of(lambda: main([]), {**_without("POLICY_URL"), "PORT": "many"})
+    lines = ended.said.splitlines()
+    assert (ended.code, len(lines)) == (2, 2)
+    assert [line.split()[0] for line in sorted(lines)] == ["POLICY_URL", "PORT"]
+
+
+@pytest.mark.promise("state.refuses_to_start")
 @each_row(
     ("name", "value"),
     ("POLICY_URL", "foo"),
