@@ -196,14 +196,24 @@ def stop_on_signals() -> None:
         asyncio.get_running_loop().add_signal_handler(number, cancel)
 
 
+def make_folder(options: StackOptions) -> None:
+    """Makes the folder of data and logs. Raises ``CommandError`` where that cannot be."""
+    try:
+        (options.folder / "logs").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(
+            f"{options.folder} cannot hold data and logs ({error.strerror}): choose another folder with --dir."
+        ) from error
+
+
 @asynccontextmanager
 async def run_stack(options: StackOptions, tell: Tell = ignore_progress) -> AsyncIterator[Stack]:
     """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``CommandError``."""
     _check_ports_free(options)
     _check_authentication(options)
+    make_folder(options)
     start_fork_server()
     options = record_unruled_writes_choice(options)
-    (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     options = replace(
         options,
         archive_key=get_or_create_key(options.folder),

@@ -12,6 +12,7 @@ from cli.launcher import (
     STEADY_SECONDS,
     RestartBackoff,
     are_unruled_writes_undecided,
+    make_folder,
     record_unruled_writes_choice,
 )
 from cli.stack.child import TERM_SECONDS
@@ -188,3 +189,10 @@ def test_the_example_company_has_its_own_record_and_a_word_changes_it(tmp_path: 
     settled = record_unruled_writes_choice(_options(tmp_path, {"UNRULED_WRITES": "approve"}))
     assert _said_by_record(settled) == "approve"
     assert json.loads(Path(settled.environ["TENANT_FILE"]).read_text())["policies"]
+
+
+def test_a_folder_that_cannot_hold_data_is_named_and_no_traceback(tmp_path: Path) -> None:
+    taken = tmp_path / "notes"
+    taken.write_text("no folder")
+    with pytest.raises(CommandError, match=r"notes cannot hold data and logs .*--dir"):
+        make_folder(StackOptions(taken, {}))
