@@ -476,7 +476,7 @@ def _visiting(text: str, *reads: Use, times: int = 1, **given: Json) -> tuple[St
     """A visit that is proposed so many times."""
     visit = use("visit_claim", claim_id="C-1", **given)
     stage = Stage(text, reads or [READ], *[[visit]] * times, answer="It is done.")
-    fields = schema("claim_id", "[units:integer]", "[due_date]", "[shelf_number]")
+    fields = schema("claim_id", "[units:integer]", "[pallets:integer]", "[due_date]", "[shelf_number]")
     ranked: JsonObject = {"properties": {**fields["properties"], "priority": {"type": "integer", "maximum": 5}}}  # type: ignore[dict-item]  # JSON
     stage.servers.add("visit_claim", lambda said: {"id": "C-1", **said}, ToolClass.CHANGE, {**fields, **ranked})
     return stage, visit
@@ -485,7 +485,7 @@ def _visiting(text: str, *reads: Use, times: int = 1, **given: Json) -> tuple[St
 @pytest.mark.promise("conversation.sent_back_once")
 @each_row(
     ("given", "is_sent_back"),
-    ({"units": 40}, True),
+    ({"units": 30, "pallets": 40}, True),
     ({"units": 30}, False),
     ({"units": 1}, False),
     ({"priority": 3}, False),

@@ -573,6 +573,14 @@ def test_a_share_of_a_stated_amount_that_the_part_does_not_speak_of_is_sent_back
     assert any("this part says 180" in origin.against for origin in found.call.origins) is is_told
 
 
+def test_a_digit_of_a_name_is_no_number_of_parts() -> None:
+    operands = tuple(Operand(source="task", literal=literal) for literal in ("180", "2"))
+    half = (NamedValue(name="half", operation="quotient", operands=operands, value="90"),)
+    given: JsonObject = {"invoice_id": "V-703", "amount": 90}
+    assert _find("Pay 180 of V-703 to Ward Care 2.", PAY, given, FACTS, half).doubts
+    assert not _find("Pay 180 of V-703 by 2, one part now.", PAY, given, FACTS, half).doubts
+
+
 _TOTAL, _LINES = Operand(source="result", ref="r1", path="total"), Operand(source="result", ref="r1", path="lines")
 
 

@@ -36,13 +36,17 @@ LONGEST_FIELD = 6  # words; a longer text is prose
 
 
 class ArgumentHints(NamedTuple):
-    """What an argument's name and schema say of its value: its kind, its unit, and the form of its number."""
+    """What an argument's name and schema say of its value: its kind, its unit, and the form of its number.
+
+    ``is_signed``: it is a difference, and below 0 where something is taken off.
+    """
 
     kind: ArgumentKind = ArgumentKind.OTHER
     is_in_minor_units: bool = False
     is_integer: bool = False
     is_plain_money: bool = False
     is_in_major_units: bool = False
+    is_signed: bool = False
     unit: Unit | None = None
 
 
@@ -93,6 +97,7 @@ _MONEY_SAID = re.compile(
 _MINOR_SAID = re.compile(
     r"\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit", re.I
 )
+_DIFFERENCE = _split_words("delta diff difference adjustment change")
 _WRITTEN_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")
 _ENDS_IN_YEAR = re.compile(r"\b(?:19|20|21)\d\d$")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d.*)?|\d{4}-\d\d|\d\d?:\d\d(?::\d\d)?")
@@ -142,6 +147,7 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
         is_in_major_units=not in_minor_units and names_currency(name),
         is_integer=schema.get("type") == "integer",
         is_plain_money=bool(_PLAIN_MONEY.intersection(words)) and not _QUANTITY.intersection(words),
+        is_signed=not _DIFFERENCE.isdisjoint(words),
         unit=_unit_of(words, said),
     )
 
@@ -246,8 +252,9 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
 
 
 def _unit_of(words: Sequence[str], description: str) -> Unit | None:
-    """The unit in the argument's name, ``duration_minutes``, else in its description, "in minutes"."""
-    for word in reversed(words[1:] or words):
+    """The unit in the argument's name, ``hours_spent``, else in its description, "in minutes"."""
+    is_plural = len(words) > 1 and len(words[0]) > 3 and words[0].endswith("s")  # no "min" of ``min_amount``
+    for word in reversed(words if is_plural else words[1:] or words):
         if word in UNITS:
             return UNITS[word]
     match = re.search(r"\bin ([a-z]+)\b", description.lower())

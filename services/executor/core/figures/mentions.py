@@ -143,7 +143,8 @@ def _read_time_in_words(
     if word == "halb" and after in numbers:
         return numbers[after][0] * 60 - 30, numbers[after][1]
     minutes = _QUARTERS.get(word) or numbers.get(place, (0, 0))[0]
-    if minutes and place + 2 in numbers and following in _PAST | _TO and minutes < 60:
+    is_range = place > 0 and tokens[place - 1].folded == "from"  # "from 10 to 15"
+    if minutes and place + 2 in numbers and following in _PAST | _TO and minutes < 60 and not is_range:
         hour, end = numbers[place + 2]
         return (hour * 60 + (minutes if following in _PAST else -minutes), end) if hour <= 24 else None
     if place in numbers and not tokens[place].written.isdecimal():

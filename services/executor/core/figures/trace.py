@@ -109,7 +109,7 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
     """Whether the text has the number: as it is, in minor units, or in another unit of measure."""
     money, unit = (written.money, written.unit) if written else (None, None)
     unit = unit or hints.unit
-    negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 else ()
+    negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 or hints.is_signed else ()
     for mention in (*mentions.numbers_by_value.get(value, ()), *negatives):
         if _may_fill_argument(mention, hints) and may_share_currency(mention.money, money):
             is_other_unit = unit is not None and mention.unit is not None and unit != mention.unit

@@ -29,6 +29,11 @@ _BRINGS_FORWARD = re.compile(
 )
 _LOOKED_BACK = 200  # characters of its sentence before a length of time in which the verb for its direction stands
 _SENTENCE_ENDS = ".!?;\n"
+_NO_CHARGE = re.compile(
+    r"\b(?:free\s+of\s+(?:charge|cost)|for\s+free|no\s+(?:charge|fee|cost)s?|nothing|kostenlos\w*|kostenfrei\w*|"
+    r"unentgeltlich\w*|gratis|nichts|gratuit\w*|rien)\b",
+    re.IGNORECASE,
+)
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
@@ -39,7 +44,12 @@ class DerivedValues:
         self._sources, self._facts = sources, facts
 
     def is_implied(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
-        """Whether an argument without a source is a share that the task states, or a number that it spells out."""
+        """Whether an argument without a source is a share that the task states, a number that it spells out, or the 0
+        of something free of charge.
+        """
+        is_nothing = leaf.kind is ArgumentKind.AMOUNT and read_figure(argument_at(call.arguments, leaf.path)) == 0
+        if is_nothing and any(_NO_CHARGE.search(text.text) for text in self._sources.texts):
+            return True
         return self.is_share(leaf, call) or self._is_identifier_in_number_words(leaf, call)
 
     def is_doubtful(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool) -> bool:

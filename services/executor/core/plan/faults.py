@@ -5,7 +5,7 @@ from decimal import Decimal
 from enum import Enum, auto
 from typing import NamedTuple
 
-from services.executor.core.figures.arguments import ArgumentKind
+from services.executor.core.figures.arguments import ArgumentHints, ArgumentKind
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.session.values import Fact, NamedValue
@@ -55,9 +55,9 @@ THE_WHOLE = PartContext()  # where a call is looked at without a part
 class ArgumentToCheck(NamedTuple):
     """A scalar argument of a proposed call.
 
-    ``origin``: the kind of its source; ``figure``: the calculated value that it is, if any; ``is_minor``: whether it is
-    an amount in cents or the like; ``recorded_numbers``: what the records that the call names have in the field of the
-    same name.
+    ``origin``: the kind of its source; ``figure``: the calculated value that it is, if any; ``hints``: its unit, and
+    whether it is in cents or the like; ``recorded_numbers``: what the records that the call names have in the field of
+    the same name.
     """
 
     path: str
@@ -65,7 +65,7 @@ class ArgumentToCheck(NamedTuple):
     origin: str
     value: Json
     figure: str = ""
-    is_minor: bool = False
+    hints: ArgumentHints = ArgumentHints()
     recorded_numbers: tuple[Decimal, ...] = ()
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import (
     STRICT,
+    ArgumentHints,
     ArgumentKind,
     ContentKind,
     hints_of_argument,
-    may_hold_amount,
 )
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.identifiers import (
@@ -321,7 +321,7 @@ class SourceFinder:
                 origin=leaf.origin,
                 value=traced.value_of(leaf),
                 figure=leaf.where if leaf.origin is OriginKind.CALCULATED else "",
-                is_minor=_is_in_minor_units(leaf, traced.tool),
+                hints=_hints_of_leaf(leaf, traced.tool),
                 recorded_numbers=tuple(self._recorded_numbers(leaf, traced.call)),
             )
             for leaf in traced.leaves
@@ -341,7 +341,7 @@ class SourceFinder:
 
     def _recorded_numbers(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in the field of the argument's name."""
-        if not may_hold_amount(leaf.path, leaf.kind):
+        if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY):
             return
         named, called = texts_of_call(call), singular_words(leaf.path.rpartition(".")[2])
         for (owner, field), values in self._derived.values_by_record_field.items():
@@ -501,9 +501,9 @@ def _find_empty_change(traced: TracedCall) -> Iterator[CallFault]:
         yield CallFault("", why, Severity.REFUSED)
 
 
-def _is_in_minor_units(leaf: ArgumentTrace, tool: Tool) -> bool:
+def _hints_of_leaf(leaf: ArgumentTrace, tool: Tool) -> ArgumentHints:
     schema = tool.parameters.get(argument_name_of(leaf.path), {})
-    return hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None).is_in_minor_units
+    return hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None)
 
 
 def _has_no_source(leaf: ArgumentTrace, value: Json) -> bool:

@@ -1,7 +1,7 @@
 """Compares the amounts of a proposed change with those that its part states."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -11,16 +11,17 @@ from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import PERCENT
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of
-from services.executor.core.records.references import argument_at
+from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
 from services.executor.core.tools.classes import EDITING, words_of_tool
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
-from shared.domain.exact_json import as_text
+from shared.domain.exact_json import Json, as_text, loads_object
 
 _COMPARES = re.compile(
     r"(?:\b(?:over|above|below|under|than|least|most|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
-    r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])[^.;]{0,40}$",
+    r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])(?:[^.;,]|,(?=\d)){0,40}$",
     re.IGNORECASE,
 )
 _AT_MOST = re.compile(
@@ -33,13 +34,16 @@ _WHOLE = re.compile(
     re.IGNORECASE,
 )
 _STEP = re.compile(r"\b(?:by|um|de|por)\s+(?:another\s+|a\s+|weitere\s+)?$", re.IGNORECASE)
+_TARGET = re.compile(r"\b(?:to|auf|à|a)\s+$", re.IGNORECASE)
 _INCREASE = re.compile(
     r"\b(?:rais\w*|increas\w*|lift\w*|add\w*|higher|up|erhöh\w*|augment\w*|aument\w*|sub[ea]\w*)\b", re.IGNORECASE
 )
 _DECREASE = re.compile(
-    r"\b(?:lower\w*|reduc\w*|decreas\w*|cut\w*|drop\w*|less|down|senk\w*|verringer\w*|rédui\w*|baiss\w*|diminu\w*|baj[ea]\w*)\b",
+    r"\b(?:lower\w*|reduc\w*|decreas\w*|cut\w*|drop\w*|less|down|senk\w*|verringer\w*|rédui\w*|baiss\w*|diminu\w*|baj[ea]\w*|"
+    r"remov\w*|withdr\w*|deduct\w*|writ\w*\s+off|out\s+of|entn\w*|abschreib\w*)\b",
     re.IGNORECASE,
 )
+_DIRECTION = re.compile(f"{_INCREASE.pattern}|{_DECREASE.pattern}", re.IGNORECASE)
 _ROUNDING = re.compile(r"\b(?:round\w*|whole|gerundet|arrondi\w*|redonde\w*)\b", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)[\s-]*$")
 _ACTED_ON = re.compile(
@@ -51,8 +55,19 @@ _WAS_BEFORE = re.compile(
     r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
 )
 _PLURAL_NOUN = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
+_THINGS = re.compile(r"\s+(?:[^\W\d_A-Z]+\s+){0,2}?(?:[^\W\d_A-Z]{2,}s|[A-Z][^\W\d_A-Z]{3,})\b")  # "flow sensors"
+_DEFINITE_ARTICLE = re.compile(
+    r"\b(?:the|these|those|its|our|his|her|their|die|der|den|diese|les|ces|los|las)\s+$", re.IGNORECASE
+)
+_RECORDED_NUMBER = re.compile(
+    r"\b(?:rest|remain\w*|as\s+m(?:any|uch)|übrig\w*|restlich\w*|so\s+viele?|reste|autant|resto|tant[ao]s)\b|"
+    r"\b(?:all|alle[ns]?|tou[ts]e?s?|tod[ao]s)\b(?!\s+\d)",
+    re.IGNORECASE,
+)
+_FIGURES = (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY)
 _CHARACTERS_BEFORE = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
+_HIGHEST_RANK = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
 _MOST_SHOWN = 80
 _SENTENCE_ENDS = ".!?:;\n"
 _ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
@@ -67,21 +82,22 @@ _SHARES = re.compile(
 
 
 def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Yields the amounts of a call that differ from what its part states: another figure, more than its limit, a
-    difference of another size, another share, or a share that it does not mention.
+    """Yields the amounts and quantities of a call that differ from what its part states: another figure, more than its
+    limit, a difference of another size, another share, or a share that it does not mention.
     """
-    amounts = [
-        one for one in change.given if may_hold_amount(one.path, one.kind) and read_figure(one.value) is not None
-    ]
+    figures = [one for one in change.given if one.kind in _FIGURES and read_figure(one.value) is not None]
     is_used = any(may_equal(mention, one) for mention in change.stated for one in change.given)
-    for one in amounts:
-        yield from _find_amount_over_limit(one, change.part_mentions)
-        steps = [*_find_wrong_difference(one, change)]
-        yield from steps
-        if change.stated and not is_used and not steps and not _sums_to_stated(one, change):
-            yield from _find_other_amount(one, change)
-        if not change.stated and not steps:
-            yield from _find_other_share(one, change)
+    for one in figures:
+        may_be_amount = may_hold_amount(one.path, one.kind)
+        if one.kind is ArgumentKind.QUANTITY and read_figure(one.value) in one.recorded_numbers:
+            continue  # the key of a row, ``position``, or a field that is kept
+        faults = [*_find_amount_over_limit(one, change.part_mentions)] if may_be_amount else []
+        faults += [*_find_wrong_sign(one, change), *_find_wrong_difference(one, change)]
+        if may_be_amount and change.stated and not (faults or is_used or _sums_to_stated(one, change)):
+            faults += _find_other_amount(one, change)
+        elif may_be_amount and not (faults or change.stated):
+            faults += _find_other_share(one, change)
+        yield from faults or _find_other_quantity(one, change)
 
 
 def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
@@ -96,8 +112,54 @@ def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iter
         is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
         is_other |= not is_from_part or any(_is_unstated_share_of(value, mention, change) for mention in change.stated)
     if is_other:
-        told = ", ".join(mention.text for mention in change.stated)[:_MOST_SHOWN]
-        yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
+        yield from _tell_figures(argument, change.stated)
+
+
+def _find_other_quantity(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
+    """A count or measure that neither the user's words nor a calculation give, while the part has one in that unit that
+    no call uses.
+    """
+    number, unit, quoted = Fraction(read_figure(argument.value) or 0), argument.hints.unit, change.part_mentions
+    is_told = argument.origin == "fact" and _RECORDED_NUMBER.search(quoted.text)
+    is_chosen = argument.origin in ("fact", "none") and not is_told and (unit is not None or number not in (0, 1))
+    highest = read_figure(change.tool.parameters.get(argument.path, {}).get("maximum"))
+    is_rank = highest is not None and highest <= _HIGHEST_RANK
+    if argument.kind is not ArgumentKind.QUANTITY or not is_chosen or is_rank:
+        return
+    used = _list_used_numbers(change)
+    unused = [one for one in quoted.numbers if one.unit == unit and used.isdisjoint(one.values)]
+    steps = {Fraction(one.values[0]) for one in unused if not _TARGET.search(_text_before(one, quoted.text))}
+    is_moved = any(abs(number - Fraction(now)) in steps for now in argument.recorded_numbers)
+    if not is_moved and number != sum(Fraction(one.values[0]) for one in unused):
+        yield from _tell_figures(argument, [one for one in unused if _is_stated_quantity(one, change)])
+
+
+def _tell_figures(argument: ArgumentToCheck, told: Sequence[NumberMention]) -> Iterator[CallFault]:
+    if told:
+        said = ", ".join(mention.text for mention in told)[:_MOST_SHOWN]
+        yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {said}")
+
+
+def _list_used_numbers(change: ChangeToCheck) -> set[Fraction]:
+    """The numbers in the task's calls, without their signs, and those from which they were calculated."""
+    read = (loads_object(fact.arguments_json) for fact in change.facts)
+    calls: list[Json] = [change.arguments, *(given for _, given in change.part.proposed_calls), *read]
+    given = {number for one in literal_scalars(calls) if (number := read_figure(one)) is not None}
+    values = [value for value in change.values.values() if value.number in given]
+    operands = (read_amount(one.literal) for value in values for _, one in trace_operands(value, change.values))
+    return {abs(Fraction(number)) for number in (*given, *(one.number for one in operands if one is not None))}
+
+
+def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
+    """Whether a number of the part counts or measures what to act with: "40 boxes", "3 hours"; and not the calls."""
+    text, is_of_calls = change.part_mentions.text, len(change.list_same_tool_arguments()) in mention.values
+    if mention.money is not None or is_of_calls or _is_condition_or_past(mention, text):
+        return False
+    before = _text_before(mention, text)
+    is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end)
+    is_counting = is_acted_on or (_THINGS.match(text, mention.end) and not _DEFINITE_ARTICLE.search(before))
+    is_name = mention.is_small_number_word or _is_part_of_name(mention, text, tuple(change.facts))
+    return mention.unit is not None or (bool(is_counting) and not is_name)
 
 
 def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) -> Iterator[CallFault]:
@@ -113,6 +175,15 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
             )
 
 
+def _find_wrong_sign(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
+    """A difference that is added where the part takes something off, or the reverse."""
+    number, text = read_figure(argument.value) or 0, change.part_mentions.text
+    is_up, is_down = _INCREASE.search(text) is not None, _DECREASE.search(text) is not None
+    is_own = argument.hints.is_signed and not _DIRECTION.search(" ".join(words_of(change.tool.name)))
+    if is_own and argument.origin == "task" and is_up != is_down and (number < 0) != is_down:
+        yield CallFault(argument.path, f"{argument.path} {as_text(number)}: this part says it the other way round")
+
+
 def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
     """A new value that differs from the recorded one by another amount or in another direction than stated."""
     number, quoted = read_figure(argument.value), change.part_mentions
@@ -124,11 +195,13 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> 
         or words_of_tool(change.tool.name).verb not in EDITING
     ):
         return
+    if any(number in one.values and _TARGET.search(_text_before(one, quoted.text)) for one in quoted.numbers):
+        return
     signs = ([1] if is_up else []) + ([-1] if is_down else [])
     for mention in quoted.numbers:
         if not _STEP.search(quoted.text[max(0, mention.start - 20) : mention.start]):
             continue
-        factor = 100 if argument.is_minor and mention.money and not mention.money.is_minor else 1
+        factor = 100 if argument.hints.is_in_minor_units and mention.money and not mention.money.is_minor else 1
         steps = [
             (Fraction(now), _read_share(mention, said) * Fraction(now) or Fraction(said) * factor)
             for now in argument.recorded_numbers
@@ -147,7 +220,7 @@ def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Itera
     quoted, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
     stated = [one for one in quoted.numbers if _is_fraction(one) and not one.text.casefold().startswith("the ")]
     is_free = any(one.search(quoted.text) for one in (_SHARES, _ROUNDING))
-    is_limit = any(_COMPARES.search(quoted.text[max(0, one.start - _CHARACTERS_BEFORE) : one.start]) for one in stated)
+    is_limit = any(_COMPARES.search(_text_before(one, quoted.text)) for one in stated)
     if value is None or number is None or len(stated) != 1 or is_free or is_limit:
         return
     whole, scale = _split_operands(value, change)
@@ -205,17 +278,17 @@ def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple
     number = read_figure(argument.value)
     if number is None:
         return ()
-    exact = Fraction(number)
+    exact = abs(Fraction(number))
     if mention.money is not None and mention.money.is_minor:
         return (exact, exact * 100)
-    if argument.is_minor and mention.money is not None:
+    if argument.hints.is_in_minor_units and mention.money is not None:
         return (exact / 100,)
     return (exact, exact / 100)
 
 
 def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
     """Whether an argument is the stated number, in one of the units that it may have."""
-    return any(Fraction(number) in _convert_to_unit(argument, mention) for number in mention.values)
+    return any(abs(Fraction(number)) in _convert_to_unit(argument, mention) for number in mention.values)
 
 
 def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
@@ -237,13 +310,14 @@ def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: Cha
     quoted = change.part_mentions
     if _SHARES.search(quoted.text) or any(map(_is_fraction, quoted.numbers)):
         return False
+    figures = [one for one in quoted.numbers if not _is_part_of_name(one, quoted.text, tuple(change.facts))]
     found = [*trace_operands(value, change.values)]
     leaves = [operand for _, operand in found if operand.source != "value"]
     others = [operand for operand in leaves if not _is_mentioned_number(operand, mention)]
     number, operations = value.number, {operation for operation, _ in found}
     if number is None or not others or len(others) == len(leaves) or not operations <= _ARITHMETIC:
         return False
-    if any(_is_mentioned_number(operand, one) for operand in others for one in quoted.numbers):
+    if any(_is_mentioned_number(operand, one) for operand in others for one in figures):
         return False
     wholes = [Fraction(whole) for whole in mention.values if 0 < number < whole]
     is_by_constants = all(operand.source == "constant" for operand in others)
@@ -271,15 +345,23 @@ def find_stated_figures(part_mentions: Mentions, facts: tuple[Fact, ...]) -> tup
 
 def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
     is_plain = mention.unit is None or mention.money is not None
-    before = text[max(0, mention.start - _CHARACTERS_BEFORE) : mention.start]
-    ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
-    clause = text[mention.end : ends.start() if ends else mention.end + _LONGEST_CLAUSE]
-    if not is_plain or mention.is_small_number_word or _COMPARES.search(before) or _WAS_BEFORE.search(clause):
+    if not is_plain or mention.is_small_number_word or _is_condition_or_past(mention, text):
         return False
     if mention.money is not None:
         return True
+    before = _text_before(mention, text)
     is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(before)
     return bool(is_acted_on) and not (_PLURAL_NOUN.match(text, mention.end) or _is_part_of_name(mention, text, facts))
+
+
+def _text_before(mention: NumberMention, text: str) -> str:
+    return text[max(0, mention.start - _CHARACTERS_BEFORE) : mention.start]
+
+
+def _is_condition_or_past(mention: NumberMention, text: str) -> bool:
+    ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
+    clause = text[mention.end : ends.start() if ends else mention.end + _LONGEST_CLAUSE]
+    return bool(_COMPARES.search(_text_before(mention, text)) or _WAS_BEFORE.search(clause))
 
 
 def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
