@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.ports.turns import SessionState
-from shared.contracts.policy import Policy, TextFinding
+from shared.contracts.policy import Policy, PolicyProblem, TextFinding
 from shared.contracts.task import PriorTurn, SolverRequest
 from shared.domain.conversation import SUMMARY_WORDS
 from shared.domain.exact_json import dumps
@@ -203,6 +203,17 @@ async def test_a_task_that_the_rules_forbid_as_it_is_written_is_rejected_though_
         "applied_rules": ["r1"],
     }
     assert ("r1: No profanity" in str(record.reason)) is (state == "rejected")
+
+
+async def test_no_text_complies_with_rules_that_cannot_be_read() -> None:
+    """A question is answered, and whoever asked is not told that it complies."""
+    play = _solving(turns=0)
+    play.change_tenant(policies=(Policy(id="words"),))
+    play.policy.says = {"problems": (PolicyProblem(policy_id="words", rule_id="r1", message="r1: no such operator"),)}
+    play.talk.rounds = [[READ]]
+    record = await play.run()
+    assert record.state == "completed"
+    assert record.metadata["text_policy"] == {"compliant": False, "violations": ["r1: no such operator"]}
 
 
 async def test_a_part_that_does_not_work_is_named() -> None:

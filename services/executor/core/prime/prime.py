@@ -165,8 +165,9 @@ async def _preview_rules(
         journal.add_event("note", problem=f"no provisional policy verdict: {error}")
         return [], {}
     constraints = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
-    if (found := verdict.text) is None:
-        return constraints, {}
+    if (found := verdict.text) is None:  # no rule is about texts; no text complies with rules that cannot be read
+        violations: list[JsonValue] = [problem.message for problem in verdict.problems]
+        return constraints, {"text_policy": {"compliant": False, "violations": violations}} if violations else {}
     broken = [f"HARD CONSTRAINT, the task as written violates it: {violation}" for violation in found.violations]
     note = found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})
     return [*constraints, *broken], {"text_policy": note} if note else {}
