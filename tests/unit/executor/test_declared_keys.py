@@ -15,9 +15,9 @@ HELD = Rule(id="HELD", condition='tool == "retire_asset" && held == true', actio
 ASSET = {"asset": RecordKind(keys=("asset_tag",))}
 
 
-def _office(tag: str, *reads: tuple[str, JsonObject], declared: bool = True) -> Stage:
+def _office(tag: str, *reads: tuple[str, JsonObject], declared: bool = True, verb: str = "Retire") -> Stage:
     """Of two pieces of equipment A-2 is held; a work order about either says that it is not."""
-    stage = Stage(f"Retire {tag}", [*reads], [use("retire_asset", asset_tag=tag)], answer=f"{tag} is retired.")
+    stage = Stage(f"{verb} {tag}", [*reads], [use("retire_asset", asset_tag=tag)], answer=f"{tag} is retired.")
     rows: dict[str, dict[str, Json]] = {
         "A-1": {"asset_tag": "A-1", "held": False, "status": "in use"},
         "A-2": {"asset_tag": "A-2", "held": True, "status": "in use"},
@@ -80,7 +80,7 @@ async def test_a_listed_key_that_no_call_names_is_told(
 
 
 async def test_a_new_key_of_a_record_is_no_record_that_is_missing() -> None:
-    stage = _office("A-1", LIST)
+    stage = _office("A-1", LIST, verb="Relabel 5 as")
     stage.talk.rounds[1:] = [[use("relabel_asset", asset_id=5, asset_tag="A-1")]]
     row: dict[str, Json] = {"id": 5, "asset_tag": "A-7", "held": False}
     stage.servers.add("list_assets", lambda _: [{**row}])

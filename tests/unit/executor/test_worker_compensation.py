@@ -24,7 +24,9 @@ FAILED, WAITS = TaskState.FAILED, TaskState.INPUT_REQUIRED
 DONE, REFUSED = "verified", "refused"
 
 
-def planned(*calls: Use, text: str = TASK, parts: Sequence[str] = (), **catalogue: CatalogueEntry) -> Stage:
+def planned(
+    *calls: Use, text: str = f"{TASK} and pay it", parts: Sequence[str] = (), **catalogue: CatalogueEntry
+) -> Stage:
     """A stage whose plan has these calls; paying is refused, and reopening takes an approval back."""
     stage = Stage(text, [READ], calls, parts=parts)
     stage.servers.add("pay_claim", lambda _: LIMIT, ToolClass.CHANGE, ONE)
@@ -80,7 +82,7 @@ async def test_without_the_operators_word_and_for_another_part_nothing_is_taken_
 @each_row(("proved", "taken_back"), [(False, ["C-2"]), (True, ["C-2", "C-1"])])
 async def test_the_latest_call_is_taken_back_first(proved: bool, taken_back: list[str]) -> None:
     """What cannot be seen to be taken back ends it: a person decides about the rest."""
-    stage = planned(APPROVE, APPROVE_2, PAY, text="Approve claims C-1 and C-2")
+    stage = planned(APPROVE, APPROVE_2, PAY, text="Approve claims C-1 and C-2 and pay C-1")
 
     def swallow(given: JsonObject) -> Json:
         stage.claims.applied.append(f"reopened {given['claim_id']}")

@@ -220,7 +220,7 @@ async def test_a_read_that_only_repeats_the_call_is_no_source_of_a_figure() -> N
 
 
 def two_writes() -> Stage:
-    stage = Stage()
+    stage = Stage("Approve claim C-1 of 120.50 and close it")
     stage.talk.rounds[1:] = [[APPROVE, ("close_claim", {"claim_id": "C-1"})]]
     stage.servers.add("close_claim", lambda _: {"closed": True}, ToolClass.CHANGE)
     return stage

@@ -358,7 +358,7 @@ def test_a_further_change_that_only_a_text_speaks_of_is_sent_back_where_the_part
 
     found = finder.find_sources(_call(PRIORITY, {"job_id": "J-3001", "priority": "high"}), PRIORITY, part)
 
-    assert any("this part speaks of what accept_quote does" in doubt for doubt in found.doubts) == is_told
+    assert any("only a text that somebody wrote" in doubt for doubt in found.doubts) == is_told
 
 
 @each_row(
@@ -444,7 +444,7 @@ def test_a_text_brings_up_another_deed_on_the_things_of_a_part_with_a_condition(
         _call(delete, calls[1][1]), delete, part
     )
 
-    assert any("this part speaks of what accept_quote does" in doubt for doubt in found.doubts)
+    assert any("only a text that somebody wrote" in doubt for doubt in found.doubts)
 
 
 @each_row(

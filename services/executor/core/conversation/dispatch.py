@@ -99,8 +99,8 @@ class ReplyDispatch:
         wrong, doubts, lacks_source = dict[str, str](), list[str](), False
         finder = SourceFinder(known)
         called = [
-            *((tool.name, use.input) for use, tool in self.writes),
             *((one.call.tool, one.call.arguments) for one in before),
+            *((tool.name, use.input) for use, tool in self.writes),
         ]
         for use, tool in self.writes:
             try:

@@ -9,11 +9,12 @@ from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise, product
 
-from services.executor.core.figures.arguments import ArgumentKind, ContentKind, fields_of_facts
+from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, read_figure
 from services.executor.core.figures.vocabulary import CURRENCIES, has_condition, leaves_choice_open, without_legal_form
+from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool
 from services.executor.core.plan.faults import (
     ArgumentToCheck,
     CallFault,
@@ -26,11 +27,8 @@ from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_e
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import (
-    ASKING,
     EDITING,
-    ToolWords,
     is_identifying_name,
-    normalize_noun,
     words_of_tool,
 )
 from services.executor.core.tools.name_similarity import words_of
@@ -65,14 +63,9 @@ _LIKE_THAT = re.compile(  # before a record whose value another one gets: "to th
 )
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
-_CLAUSE_BEGINNING = re.compile(  # the word that begins a clause
-    r"(?:^\W*|[.,;!?]\s+|\b(?:and|then|to|you|we|must|now|also|just)\s+)(?:please\s+|kindly\s+)?([^\W\d_]+)",
-    re.IGNORECASE,
-)
 _A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
 _ASKED_OF = frozenset({"fact", "schema", "none"})
-_OF_SEVERAL = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _LONGEST_NAME = 60
 _MOST_SHOWN = 80
 
@@ -139,7 +132,8 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
     yield from _find_swapped_values(change)
     yield from _find_reversed_direction(change)
     yield from _find_source_as_target(change)
-    yield from _find_conflicting_tool(change)
+    yield from find_conflicting_tool(change)
+    yield from find_act_of_text(change)
     yield from _find_repeated_change(change)
 
 
@@ -426,95 +420,6 @@ def _possible_argument_values(path: str, change: ChangeToCheck) -> Iterator[str]
 def _has_words(text: Mentions, value: str) -> bool:
     """Whether the text has the words; ``on_hold`` counts as "on hold"."""
     return text.has_words(value.replace("_", " "))
-
-
-def _find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A call of a tool whose verb the part does not mention, while it mentions all words of exactly one other tool,
-    which is not called.
-
-    That is a fault if the part has no word of the called tool's name, or orders what the other tool does:
-    "Reject claim A-1" is not carried out by ``settle_claim``. It is one, too, if a text written by somebody
-    else mentions the called tool and may have suggested it.
-    """
-    quote, name_called, part = change.part_mentions.text, change.tool.name, change.part
-    said, named = _stems_in(quote), words_of_tool(name_called)
-    others = [tool for tool in part.write_tools if tool.name != name_called]
-    meant = [tool.name for tool in others if _is_tool_mentioned(words_of_tool(tool.name), said)]
-    if not meant or len({frozenset(_stems_of_tool(words_of_tool(name))) for name in meant}) > 1:
-        return
-    singles = {tool.name for tool in others if _is_batch_of(change.tool, tool)}
-    called = {*(name for name, _ in part.proposed_calls), *(fact.tool for fact in change.facts)}
-    if stem(named.verb) in said or (singles and singles.issubset(meant) and singles.isdisjoint(called)):
-        return
-    is_called = not {name for name, _ in part.proposed_calls}.isdisjoint(meant)
-    is_unsaid = said.isdisjoint(_stems_of_tool(named)) or _orders_other_verb(words_of_tool(meant[0]), named, quote)
-    if (is_unsaid and not (is_called or has_condition(quote))) or _is_tool_in_free_text(named, change):
-        yield CallFault("", f"{name_called}: this part speaks of what {meant[0]} does")
-
-
-def _is_batch_of(called: Tool, single: Tool) -> bool:
-    """Whether the called tool does for a list of things what the other does for one: it has the other's fields and no
-    more, and its name has only words of the other's, beside such as ``batch``.
-    """
-    own, other = (
-        {stem(normalize_noun(word)) for word in words_of(one.name) if word not in _OF_SEVERAL}
-        for one in (called, single)
-    )
-    fields = {*_list_schema_fields(called.input_schema)}
-    is_list = any(schema.get("type") == "array" for schema in called.parameters.values())
-    is_same = {*map(_singular_field, single.required)} <= fields <= {*_list_schema_fields(single.input_schema)}
-    return is_list and is_same and bool(own) and own <= other
-
-
-def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
-    """Yields the words of each field's name; of a list or an object of fields, of those within."""
-    properties = schema.get("properties")
-    for name, one in properties.items() if isinstance(properties, dict) else ():
-        inner = one.get("items", one) if isinstance(one, dict) else None
-        is_outer = isinstance(inner, dict) and "properties" in inner
-        yield from _list_schema_fields(inner) if isinstance(inner, dict) and is_outer else (_singular_field(name),)
-
-
-def _singular_field(name: str) -> tuple[str, ...]:
-    """The words of a field's name, the same for ``claim_id`` and ``claim_ids``."""
-    return singular_words(name.removesuffix("s"))
-
-
-def _orders_other_verb(meant: ToolWords, named: ToolWords, quote: str) -> bool:
-    """Whether the words order what the tool that is meant does: its verb begins a clause. A tool that only asks
-    may come before, and one that edits things of another kind may do that, too.
-    """
-    if named.verb in ASKING or (named.verb in EDITING and meant.nouns.isdisjoint(named.nouns)):
-        return False
-    return any(stem(match[1].lower()) == stem(meant.verb) for match in _CLAUSE_BEGINNING.finditer(quote))
-
-
-def _is_tool_in_free_text(named: ToolWords, change: ChangeToCheck) -> bool:
-    """Whether somebody's text mentions the tool, or its verb and a value that the call sets: "set it to granted"."""
-    given = (one for one in change.given if not is_id_name(field_name_of(one.path)))
-    sets = [str(one.value) for one in given if isinstance(one.value, str)]
-    written = (field for field in fields_of_facts(change.facts) if field.kind is not ContentKind.STRUCTURED)
-    for text in (str(field.value) for field in written):
-        said = _stems_in(text)
-        is_set = stem(named.verb) in said and any(one.strip() and _find_word_positions(one, text) for one in sets)
-        if is_set or _is_tool_mentioned(named, said):
-            return True
-    return False
-
-
-@lru_cache(maxsize=4096)
-def _stems_in(text: str) -> frozenset[str]:
-    """The stems of a text's words, and of their forms as nouns in ``ToolWords``."""
-    words = words_of(text)
-    return frozenset(stem(form) for word in words for form in (word, normalize_noun(word)))
-
-
-def _stems_of_tool(named: ToolWords) -> set[str]:
-    return {stem(word) for word in (named.verb, *named.nouns)}
-
-
-def _is_tool_mentioned(named: ToolWords, stems: frozenset[str]) -> bool:
-    return bool(named.nouns) and _stems_of_tool(named) <= stems
 
 
 def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:

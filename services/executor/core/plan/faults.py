@@ -74,7 +74,8 @@ class ChangeToCheck(NamedTuple):
 
     ``part_mentions``: the words of its part, or of the task; ``user_mentions``: all that the user wrote; ``facts``:
     what was read, and the task's files; ``values``: calculated values by name; ``titles``: the names of the records
-    that were read, by id; ``stated``: the figures of the part to act with.
+    that were read, by id; ``stated``: the figures of the part to act with; ``texts``: those that somebody wrote and
+    that are no source.
     """
 
     tool: Tool
@@ -87,6 +88,7 @@ class ChangeToCheck(NamedTuple):
     values: Mapping[str, NamedValue]
     titles: Mapping[str, Sequence[str]]
     stated: Sequence[NumberMention]
+    texts: Sequence[str]
 
     def list_same_tool_arguments(self) -> list[JsonObject]:
         """The arguments of all proposed calls of the same tool."""

@@ -105,6 +105,12 @@ class FreeTexts:
         return any(host[1].casefold() in text for text in self._folded_free_texts)
 
     @cached_property
+    def untrusted_texts(self) -> tuple[str, ...]:
+        """All texts of several words that are no valid source, also short ones in a field for data."""
+        texts = (one for one in fields_of_facts(self._facts) if " " in as_text(one.value).strip())
+        return tuple(str(one.value) for one in texts if not self._is_allowed_text(one.fact_id, one.path))
+
+    @cached_property
     def _folded_free_texts(self) -> tuple[str, ...]:
         fields = fields_of_facts(self._facts)
         written = (field for field in fields if field.kind is ContentKind.FREE_TEXT)

@@ -337,6 +337,7 @@ class SourceFinder:
             values=self._values,
             titles=self._records.titles_by_id,
             stated=find_stated_figures(traced.part_mentions, tuple(self._facts)),
+            texts=self._free.untrusted_texts,
         )
 
     def _recorded_numbers(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
