@@ -538,8 +538,9 @@ def test_a_figure_in_an_argument_that_may_be_an_amount_is_the_one_of_the_part(
 
 @each_row(
     ("argument", "value", "is_traced"),
-    [("amount_cents", 3500, True), ("amount_cents", 35, False), ("amount_eur", 35, True), ("amount", 35, True)],
-)
+    [("amount_cents", 3500, True), ("amount_cents", 35, False), ("amount_eur", 35, True), ("amount", 35, True),
+     ("amt_ct", 3500, True), ("amt_ct", 35, False), ("refund_ct", 35, False)],
+)  # fmt: skip
 def test_an_amount_in_cents_is_not_the_same_number_of_euros(argument: str, value: int, is_traced: bool) -> None:
     facts = (_read("r1", "get_account", {"account_id": "A-1", "due_eur": Decimal("35.0")}),)
     refund = _tool("refund", "account_id", argument)

@@ -82,7 +82,7 @@ _QUANTITY = _split_words(
     "height distance age score rating priority rank version attempts retries interval anzahl menge nombre quantite"
 )
 _PLAIN_MONEY = _split_words(
-    "amount price total sum cost costs payment refund fee salary balance subtotal betrag preis summe montant prix"
+    "amount amt price total sum cost costs payment refund fee salary balance subtotal betrag preis summe montant prix"
 )
 _AMOUNT_WORDS = _PLAIN_MONEY | _split_words(
     "rate budget wage credit debit charge deposit discount tax vat net gross premium payout cents minor bonus fine "
@@ -90,7 +90,7 @@ _AMOUNT_WORDS = _PLAIN_MONEY | _split_words(
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
 )
 _CODES_IN_NAMES = _split_words("eur usd gbp chf jpy sek pln")
-_MINOR = _split_words("cents minor pence rappen centimes")
+_MINOR = _split_words("cents cent minor pence rappen centimes")
 _MONEY_SAID = re.compile(
     r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
 )
@@ -140,7 +140,7 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
     """The argument's kind, and the unit and form of its number, from its name and description."""
     words = words_of(name.rsplit(".", 1)[-1])
     said = str(schema.get("description", ""))
-    in_minor_units = bool(_MINOR.intersection(words)) or _MINOR_SAID.search(said) is not None
+    in_minor_units = names_minor_unit(name) or _MINOR_SAID.search(said) is not None
     return ArgumentHints(
         kind=kind_of_argument(name, schema, value),
         is_in_minor_units=in_minor_units,
@@ -150,6 +150,13 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
         is_signed=not _DIFFERENCE.isdisjoint(words),
         unit=_unit_of(words, said),
     )
+
+
+@lru_cache(maxsize=4096)
+def names_minor_unit(name: str) -> bool:
+    """Whether a field of this name is in cents or the like: ``amount_cents``, or ``net_ct`` with a word for money."""
+    words = frozenset(words_of(name.rsplit(".", 1)[-1]))
+    return not _MINOR.isdisjoint(words) or ("ct" in words and not _AMOUNT_WORDS.isdisjoint(words))
 
 
 @lru_cache(maxsize=4096)

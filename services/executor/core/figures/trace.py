@@ -22,6 +22,7 @@ from services.executor.core.figures.arguments import (
     hints_of_argument,
     kind_of_argument,
     names_currency,
+    names_minor_unit,
     read_fields,
 )
 from services.executor.core.figures.dates import (
@@ -488,7 +489,7 @@ def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
 
 
 def _is_in_minor_units(field: ReadField) -> bool:
-    return field.name.lower().endswith(("cents", "minor", "minor_units", "minor_unit", "pence"))
+    return names_minor_unit(field.name)
 
 
 def _fold_term(written: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from services.executor.core.figures.arguments import names_minor_unit
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import (
     looks_like_id_text,
@@ -16,7 +17,7 @@ from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.reflect.documents import asked_documents
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.name_similarity import stems_of, words_of
+from services.executor.core.tools.name_similarity import stems_of
 from services.executor.core.tools.record_tree import is_empty_result, is_keyed_table
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
@@ -38,7 +39,6 @@ _SAID_BY: dict[str, str] = {
     "requester": "employee submitted claimant",
 }
 SUMMARY = "summary"  # an output that any answer is
-_MINOR = frozenset({"cents", "cent", "minor", "pence"})
 _SHORTEST_WORD = 3  # a word of a record shorter than that says nothing by standing in an answer
 
 
@@ -188,7 +188,7 @@ def _spell_number(item: NamedScalar) -> set[str]:
     if number is None:
         return set()
     written = [number, abs(number)]
-    if _MINOR.intersection(words_of(item.name)):
+    if names_minor_unit(item.name):
         written += [number / 100, abs(number) / 100]
     return {normalize_token(format(one, "f")) for one in written}
 
