@@ -574,6 +574,16 @@ def test_a_share_of_a_stated_amount_that_the_part_does_not_speak_of_is_sent_back
     assert any("this part says 180" in origin.against for origin in found.call.origins) is is_told
 
 
+@each_row(("cents", "is_told"), (70, True), (7000, False))
+def test_the_number_of_a_record_is_no_stated_amount_beside_money(cents: int, is_told: bool) -> None:
+    credit, given = (
+        _tool("book_credit", "invoice_no", "amt_ct"),
+        cast(JsonObject, {"invoice_no": 88101, "amt_ct": cents}),
+    )
+    found = _find("Credit 70 euros for 88101 and 50 euros for 88103.", credit, given)
+    assert any("this part says 70 euros" in doubt for doubt in found.doubts) is is_told
+
+
 def test_a_digit_of_a_name_is_no_number_of_parts() -> None:
     operands = tuple(Operand(source="task", literal=literal) for literal in ("180", "2"))
     half = (NamedValue(name="half", operation="quotient", operands=operands, value="90"),)

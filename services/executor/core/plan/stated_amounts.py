@@ -86,7 +86,8 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
     limit, a difference of another size, another share, or a share that it does not mention.
     """
     figures = [one for one in change.given if one.kind in _FIGURES and read_figure(one.value) is not None]
-    is_used = any(may_equal(mention, one) for mention in change.stated for one in change.given)
+    money = [mention for mention in change.stated if mention.money is not None]  # "50 euros for 88101"
+    is_used = any(may_equal(mention, one) for mention in money or change.stated for one in change.given)
     for one in figures:
         may_be_amount = may_hold_amount(one.path, one.kind)
         if one.kind is ArgumentKind.QUANTITY and read_figure(one.value) in one.recorded_numbers:
