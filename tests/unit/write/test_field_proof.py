@@ -209,8 +209,20 @@ SENT: JsonObject = {"order_id": "O-1", "iban": "DE02120300000000202051"}
             [],
             [{"fee_id": 9, **SHOP, "kind": "lab", "due": "20270215"}],
         ),
+        wrote("extend_order", {**SHOP, "until": DAY}, order(since=None, until="2026-01-01"),
+              order(since=DAY, until="2026-01-01")),
+        wrote("change_address", {**SHOP, "city": "Rome"}, order(city="Ulm", born=None), order(city="Ulm", born="Rome")),
+        wrote("retire_order", {**SHOP, "retiredOn": DAY}, order(life={"state": "ACTIVE"}),
+              order(life={"state": "RETIRED", "retiredOn": "2026-12-02"})),
+        wrote("set_price", {**SHOP, "price": 25}, order(price=50), order(price=75)),
+        wrote("take_parts", {**SHOP, "quantity": 25}, order(bin_code=10), order(bin_code=35)),
+        wrote("ship_order", {**SHOP, "quantity": 30}, order(quantity=50, stat=10), order(quantity=50, stat=30)),
+        wrote("ship_order", {**SHOP, "quantity": 30}, order(quantity=30, rank=1), order(quantity=30, rank=30)),
+        wrote("correct_stock", {**SHOP, "delta": -4}, order(stock=240), order(stock=244)),
+        wrote("set_order_flag", {**SHOP, "flag": True}, order(mail_flag=False), order(mail_flag=True)),
+        wrote("release_order", {**SHOP, "amount": 640}, order(held=640, freed=0), order(held=0, freed=64)),
     ],
-)
+)  # fmt: skip
 def test_a_field_that_stayed_or_got_another_value_is_not_made_good_by_what_else_changed(shown: WriteEvidence) -> None:
     assert judge_answered_write(shown).status == UNVERIFIED
 
@@ -237,10 +249,76 @@ def test_a_field_that_stayed_or_got_another_value_is_not_made_good_by_what_else_
         ),
         wrote("approve_order", {**SHOP, "by": "E-1"}, order(), order(approved_by="Eva Example", status="approved")),
         wrote("update_order", {**SHOP, "plan": "gold"}, order(plan="silver"), order(plan="silver", next_plan="gold")),
+        wrote("reschedule_visit", {**SHOP, "on": DAY}, order(on="2026-11-30"),
+              order(on="2026-11-30", rescheduled_to=DAY)),
+        wrote("retire_order", {**SHOP, "retiredOn": DAY}, order(life={"state": "ACTIVE"}),
+              order(life={"state": "RETIRED", "retiredOn": DAY})),
+        wrote("pay_order", {**SHOP, "amount": 20}, order(amount=40, paid=None), order(amount=40, paid=20)),
+        wrote("ship_order", {**SHOP, "quantity": 30}, order(quantity=30, sent=0), order(quantity=30, sent=30)),
+        wrote("receive_goods", {**SHOP, "quantity": 900}, order(received=900), order(received=1800, status="done")),
+        wrote("advance_order", {**SHOP, "to": 30}, order(step="a", stat=20), order(step="b", stat=30)),
+        wrote("assign_seat", {**SHOP, "seat": 12}, order(seat_number=None), order(seat_number=12)),
+        wrote("correct_stock", {**SHOP, "delta": -4}, order(stock=240), order(stock=236)),
+        wrote("set_order_flag", {**SHOP, "flag": True}, order(order_flag=False), order(order_flag=True)),
+        wrote("set_pay_block", {**SHOP, "block": False}, order(pay_block=True), order(pay_block=False)),
     ],
-)
+)  # fmt: skip
 def test_a_field_under_another_name_shows_the_value_of_the_call(shown: WriteEvidence) -> None:
     assert judge_answered_write(shown).status == VERIFIED
+
+
+def purchase(first: int, second: int, ordered: int = 4, **fields: Json) -> Json:
+    """An order whose lines have neither an id nor a key of a usual name, and what was received of each."""
+    lines: list[Json] = [
+        {"pos": 10, "item": "valve", "qty": 4, "rcvd": first},
+        {"pos": 20, "item": "pump", "qty": ordered, "rcvd": second},
+    ]
+    return {"po": {"po_no": 77, "stat": 20, **fields, "lines": lines}}
+
+
+@each_row(
+    ("tool", "qty", "after", "status"),
+    ("post_receipt", 4, purchase(4, 0, stat=30), VERIFIED),
+    ("post_receipt", 4, purchase(3, 0, stat=30), UNVERIFIED),
+    ("post_receipt", 4, purchase(0, 0, stat=30), UNVERIFIED),  # which is 10 more, and the position is 10
+    ("post_receipt", 4, purchase(10, 0, stat=30), UNVERIFIED),
+    ("post_receipt", 4, purchase(0, 4, stat=30), UNVERIFIED),
+    ("chg_qty", 15, purchase(0, 0, stat=15), UNVERIFIED),
+    ("chg_qty", 15, purchase(0, 0, ordered=15), UNVERIFIED),
+    ("approve_line", None, purchase(0, 0, state="approved"), VERIFIED),
+)
+def test_the_position_of_a_line_says_which_line_is_meant_and_is_no_figure_that_changed(
+    tool: str, qty: int | None, after: Json, status: WriteStatus
+) -> None:
+    given_: JsonObject = {"po_no": 77, "pos": 10, **({} if qty is None else {"qty": qty})}
+    assert judge_answered_write(wrote(tool, given_, purchase(0, 0), after, asked={"po_no": 77})).status == status
+
+
+def bought(*lines: tuple[str, int], due: str = DAY) -> Json:
+    rows: list[Json] = [
+        {"pos": 10 * place, "item_cd": item, "qty": qty, "price_ct": 895} for place, (item, qty) in enumerate(lines, 1)
+    ]
+    return {"po": {"po_no": 81, "supplier_no": 5, "due": due, "lines": rows}}
+
+
+@each_row(
+    ("ordered", "after", "status"),
+    (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 3), ("BAT-HP3", 2)), VERIFIED),
+    (("FLS-V8", "BAT-HP3"), bought(("BAT-HP3", 2), ("FLS-V8", 3)), VERIFIED),
+    (("GLV-L", "SYR-50"), bought(("GLV-L", 3), ("SYR-50", 2)), VERIFIED),
+    (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 3)), UNVERIFIED),
+    (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 2), ("BAT-HP3", 3)), UNVERIFIED),
+    (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 3), ("BAT-HP3", 2), due="2027-12-01"), UNVERIFIED),
+    (("GLV-L", "SYR-50"), bought(("GLV-L", 5), ("SYR-50", 2)), UNVERIFIED),
+    (("FLS-V8", "FLS-V8"), bought(("FLS-V8", 3)), UNVERIFIED),
+)
+def test_each_line_of_what_was_made_is_looked_for_within_it(
+    ordered: tuple[str, str], after: Json, status: WriteStatus
+) -> None:
+    rows: list[Json] = [{"item_cd": item, "qty": qty} for item, qty in zip(ordered, (3, 2), strict=True)]
+    made: JsonObject = {"supplier_no": 5, "due": DAY, "lines": rows}
+    shown = wrote("create_po", made, None, after, {"po_no": 81}, {"po_no": 81})
+    assert judge_answered_write(shown).status == status
 
 
 IN_BONN: JsonObject = {"address": {"city": "Bonn"}}

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import has_time, name_the_same_day, read_whole_days
 from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
@@ -22,9 +22,15 @@ from services.executor.core.records.record_match import (
     is_list_of_claim,
 )
 from services.executor.core.records.seen_records import is_id_text, may_be_request_status
-from services.executor.core.tools.classes import EDITING, REMOVING, participles_of_verb, words_of_tool
+from services.executor.core.tools.classes import (
+    EDITING,
+    REMOVING,
+    is_identifying_name,
+    participles_of_verb,
+    words_of_tool,
+)
 from services.executor.core.tools.failures import echoes_call
-from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.name_similarity import normalized_words, words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -245,6 +251,19 @@ class _ComparedReads:
         """Whether another row is about the record, too, so that a change of it alone does not tell of which row."""
         return any(one.record is node.record for other in self.others for one in other.after.direct)
 
+    def is_named_item(self, node: RecordNode) -> bool:
+        """Whether the call names both the record and the one around it by a field: a line by ``order=7, line=2``."""
+        return bool(node.around) and all(
+            any(_has_value_of(one, claim) for claim in self.claims) for one in (node, node.around[-1])
+        )
+
+    def is_beside_named_item(self, node: RecordNode) -> bool:
+        """Whether the call names another record of the same list by a field that this one has, too: ``line=2``."""
+        own = self.earlier.find_earlier(node)
+        then = [one for one in self.before.direct if one.place == node.place and not (own and own.record is one.record)]
+        named = (claim for claim in self.claims if claim.name in node.record and not _has_value_of(node, claim))
+        return any(sum(_has_value_of(one, claim) for one in then) == 1 for claim in named)
+
     def count_rows_with(self, names: Collection[str], node: RecordNode) -> int:
         """How many rows are about the record or what is around it, and set these fields as this row does; one, if none
         of the fields is a row's own.
@@ -268,6 +287,11 @@ class _ComparedReads:
         if isinstance(shown, dict) and echoes_call(str(shown.get("tool")), shown):
             return CallSubjects((), ())
         return find_subjects(shown, self.evidence.arguments, self.evidence.result, self.evidence.asked)
+
+
+def _has_value_of(node: RecordNode, claim: Leaf) -> bool:
+    """Whether a record has the claim's value in the field of its name, if that is no amount and no count."""
+    return shows_same_value(node.record.get(claim.name), claim.value) and not _is_amount_or_count(claim)
 
 
 def _contradicts_write(reads: _ComparedReads) -> bool:
@@ -360,21 +384,37 @@ def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
 
 def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
     """What the records show that existed before, or of which that is unknown."""
-    nodes, is_read = reads.telling_records, reads.evidence.before is not None
+    is_read, own = reads.evidence.before is not None, reads.evidence.own
+    nodes = reads.telling_records if is_read or not own else _find_made_line(reads) or reads.telling_records
     also_before: Sequence[str] = ()
     denied = False
     for node in nodes:
         old, is_meant = reads.earlier.find_earlier(node), len(nodes) == 1 or reads.is_named_by_call(node)
         is_another = old is not None and old.record == node.record and not is_meant
-        if (old is None and is_read) or is_another:
+        if (old is None and is_read) or is_another or reads.is_beside_named_item(node):
             continue
         compared = _compare_record(reads, node, old, with_answer=True)
-        if compared.new and not (compared.denied or compared.differs) and (is_read or is_meant):
+        is_shown = is_read or (is_meant and not (own and own.isdisjoint(compared.new)))
+        if compared.new and not (compared.denied or compared.differs) and is_shown:
             return ProofFinding(shown=_describe_fields(compared.new))
         denied = denied or (compared.denied and not compared.new)
         if compared.old and not (compared.denied or compared.missing or compared.new):
             also_before = also_before or _describe_fields(compared.old)
     return ProofFinding(also_before=also_before, denied=denied)
+
+
+def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
+    """For a row of what was made: the one line that has all fields of this row alone, with those around it."""
+    own = [claim for claim in reads.claims if claim.name in reads.evidence.own]
+    nodes = (node for node in (*reads.after.direct, *reads.after.within) if node.around)
+    made = [
+        {key: value for one in (*node.around, node) for key, value in one.record.items()}
+        for node in nodes
+        if any(claim.name in node.record for claim in own)
+    ]
+    made = [line for line in made if all(shows_same_value(line.get(claim.name), claim.value) for claim in own)]
+    is_repeated = any(other.evidence.arguments == reads.evidence.arguments for other in reads.others)
+    return [] if is_repeated or len(made) != 1 else [RecordNode(made[0], (), None, ())]
 
 
 class _ComparedRecord(NamedTuple):
@@ -406,9 +446,9 @@ def _compare_record(
     for claim in (one for one in reads.claims if not _is_id_of(one, node)):
         lists = (one for one in leaves if is_list_of_claim(claim, one))
         named = find_leaf_for_claim(claim, leaves) or next(lists, None)
-        leaf = _find_shown_claim(claim, named, changed)
-        if leaf is None and earlier is not None and not _may_only_own_field_show(reads, claim, named, changed, old):
-            leaf = _find_claim_by_value(claim, changed, old, only_items=reads.is_about_other_row(node))
+        leaf = _find_shown_claim(reads, claim, named, changed)
+        if earlier is not None and (leaf is None or (leaf not in changed and _is_amount_or_count(claim))):
+            leaf = _find_claim_by_value(reads, claim, node, named, changed, old) or leaf
         if leaf is None:
             missing = True
             differs = differs or (
@@ -420,6 +460,7 @@ def _compare_record(
             denied = denied or (named is not None and claim.name.lower() != "id" and not stays)
             continue
         was = leaf.path in old and has_claimed_value(claim, leaf._replace(value=old[leaf.path]))
+        was = was and (has_claimed_value(claim, leaf) or not read_figure(leaf.value))  # not 900 more, which are 1800
         if not was and not (is_id_name(claim.name) and earlier is None):
             new[claim.name] = leaf
         elif was and not is_id_name(claim.name):
@@ -431,27 +472,15 @@ def _compare_record(
     return _ComparedRecord(new, kept, missing, denied, differs)
 
 
-def _find_shown_claim(claim: Leaf, named: Leaf | None, changed: Sequence[Leaf]) -> Leaf | None:
-    """The field of the claim's name, or a changed one with a similar name, if it has the claimed value."""
+def _find_shown_claim(reads: _ComparedReads, claim: Leaf, named: Leaf | None, changed: Sequence[Leaf]) -> Leaf | None:
+    """The field of the claim's name, or a changed one with a similar name, if it has the claimed value. The name of a
+    tool that edits may say the rest of the field's: ``order_flag`` for the ``flag`` of ``set_order_flag``.
+    """
     if named is not None and has_claimed_value(claim, named):
         return named
-    return next((one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None)
-
-
-def _may_only_own_field_show(
-    reads: _ComparedReads,
-    claim: Leaf,
-    named: Leaf | None,
-    changed: Sequence[Leaf],
-    old: Mapping[tuple[str, ...], Json],
-) -> bool:
-    """Whether no field of another name can show the claim: the call itself gives an argument of that name, or an edit
-    sets a figure whose field has kept its value.
-    """
-    if claim.name in reads.exact:
-        return True
-    has_kept_field = named is not None and named.name == claim.name and named.path in old and named not in changed
-    return reads.words.verb in EDITING and has_kept_field and read_figure(claim.value) is not None
+    said = frozenset(words_of(reads.evidence.tool)) if reads.words.verb in EDITING else frozenset[str]()
+    alike = (one for one in changed if any(has_similar_name(claim, x) for x in (one, _without_words(one, said, claim))))
+    return next((one for one in alike if has_claimed_value(claim, one)), None)
 
 
 def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[dict[tuple[str, ...], Json], list[Leaf]]:
@@ -461,27 +490,62 @@ def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[d
 
 
 def _find_claim_by_value(
-    claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], *, only_items: bool
+    reads: _ComparedReads,
+    claim: Leaf,
+    node: RecordNode,
+    named: Leaf | None,
+    changed: Sequence[Leaf],
+    old: Mapping[tuple[str, ...], Json],
 ) -> Leaf | None:
     """The changed field that shows the claim under another name; None if there is none, or several.
 
     It has the claimed value now (``paid`` for an ``amount``), changed by the claimed figure (a ``balance`` less by it),
-    or belongs to an item that is new and has the claimed name; with ``only_items`` nothing but the last counts.
+    or belongs to an item that is new and has the claimed name; where other rows are about the record, too, nothing but
+    the last counts. Where the field of the claim's own name kept its value, a text or a day counts only in a field
+    whose name adds to the claim's (``next_plan``), and a figure only as what was added or taken. A figure that an edit
+    sets is shown by its own field alone, if there is one.
     """
+    is_figure, is_measure = read_figure(claim.value) is not None, _is_amount_or_count(claim)
+    is_own = named is not None and named.name == claim.name
+    is_kept = is_own and named not in changed
+    is_set_there = is_figure and ((is_own and reads.words.verb in EDITING) or (is_kept and not is_measure))
+    if claim.name in reads.exact or is_set_there:
+        return None
     steps = {step for path in old for step in path}
     if str(claim.value) not in steps and (item := [leaf for leaf in changed if str(claim.value) in leaf.path]):
         return item[0]
-    if only_items or is_id_name(claim.name):
+    if reads.is_about_other_row(node) or is_id_name(claim.name):
         return None
-    told = [leaf for leaf in changed if leaf.items or _is_distinctive(claim.value)]
-    alike = [leaf for leaf in told if has_claimed_value(claim, leaf)]
-    moved = [
-        leaf
-        for leaf in told
-        if has_claimed_value(claim, leaf._replace(value=_compute_distance(old.get(leaf.path), leaf)))
-    ]
+    if any(_has_value_of(one, claim) for one in find_record_nodes(node.record)[1:]):  # ``line=2`` names a line
+        return None
+    told = [leaf for leaf in changed if leaf.items or _is_distinctive(claim.value) or reads.is_named_item(node)]
+    alike = [leaf for leaf in told if has_claimed_value(claim, leaf) and not (is_measure and _is_code(leaf))]
+    if is_kept and is_figure:
+        alike = [leaf for leaf in alike if old.get(leaf.path) is None]
+    elif is_kept:
+        alike = [leaf for leaf in alike if _adds_to_name(claim, leaf, reads.participles)]
+    plain = [leaf for leaf in (changed if _is_negative(claim) else told) if not _is_code(leaf)]
+    moved = [leaf for leaf in plain if has_claimed_value(claim, _by_how_much(claim, leaf, old))]
     found = alike or moved
     return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
+
+
+def _is_amount_or_count(claim: Leaf) -> bool:
+    """Whether the claim is a figure, and its name says that it is an amount, a count or a measure: no ``line``."""
+    kind = kind_of_argument(claim.name, {}, claim.value)
+    is_count = kind is ArgumentKind.QUANTITY and not may_hold_amount(claim.name, kind)
+    return read_figure(claim.value) is not None and (kind is ArgumentKind.AMOUNT or is_count)
+
+
+def _is_code(leaf: Leaf) -> bool:
+    """Whether a field holds a status, a key or a number of something, so that no figure moves it."""
+    return is_identifying_name(leaf.name) or not _TELLS_STATUS.isdisjoint(normalized_words(leaf.name))
+
+
+def _adds_to_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> bool:
+    """Whether the field's name has all words of the claim's, or what the verb has done: ``rescheduled_to``."""
+    words = frozenset(words_of(leaf.name))
+    return words.issuperset(words_of(claim.name)) or not words.isdisjoint(participles)
 
 
 def _is_distinctive(value: Json) -> bool:
@@ -489,10 +553,16 @@ def _is_distinctive(value: Json) -> bool:
     return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_MARKS
 
 
-def _compute_distance(old: Json, leaf: Leaf) -> Json:
-    """By how much a figure of the record changed; None if it is or was no figure."""
-    before, now = read_figure(old), read_figure(leaf.value)
-    return None if before is None or now is None else abs(now - before)
+def _by_how_much(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], Json]) -> Leaf:
+    """The field with the figure by which it changed: more or less, where the claim is not negative."""
+    before, now = read_figure(old.get(leaf.path)), read_figure(leaf.value)
+    if before is None or now is None:
+        return leaf._replace(value=None)
+    return leaf._replace(value=now - before if _is_negative(claim) else abs(now - before))
+
+
+def _is_negative(claim: Leaf) -> bool:
+    return (read_figure(claim.value) or 0) < 0
 
 
 def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
@@ -610,7 +680,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf],
     """
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier(node)
-        if earlier is None or reads.is_about_other_row(node):
+        if earlier is None or reads.is_about_other_row(node) or reads.is_beside_named_item(node):
             continue
         old, changed = _find_changes(reads.relevant_leaves(node), earlier)
         if not any(_got_another_value(claim, changed, old, reads.participles) for claim in reads.claims):
@@ -626,7 +696,7 @@ def _got_another_value(
     """
     if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
         return True
-    alike = [one for one in changed if has_similar_name(claim, _without_participle(one, participles))]
+    alike = [one for one in changed if has_similar_name(claim, _without_words(one, participles, claim))]
     alike += [one for one in changed if old.get(one.path) is None and _are_plain_amounts_or_days(claim, one)]
     compared = [shown for one in alike if (shown := _shows_figure_or_day(claim, one, old)) is not None]
     account = _account_key(claim.value)
@@ -650,19 +720,20 @@ def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
 def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], Json]) -> bool | None:
     """Whether the field has the claimed figure, changed by it, or has the claimed day; None if it is neither."""
     if read_figure(claim.value) is not None and read_figure(leaf.value) is not None:
-        moved = leaf._replace(value=_compute_distance(old.get(leaf.path), leaf))
-        return has_claimed_value(claim, leaf) or has_claimed_value(claim, moved)
+        return has_claimed_value(claim, leaf) or has_claimed_value(claim, _by_how_much(claim, leaf, old))
     day = leaf.value[:10] if isinstance(leaf.value, str) else None
     if read_whole_days(claim.value) and read_whole_days(day):
         return name_the_same_day(claim.value, day)
     return None
 
 
-def _without_participle(leaf: Leaf, participles: frozenset[str]) -> Leaf:
-    """The field under its name without the verb's participles (``participles``): ``settled_amount`` as ``amount``."""
-    words = words_of(leaf.name)
-    kept = [word for word in words if word not in participles]
-    return leaf._replace(names=(*leaf.names[:-1], "_".join(kept))) if kept and len(kept) < len(words) else leaf
+def _without_words(leaf: Leaf, words: frozenset[str], claim: Leaf) -> Leaf:
+    """The field under its name without these words, such as the verb's participles, if the claim's name has them not:
+    ``settled_amount`` as ``amount``.
+    """
+    added = words.difference(words_of(claim.name))
+    kept = [word for word in words_of(leaf.name) if word not in added]
+    return leaf._replace(names=(*leaf.names[:-1], "_".join(kept))) if kept else leaf
 
 
 def _account_key(value: Json) -> tuple[str, ...]:
