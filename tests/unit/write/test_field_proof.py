@@ -766,6 +766,7 @@ def test_without_an_answer_or_after_an_error_rows_that_are_shown_in_part_are_in_
 
 CANCELLED: JsonObject = {"status": "cancelled"}
 IDS: JsonObject = {"booking_ids": ["B-5", "B-9"]}
+CODES: JsonObject = {"codes": ["B-5", "B-9"], "reason": "late"}
 TABLE: JsonObject = {"bookings": {"B-5": {**CANCELLED}, "B-9": {**CANCELLED}}}
 
 
@@ -773,6 +774,10 @@ TABLE: JsonObject = {"bookings": {"B-5": {**CANCELLED}, "B-9": {**CANCELLED}}}
     ("tool", "arguments", "left", "status"),
     ("cancel_bookings", IDS, "cancelled", VERIFIED),
     ("cancel_bookings", IDS, "open", UNVERIFIED),
+    ("bulk_cancel_bookings", IDS, "cancelled", VERIFIED),
+    ("bulk_cancel_bookings", IDS, "open", UNVERIFIED),
+    ("batch_cancel", CODES, "cancelled", VERIFIED),
+    ("batch_cancel", CODES, "open", UNVERIFIED),
     ("update_bookings", TABLE, "cancelled", VERIFIED),
     ("update_bookings", TABLE, "open", UNVERIFIED),
 )
@@ -785,6 +790,13 @@ def test_of_a_list_of_ids_or_a_table_keyed_by_them_each_record_has_to_show_it(
     judged = judge_answered_write(shown)
     assert judged.status is status
     assert ("B-9" in judged.note) == (status is UNVERIFIED)
+
+
+@each_row(("made", "status"), [(("V-1", "V-2"), VERIFIED), (("V-1",), UNVERIFIED)])
+def test_a_tool_for_many_makes_one_record_for_each_code_of_its_list(made: tuple[str, ...], status: WriteStatus) -> None:
+    after: list[Json] = [{"voucher_id": place, "code": code, "amount": 50} for place, code in enumerate(made)]
+    shown = wrote("batch_create_vouchers", {"codes": ["V-1", "V-2"], "amount": 50}, [], after, asked={})
+    assert judge_answered_write(shown).status is status
 
 
 @each_row(

@@ -4,7 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from services.executor.core.records.seen_records import is_id_text
-from services.executor.core.tools.classes import is_identifying_name, nouns_of_identifier, words_of_tool
+from services.executor.core.tools.classes import (
+    is_identifying_name,
+    name_for_one,
+    nouns_of_identifier,
+    words_of_tool,
+)
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import find_leaves, is_id_name, is_keyed_table
 from shared.domain.exact_json import Json, JsonObject
@@ -51,12 +56,14 @@ def _names_by_key(name: str) -> bool:
 
 
 def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObject]]:
-    """The name of the list that has the ids of what the tool is about, and an object with each of them."""
-    words = words_of_tool(tool)
+    """The name of the list that has the ids of what the tool is about, and an object with each of them. A list of
+    texts like ``BME-12`` is one where the tool's name says ``bulk``.
+    """
+    words, is_bulk = words_of_tool(tool), name_for_one(tool) != tool
     for name, value in arguments.items():
         one = name.removesuffix("s")
         is_about = is_id_name(one) and words.head in nouns_of_identifier(one, words.nouns)
-        if is_about and isinstance(value, list):
+        if isinstance(value, list) and (is_about or (is_bulk and all(map(is_id_text, value)))):
             return name, [{one: item} for item in value if item is not None]
     return "", []
 

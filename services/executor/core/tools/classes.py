@@ -272,6 +272,12 @@ def words_of_tool(name: str) -> ToolWords:
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
 
 
+def name_for_one(tool: str) -> str:
+    """The tool's name without a first word that says how it does its work: ``add_note`` for ``bulk_add_note``."""
+    first, *rest = split_tool_name(tool)
+    return "_".join(rest) if rest and first in MODIFIERS else tool
+
+
 def participles_of_verb(tool: str) -> frozenset[str]:
     """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
     verb = words_of_tool(tool).verb

@@ -26,6 +26,7 @@ from services.executor.core.tools.classes import (
     EDITING,
     REMOVING,
     is_identifying_name,
+    name_for_one,
     participles_of_verb,
     words_of_tool,
 )
@@ -212,8 +213,8 @@ class _ComparedReads:
         self.evidence = evidence
         self.others: Sequence[_ComparedReads] = ()
         self._values_of_other_rows = frozenset[str]()
-        self.words = words_of_tool(evidence.tool)
-        self.participles = participles_of_verb(evidence.tool)
+        self.words = words_of_tool(name_for_one(evidence.tool))
+        self.participles = participles_of_verb(name_for_one(evidence.tool))
         self.ids = identifiers_in(evidence.arguments)
         by_name = _fields_set_by_name(evidence.arguments)
         own = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
