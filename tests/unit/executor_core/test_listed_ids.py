@@ -72,3 +72,12 @@ def test_a_record_that_refers_to_the_called_one_is_reached_as_well() -> None:
     trips = [fact({"id": trip, "driver_id": "D-5"}, trip, "get_trip", asked={"id": trip}) for trip in ("T-1", "T-2")]
     driver = fact({"id": "D-5", "last_trip_id": "T-1"}, "d", "get_driver", asked={"id": "D-5"})
     assert _unnamed("Tell the driver about trips T-1 and T-2", [{"driver_id": "D-5"}], *trips, driver) == ()
+
+
+@each_row(
+    ("quote", "given", "unnamed"),
+    ("Order 6 batteries for the HeartPro 3 and 2 flow sensors", {"item_id": "FLS", "quantity": 2}, ()),
+    ("Book 4 nights for bookings 7 and 8", {"booking": 7, "nights": 4}, ("8",)),
+)
+def test_a_count_of_a_call_names_no_listed_number(quote: str, given: JsonObject, unnamed: tuple[str, ...]) -> None:
+    assert _unnamed(quote, [given]) == unnamed

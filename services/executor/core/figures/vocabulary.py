@@ -14,6 +14,7 @@ from babel.core import get_global
 from text_to_num import find_numbers as find_spoken_numbers
 
 from shared.domain.exact_json import Json
+from shared.domain.keywords import stem
 
 _LANGUAGES = ("en", "de", "fr")
 _MONTHS_OF = (*_LANGUAGES, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
@@ -395,7 +396,37 @@ _OPEN_CHOICE = re.compile(
 
 def leaves_choice_open(text: str) -> bool:
     """Whether a text asks to choose, or means all of a kind ("every claim"), and so need not name the things."""
-    return CHOOSES.search(text) is not None or _OPEN_CHOICE.search(text) is not None
+    return next(_find_choices(text), None) is not None
+
+
+def _find_choices(text: str) -> Iterator[re.Match[str]]:
+    yield from CHOOSES.finditer(text)
+    yield from _OPEN_CHOICE.finditer(text)
+
+
+CLAUSE_END = re.compile(r"[.,;:!?](?=\s|$)")
+_WORDS_BETWEEN = 2  # at most, from a word of choice to the noun that it belongs to: "all the open orders"
+
+
+def leaves_others_open(text: str, names: Iterable[str], about: Iterable[str]) -> bool:
+    """Whether a text that has these names leaves open which other things are meant.
+
+    It does where a word of choice stands shortly before a name or a word of ``about`` ("every job like A-1"), or in a
+    clause without a name, but with such a word. "All is checked: close A-1" does not.
+    """
+    named, words = (tuple(map(_spaced_stems, group)) for group in (names, about))
+    for clause in CLAUSE_END.split(text):
+        has_name = any(name in _spaced_stems(clause) for name in named)
+        for place in _find_choices(clause):
+            behind = _spaced_stems(clause[place.end() :] if has_name else clause)
+            between = {one: len(behind.partition(one)[0].split()) for one in (*named, *words) if one in behind}
+            if any(not has_name or count <= (1 if one in named else _WORDS_BETWEEN) for one, count in between.items()):
+                return True
+    return False
+
+
+def _spaced_stems(text: str) -> str:
+    return f" {' '.join(map(stem, spaced_words(text).split()))} "
 
 
 _CONDITION = re.compile(

@@ -13,8 +13,15 @@ from services.executor.core.figures.arguments import ArgumentKind, fields_of_fac
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, read_figure
-from services.executor.core.figures.vocabulary import CURRENCIES, has_condition, leaves_choice_open, without_legal_form
+from services.executor.core.figures.vocabulary import (
+    CLAUSE_END,
+    CURRENCIES,
+    has_condition,
+    leaves_choice_open,
+    without_legal_form,
+)
 from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool
+from services.executor.core.plan.exceptions import is_named_as_exception
 from services.executor.core.plan.faults import (
     ArgumentToCheck,
     CallFault,
@@ -22,7 +29,6 @@ from services.executor.core.plan.faults import (
     argument_name_of,
     field_name_of,
 )
-from services.executor.core.plan.mentioned_records import is_named_as_exception
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
@@ -123,11 +129,10 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
     yield from _find_unread_condition(change)
     yield from _find_excluded_records(change)
     yield from _find_records_excepted_by_value(change)
-    if not _SUPERLATIVE.search(change.part_mentions.text):
-        yield from find_wrong_amounts(change)
-        yield from _find_conflicting_words(change)
-        if not leaves_choice_open(change.part_mentions.text):
-            yield from _find_unasked_fields(change)
+    yield from find_wrong_amounts(change)
+    yield from _find_conflicting_words(change)
+    if not _chooses(change.part_mentions.text):
+        yield from _find_unasked_fields(change)
     yield from _find_days_inside_stated_range(change)
     yield from _find_swapped_values(change)
     yield from _find_reversed_direction(change)
@@ -183,7 +188,7 @@ def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
     the names without a source, while the part has a name that the call does not use.
     """
     quoted, texts = change.part_mentions, [one.value for one in change.given if isinstance(one.value, str)]
-    is_open, stems = leaves_choice_open(quoted.text), {stem(word) for word in words_of(quoted.text)}
+    is_open, stems = _chooses(quoted.text), {stem(word) for word in words_of(quoted.text)}
     for path, kind, origin, value, *_ in change.given:
         if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
             continue
@@ -196,16 +201,30 @@ def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
             continue
         meant = [one for one in _possible_argument_values(path, change) if _has_words(quoted, one) and one not in texts]
         if is_open:  # its other words say which things are meant
-            meant = [
-                one
-                for one in meant
-                if any(_TARGET.search(quoted.text[:at]) for at in _find_word_positions(one, quoted.text))
-            ]
+            meant = [one for one in meant if _is_set_by_part(one, change)]
         elif origin == "none" and not meant and _A_NAME.fullmatch(value):
             meant = [name for name in _NAMES_WITHIN.findall(quoted.text) if not any(name in one for one in texts)]
         if meant:
             told = ", ".join(dict.fromkeys(meant))
             yield CallFault(path, f"{path} {value[:_MOST_SHOWN]}: this part says {told[:_MOST_SHOWN]}")
+
+
+def _chooses(text: str) -> bool:
+    return leaves_choice_open(text) or _SUPERLATIVE.search(text) is not None
+
+
+def _is_set_by_part(value: str, change: ChangeToCheck) -> bool:
+    """Whether a part that chooses says the value as a new one: after "to" or the like, or, if the record does not have
+    it yet, in a clause without a word of choice: "make A-1 a P1, all agree".
+    """
+    text = change.part_mentions.text
+    for at in _find_word_positions(value, text):
+        before, rest = CLAUSE_END.split(text[:at])[-1], CLAUSE_END.split(text[at:])[0]
+        if _TARGET.search(before):
+            return True
+        if not (leaves_choice_open(before + rest) or _SUPERLATIVE.search(before)):
+            return all(one != value for _, one in _values_of_named_records(change))
+    return False
 
 
 def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]:

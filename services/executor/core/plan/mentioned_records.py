@@ -15,12 +15,19 @@ from services.executor.core.figures.identifiers import (
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources
-from services.executor.core.figures.vocabulary import leaves_choice_open, spaced_words, without_legal_form
+from services.executor.core.figures.vocabulary import (
+    leaves_choice_open,
+    leaves_others_open,
+    spaced_words,
+    without_legal_form,
+)
+from services.executor.core.plan.exceptions import FILLER_WORDS, LOOKED_BACK, is_named_as_exception, text_before_list
 from services.executor.core.plan.faults import THE_WHOLE, PartContext, field_name_of
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import (
     Noun,
+    RecordReference,
     are_same_kind,
     id_pattern_of,
     names_own_record,
@@ -42,30 +49,10 @@ _RANGE = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _WORD_FOR_NUMBER = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
-_EXCLUDES = re.compile(
-    r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
-    r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
-    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|(?:all|every|each)\s+(?:[^\W\d]+\s+){0,4}but|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
-    r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
-    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
-    re.IGNORECASE,
-)
-_STAYS = re.compile(
-    r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
-    r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
-    re.IGNORECASE,
-)
-_LIST_BEFORE_ID = re.compile(  # each piece of the list has a digit and is matched in one way only
-    r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
-    re.IGNORECASE,
-)
-_FILLER_WORDS = frozenset(
-    "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
-)
-_LOOKED_BACK = 160  # characters before an identifier in which an exception is looked for
 _ADDRESSES = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
-_STEPS_TO_ADDRESS = 2  # from a record that is named to the one that has an address
 _FORM_WORDS = 3  # at most, of a legal form: "Sp. z o.o."
+_DESCRIBES = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # a field by its name
+_SENTENCE_ENDS = frozenset(".!?")
 _PLAIN_ID_DIGITS = 4  # digits of a number that a text can name a record by
 
 
@@ -89,9 +76,11 @@ class MentionedRecords:
         read.
         """
         value = argument_at(call.arguments, leaf.path)
-        if leaf.origin is not OriginKind.FACT or leaf.kind not in NAMING:
-            is_account = leaf.kind is ArgumentKind.ACCOUNT and leaf.origin is OriginKind.FACT
-            return is_account and self._is_other_account_meant(as_text(value), call, part)
+        if leaf.kind is ArgumentKind.ACCOUNT and leaf.origin is OriginKind.FACT:
+            return self._is_other_account_meant(as_text(value), call, part)
+        is_naming = leaf.kind in NAMING or self._keys.kind_of(field_name_of(leaf.path)) != ()
+        if leaf.origin is not OriginKind.FACT or not is_naming:
+            return False
         if (
             kind_of_identifier(as_text(value)) in _ADDRESSES
             and not leaves_choice_open(part.quote)
@@ -102,27 +91,55 @@ class MentionedRecords:
         is_one = not (leaves_choice_open(part.quote) or is_range)
         if is_one and self._is_other_record_mentioned(as_text(value), call, part):
             return True
-        if is_one and not leaf.free_text_only and self._is_other_id_written(as_text(value), part):
+        if not (is_range or leaf.free_text_only) and self._is_other_id_written(as_text(value), part):
             return True
         named = reference_of(field_name_of(leaf.path), value, noun_of_tool(tool.name, self._keys), self._keys)
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}
         if named is None or named.text in calculated:
             return False
+        return self._is_other_of_kind_meant(named, call, part)
+
+    def _is_other_of_kind_meant(self, named: RecordReference, call: PlannedCall, part: PartContext) -> bool:
         nodes = [node for node in self._nodes_read_by_model if node.names[0] and are_same_kind(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
-        meant = self.list_meant_records(part)
+        meant, is_range = self.list_meant_records(part), self._names_range(part.quote)
         given = {str(one).casefold() for one in call.arguments.values()}
-        if own and (self.leaves_records_open(part.quote, own) or is_range):
+        of_kind = [one for one in meant if are_same_kind(named.noun, one.kind) and named.text not in one.names[0]]
+        is_open = self.leaves_records_open(part.quote, own) and not self._are_meant_alone(of_kind, part)
+        if own and (is_open or is_range):
             chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
             return any(self._belongs_to_unmentioned(node, meant, given) for node in chosen)
+        is_one = not (leaves_choice_open(part.quote) or is_range)
+        belongs_to_others = is_one and self._belongs_to_others(named, own, part)
         if own:
-            of_kind = (one for one in meant if are_same_kind(named.noun, one.kind) and named.text not in one.names[0])
-            others = self._drop_equally_meant([*of_kind], own, part)
-            return bool(others) and not any(self._is_mentioned(node, others) for node in own)
+            others = self._drop_equally_meant(of_kind, own, part)
+            return (belongs_to_others or bool(others)) and not any(self._is_mentioned(node, others) for node in own)
         held = (reference.text for one in meant if one.names[0].isdisjoint(given) for reference in one.references)
         if named.text in held:
             return False  # another record that the part names has it
-        return len({node.identity for node in nodes}) > 1
+        return belongs_to_others or len({node.identity for node in nodes}) > 1
+
+    def _are_meant_alone(self, nodes: Sequence[GraphNode], part: PartContext) -> bool:
+        """Whether the part names one of these records, which no call uses, and leaves no others open."""
+        said, used = find_mentions(self._text_without_other_parts(part), self._sources.now), self._list_used_names(part)
+        names = {name for node in nodes if used.isdisjoint(node.names[0]) for name in _names_in_text(node, said)}
+        return bool(names) and not self._leaves_others_open(names, part)
+
+    def _leaves_others_open(self, names: Set[str], part: PartContext) -> bool:
+        """Whether the part, which has these names, leaves open which other records its calls are meant for."""
+        called = self._list_called_nodes(part)
+        about = {name for node in called for name in (*node.names[0], *_titles_of(node), *node.kind[-1:])}
+        about |= {word for node in called for one in node.references for word in one.noun[-1:]}
+        about |= {word for tool, _ in part.proposed_calls for word in words_of(tool)}
+        return leaves_others_open(self._text_without_other_parts(part), names, about)
+
+    def _list_called_nodes(self, part: PartContext) -> Sequence[GraphNode]:
+        given = _texts_of_calls(part)
+        return [node for node in self._graph.nodes if not given.isdisjoint(node.names[0])]
+
+    def _list_used_names(self, part: PartContext) -> Set[str]:
+        """The names that the calls have, and those to which the records in them refer."""
+        return _texts_of_calls(part) | {one.text for node in self._list_called_nodes(part) for one in node.references}
 
     def _drop_equally_meant(
         self, others: Sequence[GraphNode], own: Sequence[GraphNode], part: PartContext
@@ -158,7 +175,7 @@ class MentionedRecords:
         said = find_mentions(text, self._sources.now)
         taken = {one.start for one in said.dates} | {one.start for one in said.numbers if one.unit or one.money}
         kinds = {node.kind[-1] for node in self._graph.nodes if node.kind}
-        words = (_WORD_FOR_NUMBER.search(text, max(0, one.start() - _LOOKED_BACK), one.start()) for one in ranges)
+        words = (_WORD_FOR_NUMBER.search(text, max(0, one.start() - LOOKED_BACK), one.start()) for one in ranges)
         return any(
             one.start(2) not in taken and not (one[1].isdecimal() and word and word[1].casefold() in kinds)
             for one, word in zip(ranges, words, strict=True)
@@ -195,14 +212,12 @@ class MentionedRecords:
         shape, text = id_pattern_of(name), self._text_without_other_parts(part)
         if not shape or self.is_in_user_texts(name):
             return False
-        called = {as_text(one).casefold() for _, given in part.proposed_calls for _, one in walk_json(given)}
         written = {
             token.casefold()
             for token in number_bearing_tokens(blank_special_identifiers(text))
             if id_pattern_of(token) == shape
-        } - called
-        referred = {reference.text for node in self.find_by_id(name) for reference in node.references}
-        if not referred.isdisjoint(written) or self.mentions_record(name):
+        } - self._list_used_names(part)
+        if not written or self.mentions_record(name) or self._leaves_others_open(written, part):
             return False
         return any(not any(is_named_as_exception(one, "id", said) for said in self.user_mentions) for one in written)
 
@@ -251,10 +266,10 @@ class MentionedRecords:
         ]
         if not holders or self.is_in_user_texts(wanted):
             return False
-        called = {as_text(one).casefold() for _, given in part.proposed_calls for _, one in walk_json(given)} - {wanted}
+        called = _texts_of_calls(part) - {wanted}
         named = {node.identity for node in self.list_meant_records(THE_WHOLE)}
         named |= {node.identity for node in graph.nodes if not called.isdisjoint(node.names[0])}
-        reached = _reachable_identities(graph, named)
+        reached = graph.reachable_identities(named)
         if any(
             node.identity in reached or self._was_asked_for_by_user(node) or self._is_mentioned(node, ())
             for node in holders
@@ -263,7 +278,7 @@ class MentionedRecords:
         own = {node.identity for node in holders}
         kinds = {node.kind for node in graph.nodes if node.identity in named and node.kind}
         others = {node.identity for node in graph.nodes if node.kind in kinds} - reached - own
-        return not own.isdisjoint(_reachable_identities(graph, others))
+        return not own.isdisjoint(graph.reachable_identities(others))
 
     def _was_asked_for_by_user(self, node: GraphNode) -> bool:
         """Whether the read that showed a record was made with something that the user wrote."""
@@ -280,6 +295,24 @@ class MentionedRecords:
                 if values and not any(_is_exception_in(node, said) for said in self.user_mentions)
             ]
         return self._mentioned_by_text[text]
+
+    def _belongs_to_others(self, named: RecordReference, own: Sequence[GraphNode], part: PartContext) -> bool:
+        """Whether a record belongs to none of those that the part names, but to another one of their kind, while one of
+        its own kind belongs to these: the budget of another ward.
+        """
+        meant, used = self.list_meant_records(part), self._list_used_names(part)
+        known = [one for one in meant if used.isdisjoint(one.names[0])]
+        if not known or self.mentions_record(named.text):
+            return False
+        reached = self._graph.reachable_identities({node.identity for node in own})
+        linked = self._graph.list_linked_ids(named.noun, {named.text})
+        for one in known if not any(one.identity in reached for one in meant) else ():
+            owners = {text for noun, text in linked if are_same_kind(noun, one.kind)}
+            others = self._graph.list_linked_ids(one.kind, one.names[0])
+            has_other = any(are_same_kind(noun, named.noun) for noun, _ in others)
+            if has_other and owners and not any(map(self.mentions_record, owners)):
+                return True
+        return False
 
     def _belongs_to_unmentioned(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
         """Whether a record belongs to somebody whom the user does not mention, while the user names another one of that
@@ -373,16 +406,8 @@ class MentionedRecords:
         return any(occurs_in(value, text) for text in self._told)
 
 
-def _reachable_identities(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
-    """The identities of the named records and of those that they lead to, also under another kind's name."""
-    reached = set(named)
-    for _ in range(_STEPS_TO_ADDRESS):
-        ids = {
-            one for node in graph.nodes if node.identity in reached for one in node.names[0] if looks_like_id_text(one)
-        }
-        sights = [node for node in graph.nodes if node.identity in reached or not ids.isdisjoint(node.names[0])]
-        reached |= {one.identity for node in sights for one in (node, *graph.linked_records(node))}
-    return reached
+def _texts_of_calls(part: PartContext) -> set[str]:
+    return {as_text(one).casefold() for _, given in part.proposed_calls for _, one in walk_json(given)}
 
 
 def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:
@@ -413,8 +438,7 @@ def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
 
 def _has_kind_and_number(node: GraphNode, number: str, text: str) -> bool:
     for place in re.finditer(rf"(?<![\w.,/-]){number}(?![\w/-]|[.,]\d)", text) if node.kind else ():
-        before = _LIST_BEFORE_ID.sub("", text[max(0, place.start() - _LOOKED_BACK) : place.start()])
-        word = _WORD_FOR_NUMBER.search(before)
+        word = _WORD_FOR_NUMBER.search(text_before_list(text, place.start()))
         if word and singular_words(word[1])[-1:] == node.kind[-1:]:
             return True
     return False
@@ -463,21 +487,6 @@ def _is_exception_in(node: GraphNode, mentions: Mentions) -> bool:
     )
 
 
-def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
-    """Whether the text names an identifier as an exception. ``name``: the words for it, as of its field."""
-    allowed = _FILLER_WORDS | {*words_of(name), *singular_words(name)}
-    for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
-        before = mentions.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
-        before = _LIST_BEFORE_ID.sub("", before)
-        found = _EXCLUDES.search(before)
-        between = found["between"].split() if found else ()
-        if found and all((singular_words(word) or (word,))[0].casefold() in allowed for word in between):
-            return True
-        if _STAYS.match(mentions.text, place.end()):
-            return True
-    return False
-
-
 def _titles_in_text(node: GraphNode, text: Mentions) -> list[str]:
     """The record's names and numbers, without its ids, that the text has."""
     return [said for name in _titles_of(node) if (said := _name_as_written(name, text.text))]
@@ -499,8 +508,8 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
     if any(occurs_in(title, text) for one in others for title in _titles_of(one) for text in texts):
         return False
     own, theirs = _words_of_titles(node), {word for one in others for word in _words_of_titles(one)}
-    said = {word for text in texts for word in spaced_words(text).split()}
-    return any(singular_words(word) != node.kind[-1:] for word in (own - theirs - _FILLER_WORDS) & said)
+    said = {word for text in texts for word in _singulars_in(text)}
+    return not said.isdisjoint(own - theirs - FILLER_WORDS - {*node.kind[-1:]})
 
 
 def _is_quoted_whole(value: str, text: str) -> bool:
@@ -509,9 +518,15 @@ def _is_quoted_whole(value: str, text: str) -> bool:
 
 
 def _words_of_titles(node: GraphNode) -> set[str]:
-    titles = (without_legal_form(title) for title in _titles_of(node))
-    found = {word for title in titles for word in spaced_words(title).split() if not looks_like_id_text(title)}
+    """The words of the record's names and of its description, if that is no prose, in the singular."""
+    told = (one for key, one in node.record.items() if _DESCRIBES.match(key) and isinstance(one, str))
+    titles = (*map(without_legal_form, _titles_of(node)), *(one for one in told if one[-1:] not in _SENTENCE_ENDS))
+    found = {word for title in titles if not looks_like_id_text(title) for word in _singulars_in(title)}
     return {word for word in found if len(word) > 2 and not word.isdecimal()}
+
+
+def _singulars_in(text: str) -> set[str]:
+    return {one for word in spaced_words(text).split() for one in singular_words(word)}
 
 
 def _has_name_from_record(text: str, node: GraphNode) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.plan.listed_parents import find_covered_parents
@@ -121,6 +122,9 @@ def _add_kind(kinds: dict[_Key, set[_Key]], value: Json, kind: _Key) -> None:
 def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
     for leaf in find_leaves(arguments):
         for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
+            kind = kind_of_argument(leaf.path[-1], {}, value)
+            if kind is ArgumentKind.QUANTITY and not may_hold_amount(leaf.path[-1], kind):
+                continue  # a count or a measure, such as ``nights``
             yield identifier_key(str(value))
             yield from (identifier_key(code.text) for code in find_codes(str(value)))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts, kind_of_argument, may_hold_amount
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
-from services.executor.core.figures.vocabulary import PERCENT
+from services.executor.core.figures.vocabulary import CLAUSE_END, PERCENT
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
@@ -20,7 +20,7 @@ from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import Json, as_text, loads_object
 
 _COMPARES = re.compile(
-    r"(?:\b(?:over|above|below|under|than|least|most|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
+    r"(?:\b(?:over|above|below|under|than|least|most|fewest|highest|lowest|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
     r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])(?:[^.;,]|,(?=\d)){0,40}$",
     re.IGNORECASE,
 )
@@ -50,7 +50,6 @@ _ACTED_ON = re.compile(
     r"(?:\b(?:by|to|of|at|for|with|another|further|um|auf|von|mit|für|de|à|pour|por|a)|^\w+)\s+$", re.IGNORECASE
 )
 _OF = re.compile(r"\s+(?:of|off|from|von|de)\b", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[.;:!?](?=\s|$)|,\s")
 _WAS_BEFORE = re.compile(
     r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
 )
@@ -360,7 +359,7 @@ def _text_before(mention: NumberMention, text: str) -> str:
 
 
 def _is_condition_or_past(mention: NumberMention, text: str) -> bool:
-    ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
+    ends = CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
     clause = text[mention.end : ends.start() if ends else mention.end + _LONGEST_CLAUSE]
     return bool(_COMPARES.search(_text_before(mention, text)) or _WAS_BEFORE.search(clause))
 

@@ -1,7 +1,7 @@
 """The graph of the records that were read: which of them refer to each other, and what their fields say."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -32,6 +32,8 @@ from services.executor.core.tools.failures import ReadFailure, classify_failure
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, is_id_name
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import JsonObject, dumps, loads_object
+
+_MOST_STEPS = 2  # from a record that is named to one that it leads to, such as the person with an address
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,31 @@ class RecordGraph:
     def referring_records(self, node: GraphNode) -> Sequence[GraphNode]:
         """The records that refer to the node, and those shown by reads that were asked with it."""
         return self._referring_nodes.get(id(node), ())
+
+    def reachable_identities(self, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
+        """The identities of the named records and of those that they lead to, also under another kind's name."""
+        reached = set(named)
+        for _ in range(_MOST_STEPS):
+            ids = {
+                one
+                for node in self.nodes
+                if node.identity in reached
+                for one in node.names[0]
+                if looks_like_id_text(one)
+            }
+            sights = [node for node in self.nodes if node.identity in reached or not ids.isdisjoint(node.names[0])]
+            reached |= {one.identity for node in sights for one in (node, *self.linked_records(node))}
+        return reached
+
+    def list_linked_ids(self, kind: Noun, names: Set[str]) -> set[tuple[Noun, str]]:
+        """The kinds and ids of the records to which one with these names refers, and of those that refer to it."""
+        found: set[tuple[Noun, str]] = set()
+        for node in self.nodes:
+            if are_same_kind(kind, node.kind) and not names.isdisjoint(node.names[0]):
+                found |= {(one.noun, one.text) for one in node.references}
+            elif any(one.text in names and are_same_kind(one.noun, kind) for one in node.references):
+                found |= {(node.kind, name) for name in node.names[0]}
+        return found
 
     @cached_property
     def _referring_nodes(self) -> dict[int, list[GraphNode]]:

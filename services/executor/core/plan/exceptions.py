@@ -1,0 +1,47 @@
+"""Which identifiers a text names as exceptions: "all but EXP-7"."""
+
+import re
+
+from services.executor.core.figures.mentions import Mentions
+from services.executor.core.records.seen_records import singular_words
+from services.executor.core.tools.name_similarity import words_of
+
+_EXCLUDES = re.compile(
+    r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
+    r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
+    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|(?:all|every|each)\s+(?:[^\W\d]+\s+){0,4}but|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
+    r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
+    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
+    re.IGNORECASE,
+)
+_STAYS = re.compile(
+    r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
+    r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
+    re.IGNORECASE,
+)
+_LIST_BEFORE_ID = re.compile(  # each piece of the list has a digit and is matched in one way only
+    r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
+    re.IGNORECASE,
+)
+FILLER_WORDS = frozenset(
+    "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
+)
+LOOKED_BACK = 160  # characters before an identifier in which the words for it stand
+
+
+def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
+    """Whether the text names an identifier as an exception. ``name``: the words for it, as of its field."""
+    allowed = FILLER_WORDS | {*words_of(name), *singular_words(name)}
+    for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
+        found = _EXCLUDES.search(text_before_list(mentions.text, place.start()))
+        between = found["between"].split() if found else ()
+        if found and all((singular_words(word) or (word,))[0].casefold() in allowed for word in between):
+            return True
+        if _STAYS.match(mentions.text, place.end()):
+            return True
+    return False
+
+
+def text_before_list(text: str, start: int) -> str:
+    """The words before an identifier that begins here, or before the list in which it stands."""
+    return _LIST_BEFORE_ID.sub("", text[max(0, start - LOOKED_BACK) : start].rstrip("\"'«„“‘("))
