@@ -88,6 +88,7 @@ def _find(
     ("Give all open jobs except J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
     ("Give all open jobs but not J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
     ("Close all jobs, but leave J-3001 and J-3029 alone.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
+    ("Close all jobs. Leave J-3029 open.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Close all jobs, but do not touch J-3029.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Put J-3001 on hold. Don't close J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
     ("Do not forget to put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
@@ -100,6 +101,8 @@ def _find(
     ("Inform E-1.", EDIT, {"employee_id": "E-1", "role": "as agreed"}, "says nothing of it"),
     ("Setze E-1 auf erledigt.", EDIT, {"employee_id": "E-1", "role": "done"}, ""),
     ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
+    ("After the parental leave for E-1, E-1 leads.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
+    ("Approve annual leave PO-7.", APPROVE, {"po_number": "PO-7"}, ""),
     ("Please accept the quote for J-3001.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, "accept_quote"),
     ("Please accept the quote for J-3001.", ACCEPT, {"job_id": "J-3001"}, ""),
     ("Make J-3001 less urgent.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, ""),
@@ -1016,6 +1019,12 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     assert (named.problems, len(named.doubts)) == ((), 1)
     assert "60 is of V-704" in named.doubts[0]
     assert "60 is of V-704" in str(_find("Pay V-703.", PAY, given, facts).problems)
+    back: JsonObject = {"invoice_id": "V-704", "amount": 755}
+    swap = "Swap the amounts of V-703 and V-704."
+    assert not _find(swap, PAY, given, facts, calls=(back,)).problems
+    assert not _find(swap, PAY, given, facts, calls=(back,)).doubts
+    assert _find(swap, PAY, given, facts).doubts
+    assert _find("Pay V-703 and V-704.", PAY, given, facts, calls=(back,)).problems
     quarter: JsonObject = {"invoice_id": "V-703", "amount": Decimal("188.75")}
     by_chance = _read("r5", "get_invoice", {"invoice_id": "V-705", "amount": Decimal("188.75")}, invoice_id="V-705")
     assert not _find("Pay a quarter of V-703.", PAY, quarter, (*facts, by_chance)).problems

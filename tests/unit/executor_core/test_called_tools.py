@@ -94,6 +94,7 @@ DEVICE: JsonObject = {"device_id": "d-1", "retired_on": "2026-11-27"}
     ("Take BME-0151 out of service for good.", "retire_device", DEVICE, ""),
     ("Take back loan 31.", "return_loan", {"loan_id": 31}, ""),
     ("Storniere Auftrag 70317.", "cancelWo", WO_ONLY, ""),
+    ("Cancel it in writing.", "holdWo", {**WO_ONLY, "reason": "asked"}, ""),  # which may be a letter
     ("Close 70317 if it was cancelled.", "update_record", {**WO_ONLY, "state": "archived"}, ""),
     ("Not on hold any more: 70317.", "cancelWo", WO_ONLY, ""),  # no verb of a tool
 )

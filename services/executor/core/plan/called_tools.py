@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from services.executor.core.figures.arguments import STRICT, ArgumentKind
+from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.plan.faults import CallFault, ChangeToCheck, field_name_of
 from services.executor.core.records.seen_records import singular_words
@@ -66,12 +67,16 @@ def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
 
 def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
     """Whether the part orders what the other tool does to the record that the call names, and neither names the things
-    of the called tool nor a value that only this one takes.
+    of the called tool nor a value that only this one takes. A part that names no record, such as "confirm it", orders
+    nothing of the kind.
     """
     quote, named, meant = change.part_mentions.text, words_of_tool(change.tool.name), words_of_tool(other.name)
-    ids = {_singular_field(field_name_of(one.path)) for one in change.given if one.kind in _NAMING}
+    naming = [one for one in change.given if one.kind in _NAMING]
+    ids = {_singular_field(field_name_of(one.path)) for one in naming}
+    titles = (title for one in naming for title in change.titles.get(as_text(one.value), ()))
     return (
-        meant.verb not in _VAGUE
+        (has_digit(quote) or any(title in quote for title in titles))
+        and meant.verb not in _VAGUE
         and named.verb not in ASKING
         and not ids.isdisjoint(_list_schema_fields(other.input_schema))
         and _orders(meant, quote)

@@ -104,6 +104,7 @@ _GAPS = re.compile(r"[ -]")
 _NAMES_MONEY = re.compile(
     r"[€$£¥]|\b[A-Z]{3}\b|\b(?:euros?|dollars?|francs?|franken|cents?)\b"
 )  # "50 real cases" is none
+_EXCHANGES = re.compile(r"\b(?:swap|exchang|switch|interchang|vertausch|tausch|échang|intercambi)\w*", re.IGNORECASE)
 _MOST_AMOUNTS = 100
 _MOST_READ = 20_000  # characters of a text that is sent
 _DIGITS = re.compile(r"[0-9]+")
@@ -227,11 +228,22 @@ class SourceFinder:
                 yield CallFault(leaf.path, why, Severity.REFUSED)
 
     def _find_amounts_of_other_records(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Amounts of another record. If the part names that record, too, a person may let them pass."""
+        """Amounts of another record. If the part names that record, too, a person may let them pass; nobody is asked
+        where the part has the two exchange their values.
+        """
         severity = Severity.AGAINST if self._names_other_record(traced) else Severity.REFUSED
         for leaf in traced.leaves:
-            if why := self._why_amount_of_other_record(leaf, traced.call):
+            why = self._why_amount_of_other_record(leaf, traced.call)
+            if why and not self._is_exchanged(leaf, traced):
                 yield CallFault(leaf.path, why, severity)
+
+    def _is_exchanged(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
+        """Whether the part speaks of an exchange, and another call of it gives the amount's record that of this one."""
+        owners = {place.record.identifier for place in leaf.origins if place.record}
+        known, name = self._derived.values_by_record_field, leaf.origins[0].field_name
+        own = {as_text(one) for called in texts_of_call(traced.call) for one in known.get((called, name), ())}
+        calls = ({as_text(value) for value in given.values()} for _, given in traced.part.proposed_calls)
+        return bool(_EXCHANGES.search(traced.part.quote)) and any(owners & call and own & call for call in calls)
 
     def _names_other_record(self, traced: TracedCall) -> bool:
         """Whether the part names a record that no call is about: "set the rent of A to that of B"."""
