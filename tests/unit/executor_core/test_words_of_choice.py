@@ -173,3 +173,10 @@ def test_a_word_of_a_description_tells_of_a_record_and_a_word_of_its_prose_does_
     lines: list[Json] = [{"item_id": "GLV-M", "quantity": 2}, {"item_id": item, "quantity": 120}]
     found = _find("Order 2 boxes of GLV-M and 120 syringes.", ORDER_GOODS, {"lines": lines}, ITEMS)
     assert (UNTOLD not in found) == is_told
+
+
+def test_a_code_of_one_letter_is_not_told_of_by_an_article() -> None:
+    invoices = _rows("invoice", {"invoice_id": 88101, "status": "R"}, {"invoice_id": 88102, "status": "A"})
+    void, task = _tool("void_invoice", "invoice_id"), "A driver called: void invoice 88101."
+    assert UNTOLD in _find(task, void, {"invoice_id": 88102}, (invoices,))
+    assert not _find(task, void, {"invoice_id": 88101}, (invoices,))

@@ -368,7 +368,8 @@ class MentionedRecords:
             number, moment = read_figure(value), None
             if isinstance(value, str) and value.strip():
                 moment = read_machine_moment(value, self._sources.now.tzinfo)
-                if any(_name_as_written(value, text.text) for text in texts):
+                is_word = len(value) > 2 or not value.isalpha()  # "A" is no status in "a credit note"
+                if is_word and any(_name_as_written(value, text.text) for text in texts):
                     return True
             if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
                 return True
