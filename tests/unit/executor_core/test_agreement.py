@@ -770,6 +770,37 @@ def test_a_value_of_another_clause_is_that_of_its_record(
     assert any("this part says it of another record" in doubt for doubt in found.doubts) is is_told, found.doubts
 
 
+@each_row(
+    ("task", "job", "given", "is_told"),
+    ("Give 70311 to Jonas Kern and 70318 to Mira Sand.", 70311, 6, True),
+    ("Give 70311 to Jonas Kern and 70318 to Mira Sand.", 70318, 8, True),
+    ("Gib 70311 an Jonas Kern und 70318 an Mira Sand.", 70311, 6, True),
+    ("Jonas Kern takes 70311; Mira Sand takes 70318.", 70318, 8, True),
+    # right work
+    ("Give 70311 to Jonas Kern and 70318 to Mira Sand.", 70311, 8, False),
+    ("Give 70311 to Jonas Kern and 70318 to Mira Sand.", 70318, 6, False),
+    ("Give 70311 and 70318 to Jonas Kern and Mira Sand.", 70318, 6, False),
+    ("70311 was given to Jonas Kern and 70318 to Mira Sand; swap them.", 70311, 6, False),
+    ("Give 70311 to Jonas Kern and 70318 to Mira Sand. No, give 70311 to Mira Sand.", 70311, 6, False),
+    ("Take 70311 from Jonas Kern and give it to Mira Sand.", 70311, 6, False),
+    ("Give 70311 of Jonas Kern to Mira Sand and 70318 to Jonas Kern.", 70311, 6, False),
+    ("Tell Jonas Kern of 70311 and give Mira Sand both 70311 and 70318.", 70311, 6, False),
+    ("Give 70311 to Mira Sand and tell Jonas Kern about 70318.", 70311, 6, False),
+    ("Give 70311 to the first free technician and 70318 to Mira Sand.", 70311, 6, False),
+)
+@pytest.mark.parametrize("is_second", [False, True])
+def test_a_record_given_to_another_one_is_no_value_of_this_one(
+    task: str, job: int, given: int, is_told: bool, is_second: bool
+) -> None:
+    people: Json = [{"tech_id": 6, "name": "Mira Sand"}, {"tech_id": 8, "name": "Jonas Kern"}]
+    jobs: Json = [{"job_id": 70311, "status": "open"}, {"job_id": 70318, "status": "open"}]
+    facts = (_read("r1", "list_techs", people), _read("r2", "list_jobs", jobs))
+    other: JsonObject = {"job_id": 70311 + 70318 - job, "tech_id": 14 - given}
+    call: JsonObject = {"job_id": job, "tech_id": given}
+    found = _find(task, _tool("assign_job", "job_id", "tech_id"), call, facts, (), (other,) if is_second else ())
+    assert any("this part says it of another record" in doubt for doubt in found.doubts) is is_told, found.doubts
+
+
 def test_a_value_of_another_part_is_that_of_its_record_and_rows_are_looked_at_by_themselves() -> None:
     quotes = ("Set the stock of A-1 to 5", "and that of B-2 to 7.")
     task, part = " ".join(quotes), PartContext(quotes[0], quotes[1:])

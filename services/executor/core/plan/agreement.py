@@ -333,7 +333,8 @@ def _find_value_position(value: Json, change: ChangeToCheck) -> int | None:
 
 def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
     """A value that a clause of the part, or of the task, gives for another record, while the clause about the call's
-    record has one that the call does not use: "set A-1 to 5 and B-2 to 7", and the call sets A-1 to 7.
+    record has one that the call does not use: "set A-1 to 5 and B-2 to 7", and the call sets A-1 to 7. A value may be
+    a record, too: "give A-1 to Ann and B-2 to Bob".
     """
     part, texts = change.part, [change.part_mentions]
     if part.other_quotes:
@@ -344,10 +345,12 @@ def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
         rows = ("", record.path.rpartition(".")[0])
         beside = [one for one in change.given if one.path.rpartition(".")[0] in rows] if name in named.values() else []
         called = {as_text(one.value).casefold() for one in beside if _names_record(one)}
-        values = {one.path: _find_places_of_values(one, text, change) for one in beside if not _names_record(one)}
+        values = {one.path: _find_places_of_values(one, text, named, change) for one in beside if one != record}
         used = {at for found in values.values() for at, is_it in found.items() if is_it}
         for one in (one for one in beside if one.path in values and one.origin != "calculated"):
-            pairs = _pair_records_with_values(text.text, named, values[one.path])
+            is_value = values[one.path] if _names_record(one) else ()
+            records = {at: other for at, other in named.items() if at not in is_value}
+            pairs = _pair_records_with_values(text.text, records, values[one.path])
             own, others = pairs.get(name), {at for other, at in pairs.items() if other not in called}
             places = {at for at, is_it in values[one.path].items() if is_it}
             if own is not None and own not in used and places and places <= others:
@@ -356,10 +359,19 @@ def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
                 return
 
 
-def _find_places_of_values(argument: ArgumentToCheck, text: Mentions, change: ChangeToCheck) -> dict[int, bool]:
-    """The positions in a text of all numbers, days or words ("to Ann") that the argument could have, and whether it has
-    them.
+def _find_places_of_values(
+    argument: ArgumentToCheck, text: Mentions, named: Mapping[int, str], change: ChangeToCheck
+) -> dict[int, bool]:
+    """The positions in a text of all records, numbers, days or words ("to Ann") that the argument could have, and
+    whether it has them. ``named``: the records in the text.
     """
+    calls = (change.arguments, *change.list_same_tool_arguments())
+    given = {as_text(argument_at(call, argument.path)) for call in calls}
+    if _names_record(argument):
+        wanted = singular_words(field_name_of(argument.path))
+        given |= {as_text(one.value) for one in fields_of_facts(change.facts) if singular_words(one.name) == wanted}
+        ids = {one.casefold() for one in given}
+        return {at: name == as_text(argument.value).casefold() for at, name in named.items() if name in ids}
     days = read_possible_dates(argument.value)
     if days:
         return {one.start: any(period.first in days for period in one.periods) for one in text.dates}
@@ -367,8 +379,7 @@ def _find_places_of_values(argument: ArgumentToCheck, text: Mentions, change: Ch
         return {one.start: may_equal(one, argument) for one in text.numbers}
     if not isinstance(argument.value, str) or argument.kind is ArgumentKind.FREE_TEXT:
         return {}
-    given = (argument_at(call, argument.path) for call in (change.arguments, *change.list_same_tool_arguments()))
-    words = {*_possible_argument_values(argument.path, change), *map(as_text, given)}
+    words = {*_possible_argument_values(argument.path, change), *given}
     found = ((at, word) for word in words if word for at in _find_word_positions(word, text.text))
     return {at: word == argument.value for at, word in found if _TARGET.search(text.text[:at])}
 
