@@ -1,17 +1,14 @@
-"""Finds the records of a read-back that a call is about, by its identifiers, and whether they show what it set."""
+"""Finds the records of a read-back that a call is about, by its identifiers."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import NamedTuple
 
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
-from services.executor.core.tools.name_similarity import may_mean_same, words_of
-from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
-from services.executor.core.tools.schema_drift import ALIASES
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import RecordNode, find_leaves, find_record_nodes, is_id_name
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.keywords import stem
 
 
 class CallSubjects(NamedTuple):
@@ -107,111 +104,3 @@ def _has_unrelated_id(node: RecordNode, arguments: JsonObject, result: Json) -> 
         return False
     given = [leaf.value for leaf in find_leaves(arguments)]
     return not any(shows_same_value(node.own, value) for value in given) and str(node.own) not in dumps(result)
-
-
-_MINOR = frozenset("cent cents minor pence".split())
-_PERCENT = frozenset("pct percent percentage".split())
-_ALIKE = tuple({name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in ALIASES.items())
-_HUNDRED = Decimal(100)
-# Words that a call adds to a field's name, or a record does, which do not make another thing of it.
-_NEW_VALUE_WORDS = frozenset("new updated target requested agreed desired proposed final current to set value".split())
-_UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
-
-
-def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
-    """The record's field that has the claim's name, among several the one with the most similar path; None if there is
-    none, or if several are equally similar and differ in value.
-    """
-    wanted = _split_names(claim)
-    found = [leaf for leaf in leaves if _split_names(leaf)[-1] == wanted[-1]]
-    if claim.items:
-        found = [leaf for leaf in found if leaf.items == claim.items] or found
-    if not found:
-        return None
-    best = max(_rate_likeness(claim, leaf) for leaf in found)
-    closest = [leaf for leaf in found if _rate_likeness(claim, leaf) == best]
-    return closest[0] if len(closest) == 1 or all(one.value == closest[0].value for one in closest) else None
-
-
-def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether the field's name is near enough to the claim's for the call to have set it: ``newAmount``, ``amount``."""
-    one, other = claim.name, leaf.name
-    if (
-        may_mean_same(one, other)
-        or _distinctive_stems(one) == _distinctive_stems(other)
-        or _are_aliases(one, other)
-        or _differ_only_by_id(one, other)
-    ):
-        return True
-    return len(leaf.names) > 1 and _distinctive_stems(one) == _distinctive_stems(" ".join(leaf.names[-2:]))
-
-
-def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether the field has the claimed value, also in another unit by its name, or as one item of a list."""
-    if isinstance(leaf.value, list):
-        wanted = claim.value if isinstance(claim.value, list) else [claim.value]
-        return bool(wanted) and all(any(shows_same_value(item, one) for item in leaf.value) for one in wanted)
-    if isinstance(claim.value, list):
-        return False
-    return shows_same_value(leaf.value, claim.value) or _is_equal_in_other_unit(claim, leaf)
-
-
-def is_list_of_claim(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether the field is a list of such things: ``tags`` for a ``tag``."""
-    return isinstance(leaf.value, list) and [*map(stem, _split_names(leaf)[-1])] == [
-        *map(stem, _split_names(claim)[-1])
-    ]
-
-
-def _is_equal_in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether one value is the other in cents or percent, and a name or sign says which of them is."""
-    claimed, shown = read_figure(claim.value), read_figure(leaf.value)
-    if claimed is None or shown is None or not claimed:
-        return False
-    for has_unit in (_is_in_minor_units, _is_percent):
-        ours, theirs = has_unit(claim), has_unit(leaf)
-        if ours and not theirs and claimed == shown * _HUNDRED:
-            return True
-        if theirs and not ours and shown == claimed * _HUNDRED:
-            return True
-    return False
-
-
-def _is_in_minor_units(leaf: Leaf) -> bool:
-    return not _MINOR.isdisjoint(words_of(" ".join(leaf.names[-2:])))
-
-
-def _is_percent(leaf: Leaf) -> bool:
-    return not _PERCENT.isdisjoint(words_of(leaf.name)) or "%" in str(leaf.value)
-
-
-def _distinctive_stems(name: str) -> frozenset[str]:
-    words = words_of(name)
-    kept = [word for word in words if word not in _NEW_VALUE_WORDS] or words
-    return frozenset(map(stem, [word for word in kept if word not in _UNITS] or kept))
-
-
-def _are_aliases(one: str, other: str) -> bool:
-    left, right = ("_".join(words_of(name)).removesuffix("_id") for name in (one, other))
-    return any({left, right} <= alike for alike in _ALIKE)
-
-
-def _differ_only_by_id(one: str, other: str) -> bool:
-    """Whether the names differ only by an ``id`` at the end: ``boat_id``, ``boat``. A plain ``id`` does not count."""
-    left, right = (words[:-1] if words[-1:] == ["id"] else words for words in (words_of(one), words_of(other)))
-    return bool(left) and left == right
-
-
-def _split_names(leaf: Leaf) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(words_of(name)) for name in leaf.names)
-
-
-def _rate_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
-    """How many names their paths share from the end, then how near the field is to its record's top."""
-    pairs = zip(reversed(_split_names(claim)), reversed(_split_names(leaf)), strict=False)
-    shared = 0
-    for one, other in pairs:
-        if one != other:
-            break
-        shared += 1
-    return shared, -len(leaf.names)

@@ -6,84 +6,32 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.dates import has_time, name_the_same_day, read_whole_days
-from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
-from services.executor.core.records.record_match import (
-    CallSubjects,
+from services.executor.core.records.record_match import CallSubjects, find_subjects, identifiers_in
+from services.executor.core.records.seen_records import may_be_request_status
+from services.executor.core.tools.classes import EDITING, name_for_one, participles_of_verb, words_of_tool
+from services.executor.core.tools.failures import echoes_call
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
+from services.executor.core.write import claimed_fields, verb_states
+from services.executor.core.write.claimed_fields import (
     find_leaf_for_claim,
-    find_subjects,
+    got_another_value,
     has_claimed_value,
-    has_similar_name,
-    identifiers_in,
+    has_value_of,
+    is_amount_or_count,
+    is_code,
     is_list_of_claim,
 )
-from services.executor.core.records.seen_records import is_id_text, may_be_request_status
-from services.executor.core.tools.classes import (
-    EDITING,
-    REMOVING,
-    is_identifying_name,
-    name_for_one,
-    participles_of_verb,
-    words_of_tool,
-)
-from services.executor.core.tools.failures import echoes_call
-from services.executor.core.tools.name_similarity import normalized_words, words_of
-from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
+from services.executor.core.write.earlier_records import EarlierRecords, ValuesByPath, find_changes
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
-_PAYERS = frozenset("from source payer debtor debit".split())
 _DELETION_VERBS = frozenset("delete purge destroy erase wipe drop".split())
-_FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
-_VALUE_NAMED = ("value", "new_value", "to")
-_FEWEST_MARKS = 2  # letters or digits of a value that is looked for under any name
-_MOST_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
-_WITHDRAWAL_VERBS = frozenset("cancel void withdraw archive terminate".split())  # besides the verbs that remove
-_END_VERBS = frozenset("close end stop finish expire reject decline deny refuse dismiss".split())  # besides all these
-_REFUSAL_VERBS = frozenset("reject decline deny refuse dismiss".split())
-_WORDS_FOR_REFUSED = frozenset("rejected declined denied refused dismissed".split())
-_APPROVAL_VERBS = frozenset("approve accept grant confirm allow authorize".split())
-_WORDS_FOR_DECIDED = frozenset({"decided"})  # which says neither
-_TELLS_STATUS = frozenset("status state stage decision outcome verdict result".split())
 _SETS_NOTHING = (ArgumentKind.IDENTIFIER, ArgumentKind.FREE_TEXT)
-_FORMER = frozenset("previous last old former prior".split())
-_PLAIN_AMOUNT = frozenset(
-    """amount sum value payment paid received refunded charged booked credited debited eur usd gbp chf cent cents minor
-    units in""".split()
-)
-_WORDS_FOR_APPROVED = frozenset("approved accepted granted confirmed allowed passed".split())
-_WORDS_FOR_ENDED = frozenset(
-    """cancelled canceled closed ended stopped void voided withdrawn terminated deleted removed dropped archived expired
-    rejected declined denied refused dismissed""".split()
-)
-_UNDONE = frozenset(
-    """failed failing error invalid pending waiting queued requested processing review draft blocked hold held
-    suspended unknown not""".split()
-)
-
-# By the name of a field that is true or false: the verbs that make it true, and those that make it false.
-_SWITCHES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    name: (frozenset(on.split()), frozenset(off.split()))
-    for name, on, off in (
-        (
-            "active",
-            "activate reactivate enable reinstate resume restore reopen",
-            "deactivate disable suspend pause freeze end stop close cancel terminate void archive revoke expire",
-        ),
-        ("enabled", "activate reactivate reinstate resume", "deactivate suspend pause revoke disable"),
-        ("open", "reopen", "close"),
-        ("closed archived", "", "reopen restore"),
-        ("suspended paused disabled", "", "activate reactivate enable reinstate resume"),
-        ("locked blocked held on_hold", "", "release resume"),
-    )
-    for name in name.split()
-}
-_RELEASE_VERBS = frozenset("release lift remove clear".split())
-_RESTRAINTS = frozenset("hold lock block ban freeze suspension restriction reservation embargo".split())
 
 
 class WriteEvidence(NamedTuple):
@@ -173,26 +121,21 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
         if found.shown:
             return found._replace(rule=name)
         counted = found if found.miscount else against
-        against = ProofFinding(
-            also_before=against.also_before or found.also_before,
-            miscount=counted.miscount,
-            wanted=counted.wanted,
-            denied=against.denied or found.denied,
+        against = counted._replace(
+            also_before=against.also_before or found.also_before, denied=against.denied or found.denied
         )
     return against._replace(denied=against.denied or _contradicts_write(reads))
 
 
 def is_shown_before(evidence: WriteEvidence) -> bool:
-    """Whether the read before the call already shows all that a row sets, or the status that the tool's verb leads
-    to.
-    """
+    """Whether the read before the call shows all that a row sets, or the status that the tool's verb leads to."""
     if evidence.before is None:
         return False
     as_read = evidence._replace(result=None, after=evidence.before)
     if any(found.also_before for _, found in prove_rows(as_read)):
         return True
     return any(
-        _has_participle(leaf, reads.participles) or _is_switched(leaf, reads)
+        verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words)
         for reads in map(_ComparedReads, as_read.split_rows())
         for node in reads.after.direct
         for leaf in reads.relevant_leaves(node)
@@ -202,31 +145,33 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
 class _ComparedReads:
     """The reads of a write, prepared for the rules.
 
-    ``participles``: of the tool's verb; ``claims``: the fields that the call set, or the operator expects;
-    ``answer_claims``: what the answer said; ``ids``: the identifiers among the arguments; ``exact``: names of fields
-    that the call itself gives as an argument, so that no other field is meant; ``telling_records``: records that the
-    call is about and that have more than the read's own arguments; ``others``: the other rows of the call that the same
-    read shows.
+    ``claims``: the fields that the call set, or the operator expects; ``answer_claims``: what the answer said;
+    ``exact``: names of fields that the call itself gives as an argument, so that no other field is meant;
+    ``telling_records``: records that the call is about and that have more than the read's own arguments; ``others``:
+    the other rows of the call that the same read shows.
     """
 
     def __init__(self, evidence: WriteEvidence) -> None:
         self.evidence = evidence
         self.others: Sequence[_ComparedReads] = ()
-        self._values_of_other_rows = frozenset[str]()
+        self._values_of_other_rows = set[str]()
         self.words = words_of_tool(name_for_one(evidence.tool))
+        self.words_of_edit = frozenset(words_of(evidence.tool) if self.words.verb in EDITING else ())
         self.participles = participles_of_verb(name_for_one(evidence.tool))
         self.ids = identifiers_in(evidence.arguments)
-        by_name = _fields_set_by_name(evidence.arguments)
+        by_name = claimed_fields.fields_set_by_name(evidence.arguments)
         own = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
         self.claims = [*(leaf for leaf in own if leaf.value is not None), *by_name]
-        self.exact = frozenset((*(leaf.name for leaf in by_name), *(_VALUE_NAMED if by_name else ())))
+        self.exact = frozenset((*(leaf.name for leaf in by_name), *(claimed_fields.VALUE_NAMED if by_name else ())))
         is_repeated = echoes_call(evidence.tool, evidence.result)
         first = [] if is_repeated else find_record_nodes(evidence.result)[:1]
-        self.answer_claims = [leaf for node in first for leaf in find_leaves(node.record) if _can_tell_effect(leaf)]
+        told = (leaf for node in first for leaf in find_leaves(node.record))
+        self.answer_claims = [*filter(claimed_fields.can_tell_effect, told)]
         self.before = self._find_subjects(evidence.before)
         self.after = self.before if evidence.after is evidence.before else self._find_subjects(evidence.after)
-        self.earlier = _EarlierRecords(find_record_nodes(evidence.before), find_record_nodes(evidence.after))
+        self.earlier = EarlierRecords(find_record_nodes(evidence.before), find_record_nodes(evidence.after))
         self.telling_records = [node for node in self.after.direct if not self.repeats_question(node)]
+        self.row_own_values = {str(claim.value) for claim in self.claims if claim.name in evidence.own}
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
     def relevant_leaves(self, node: RecordNode) -> list[Leaf]:
@@ -236,17 +181,11 @@ class _ComparedReads:
         return [leaf for leaf in leaves if self._values_of_other_rows.isdisjoint(leaf.path)]
 
     def is_named_by_call(self, node: RecordNode) -> bool:
-        return node.own is not None and any(shows_same_value(node.own, value) for value in self.ids.values())
+        return any(shows_same_value(node.own, value) for value in self.ids.values())
 
     def set_other_rows(self, others: Sequence["_ComparedReads"]) -> None:
         self.others = others
-        self._values_of_other_rows = (
-            frozenset[str]().union(*(one.row_own_values for one in others)) - self.row_own_values
-        )
-
-    @property
-    def row_own_values(self) -> frozenset[str]:
-        return frozenset(str(claim.value) for claim in self.claims if claim.name in self.evidence.own)
+        self._values_of_other_rows = {value for one in others for value in one.row_own_values} - self.row_own_values
 
     def is_about_other_row(self, node: RecordNode) -> bool:
         """Whether another row is about the record, too, so that a change of it alone does not tell of which row."""
@@ -255,15 +194,15 @@ class _ComparedReads:
     def is_named_item(self, node: RecordNode) -> bool:
         """Whether the call names both the record and the one around it by a field: a line by ``order=7, line=2``."""
         return bool(node.around) and all(
-            any(_has_value_of(one, claim) for claim in self.claims) for one in (node, node.around[-1])
+            any(has_value_of(one, claim) for claim in self.claims) for one in (node, node.around[-1])
         )
 
     def is_beside_named_item(self, node: RecordNode) -> bool:
         """Whether the call names another record of the same list by a field that this one has, too: ``line=2``."""
         own = self.earlier.find_earlier(node)
         then = [one for one in self.before.direct if one.place == node.place and not (own and own.record is one.record)]
-        named = (claim for claim in self.claims if claim.name in node.record and not _has_value_of(node, claim))
-        return any(sum(_has_value_of(one, claim) for one in then) == 1 for claim in named)
+        named = (claim for claim in self.claims if claim.name in node.record and not has_value_of(node, claim))
+        return any(sum(has_value_of(one, claim) for one in then) == 1 for claim in named)
 
     def count_rows_with(self, names: Collection[str], node: RecordNode) -> int:
         """How many rows are about the record or what is around it, and set these fields as this row does; one, if none
@@ -281,18 +220,15 @@ class _ComparedReads:
     def repeats_question(self, node: RecordNode) -> bool:
         """Whether a record has only what the read asked for, which a server may repeat without knowing the record."""
         wanted = {claim.name for claim in self.claims}
-        beside = [key for key in node.record if key not in self.evidence.asked]
-        return not any(is_id_name(key) or key in wanted or _says_something(node.record[key]) for key in beside)
+        beside = {key: value for key, value in node.record.items() if key not in self.evidence.asked}
+        if any(is_id_name(key) or key in wanted for key in beside):
+            return False
+        return not any(map(claimed_fields.says_something, beside.values()))
 
     def _find_subjects(self, shown: Json) -> CallSubjects:
         if isinstance(shown, dict) and echoes_call(str(shown.get("tool")), shown):
             return CallSubjects((), ())
         return find_subjects(shown, self.evidence.arguments, self.evidence.result, self.evidence.asked)
-
-
-def _has_value_of(node: RecordNode, claim: Leaf) -> bool:
-    """Whether a record has the claim's value in the field of its name, if that is no amount and no count."""
-    return shows_same_value(node.record.get(claim.name), claim.value) and not _is_amount_or_count(claim)
 
 
 def _contradicts_write(reads: _ComparedReads) -> bool:
@@ -307,33 +243,11 @@ def _contradicts_write(reads: _ComparedReads) -> bool:
     return evidence.after == evidence.before or not evidence.after
 
 
-def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
-    """The fields that pairs such as ``{"field": "status", "value": "closed"}`` set, at any depth."""
-    found: list[Leaf] = []
-    for node in find_record_nodes(arguments):
-        name = next((node.record[key] for key in _FIELD_NAMED if key in node.record), None)
-        value = next((node.record[key] for key in _VALUE_NAMED if key in node.record), None)
-        if isinstance(name, str) and words_of(name) and value is not None and not isinstance(value, dict):
-            found.append(Leaf((name,), (name,), frozenset(), value))
-    return found
-
-
-def _can_tell_effect(leaf: Leaf) -> bool:
-    """Whether a field of an answer can tell what was written: it is a text, and no acknowledgement, time or id."""
-    acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
-    is_text = isinstance(leaf.value, str) and not read_whole_days(leaf.value[:10])
-    return not leaf.items and is_text and not acknowledges and not is_id_name(leaf.name)
-
-
-def _says_something(value: Json) -> bool:
-    """Whether a value can tell something: it is not empty, and not true or false."""
-    return value not in (None, "", [], {}) and not isinstance(value, bool)
-
-
 def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
     """Records that the call names and was to remove, or to end so that they are no longer listed, and that are gone."""
     evidence, words = reads.evidence, reads.words
-    if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _WITHDRAWAL_VERBS):
+    may_remove = words.removes or words.verb in verb_states.WITHDRAWAL_VERBS
+    if evidence.before is None or evidence.after is None or not may_remove:
         return ProofFinding()
     targets = _ids_of_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
     then = (*reads.before.direct, *reads.before.within)
@@ -360,9 +274,7 @@ def _ids_of_targets(reads: _ComparedReads) -> Mapping[str, Json]:
 
 
 def _has_id(node: RecordNode, name: str, value: Json) -> bool:
-    if node.own is not None:
-        return shows_same_value(node.own, value)
-    return name in node.record and shows_same_value(node.record[name], value)
+    return shows_same_value(node.record.get(name) if node.own is None else node.own, value)
 
 
 def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
@@ -370,7 +282,7 @@ def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
     evidence, gone = reads.evidence, list[str]()
     if evidence.before is None or evidence.after is None or not reads.words.removes:
         return ProofFinding()
-    claims, then = find_leaves(evidence.arguments), _EarlierRecords(reads.before.direct, reads.after.direct)
+    claims, then = find_leaves(evidence.arguments), EarlierRecords(reads.before.direct, reads.after.direct)
     for node in reads.after.direct:
         earlier = then.find_earlier(node)
         now = {leaf.path: leaf for leaf in find_leaves(node.record)}
@@ -439,21 +351,22 @@ def _compare_record(
     ``with_answer``: whether what the answer said counts, if no field that the call set shows the write.
     """
     leaves = reads.relevant_leaves(node)
-    old, changed = _find_changes(leaves, earlier)
+    old, changed = find_changes(leaves, earlier)
     filled = [leaf for leaf in changed if old.get(leaf.path) is None]
     new: dict[str, Leaf] = {}
     kept: dict[str, Leaf] = {}
     missing = denied = differs = False
-    for claim in (one for one in reads.claims if not _is_id_of(one, node)):
-        lists = (one for one in leaves if is_list_of_claim(claim, one))
-        named = find_leaf_for_claim(claim, leaves) or next(lists, None)
-        leaf = _find_shown_claim(reads, claim, named, changed)
-        if earlier is not None and (leaf is None or (leaf not in changed and _is_amount_or_count(claim))):
+    for claim in (one for one in reads.claims if not claimed_fields.is_id_of(one, node)):
+        named = find_leaf_for_claim(claim, leaves) or next(
+            (one for one in leaves if is_list_of_claim(claim, one)), None
+        )
+        leaf = claimed_fields.find_shown_claim(claim, named, changed, reads.words_of_edit)
+        if earlier is not None and (leaf is None or (leaf not in changed and is_amount_or_count(claim))):
             leaf = _find_claim_by_value(reads, claim, node, named, changed, old) or leaf
         if leaf is None:
             missing = True
             differs = differs or (
-                not is_id_name(claim.name) and _got_another_value(claim, filled, old, reads.participles)
+                not is_id_name(claim.name) and got_another_value(claim, filled, old, reads.participles)
             )
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
@@ -473,30 +386,8 @@ def _compare_record(
     return _ComparedRecord(new, kept, missing, denied, differs)
 
 
-def _find_shown_claim(reads: _ComparedReads, claim: Leaf, named: Leaf | None, changed: Sequence[Leaf]) -> Leaf | None:
-    """The field of the claim's name, or a changed one with a similar name, if it has the claimed value. The name of a
-    tool that edits may say the rest of the field's: ``order_flag`` for the ``flag`` of ``set_order_flag``.
-    """
-    if named is not None and has_claimed_value(claim, named):
-        return named
-    said = frozenset(words_of(reads.evidence.tool)) if reads.words.verb in EDITING else frozenset[str]()
-    alike = (one for one in changed if any(has_similar_name(claim, x) for x in (one, _without_words(one, said, claim))))
-    return next((one for one in alike if has_claimed_value(claim, one)), None)
-
-
-def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[dict[tuple[str, ...], Json], list[Leaf]]:
-    """The values of the earlier record by path, and the fields that are new or have another value now."""
-    old = {leaf.path: leaf.value for leaf in find_leaves(earlier.record)} if earlier else {}
-    return old, [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
-
-
 def _find_claim_by_value(
-    reads: _ComparedReads,
-    claim: Leaf,
-    node: RecordNode,
-    named: Leaf | None,
-    changed: Sequence[Leaf],
-    old: Mapping[tuple[str, ...], Json],
+    reads: _ComparedReads, claim: Leaf, node: RecordNode, named: Leaf | None, changed: Sequence[Leaf], old: ValuesByPath
 ) -> Leaf | None:
     """The changed field that shows the claim under another name; None if there is none, or several.
 
@@ -506,7 +397,7 @@ def _find_claim_by_value(
     whose name adds to the claim's (``next_plan``), and a figure only as what was added or taken. A figure that an edit
     sets is shown by its own field alone, if there is one.
     """
-    is_figure, is_measure = read_figure(claim.value) is not None, _is_amount_or_count(claim)
+    is_figure, is_measure = read_figure(claim.value) is not None, is_amount_or_count(claim)
     is_own = named is not None and named.name == claim.name
     is_kept = is_own and named not in changed
     is_set_there = is_figure and ((is_own and reads.words.verb in EDITING) or (is_kept and not is_measure))
@@ -517,59 +408,19 @@ def _find_claim_by_value(
         return item[0]
     if reads.is_about_other_row(node) or is_id_name(claim.name):
         return None
-    if any(_has_value_of(one, claim) for one in find_record_nodes(node.record)[1:]):  # ``line=2`` names a line
+    if any(has_value_of(one, claim) for one in find_record_nodes(node.record)[1:]):  # ``line=2`` names a line
         return None
-    told = [leaf for leaf in changed if leaf.items or _is_distinctive(claim.value) or reads.is_named_item(node)]
-    alike = [leaf for leaf in told if has_claimed_value(claim, leaf) and not (is_measure and _is_code(leaf))]
+    is_telling = claimed_fields.is_distinctive(claim.value) or reads.is_named_item(node)
+    told = [leaf for leaf in changed if leaf.items or is_telling]
+    alike = [leaf for leaf in told if has_claimed_value(claim, leaf) and not (is_measure and is_code(leaf))]
     if is_kept and is_figure:
         alike = [leaf for leaf in alike if old.get(leaf.path) is None]
     elif is_kept:
-        alike = [leaf for leaf in alike if _adds_to_name(claim, leaf, reads.participles)]
-    plain = [leaf for leaf in (changed if _is_negative(claim) else told) if not _is_code(leaf)]
-    moved = [leaf for leaf in plain if has_claimed_value(claim, _by_how_much(claim, leaf, old))]
+        alike = [leaf for leaf in alike if claimed_fields.adds_to_name(claim, leaf, reads.participles)]
+    may_move = changed if claimed_fields.is_negative(claim) else told
+    moved = [leaf for leaf in may_move if not is_code(leaf) and claimed_fields.has_changed_by(claim, leaf, old)]
     found = alike or moved
     return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
-
-
-def _is_amount_or_count(claim: Leaf) -> bool:
-    """Whether the claim is a figure, and its name says that it is an amount, a count or a measure: no ``line``."""
-    kind = kind_of_argument(claim.name, {}, claim.value)
-    is_count = kind is ArgumentKind.QUANTITY and not may_hold_amount(claim.name, kind)
-    return read_figure(claim.value) is not None and (kind is ArgumentKind.AMOUNT or is_count)
-
-
-def _is_code(leaf: Leaf) -> bool:
-    """Whether a field holds a status, a key or a number of something, so that no figure moves it."""
-    return is_identifying_name(leaf.name) or not _TELLS_STATUS.isdisjoint(normalized_words(leaf.name))
-
-
-def _adds_to_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> bool:
-    """Whether the field's name has all words of the claim's, or what the verb has done: ``rescheduled_to``."""
-    words = frozenset(words_of(leaf.name))
-    return words.issuperset(words_of(claim.name)) or not words.isdisjoint(participles)
-
-
-def _is_distinctive(value: Json) -> bool:
-    """Whether a value is neither true nor false, and long enough that hardly another field has it by chance."""
-    return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_MARKS
-
-
-def _by_how_much(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], Json]) -> Leaf:
-    """The field with the figure by which it changed: more or less, where the claim is not negative."""
-    before, now = read_figure(old.get(leaf.path)), read_figure(leaf.value)
-    if before is None or now is None:
-        return leaf._replace(value=None)
-    return leaf._replace(value=now - before if _is_negative(claim) else abs(now - before))
-
-
-def _is_negative(claim: Leaf) -> bool:
-    return (read_figure(claim.value) or 0) < 0
-
-
-def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
-    """Whether the claim's value is the id of the record, or of one around it."""
-    is_id = is_id_name(claim.name) or is_id_text(claim.value)
-    return is_id and any(one.own is not None and shows_same_value(one.own, claim.value) for one in (node, *node.around))
 
 
 def _find_new_record(reads: _ComparedReads) -> ProofFinding:
@@ -601,33 +452,25 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     if compared.denied or compared.differs or not (compared.new or related):
         return ProofFinding()
     fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
-    named = reads.is_named_by_call(node)
-    now, then = (
-        sum(
-            _has_fields(one, fields)
-            for one in (*side.direct, *side.within)
-            if not named or shows_same_value(one.own, node.own)
-        )
-        for side in (reads.after, reads.before)
-    )
+    own = node.own if reads.is_named_by_call(node) else None
+    now, then = (_count_with_fields(side, fields, own) for side in (reads.after, reads.before))
     wanted = reads.count_rows_with({*compared.new, *(claim.name for claim, _ in ids)}, node)
     if now - then != wanted:
         return ProofFinding(miscount=max(now - then, 0), wanted=wanted)
     return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim, _ in ids])
 
 
-def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
-    shown = {leaf.path: leaf.value for leaf in find_leaves(node.record)}
-    return all(
-        path in shown and (shown[path] == value or shows_same_value(shown[path], value))
-        for path, value in fields.items()
-    )
+def _count_with_fields(subjects: CallSubjects, fields: ValuesByPath, own: Json) -> int:
+    """How many records have these fields, and this own id, if it is not None."""
+    nodes = [node for node in (*subjects.direct, *subjects.within) if own is None or shows_same_value(node.own, own)]
+    shown = [{leaf.path: leaf.value for leaf in find_leaves(node.record)} for node in nodes]
+    return sum(all(shows_same_value(each.get(path), value) for path, value in fields.items()) for each in shown)
 
 
 def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
     """Fields that changed to a participle of the tool's verb: "approved"."""
     for changed, _ in _fields_changed_by_call(reads):
-        if fields := {leaf.name: leaf for leaf in changed if _has_participle(leaf, reads.participles)}:
+        if fields := {leaf.name: leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)}:
             return ProofFinding(shown=_describe_fields(fields))
     return ProofFinding()
 
@@ -639,201 +482,35 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
     said = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
     for changed, _ in _fields_changed_by_call(reads):
         told = [leaf for leaf in changed if has_claimed_value(said.get(leaf.name, leaf), leaf)]
-        if any(_says_opposite(leaf, reads.words.verb) for leaf in changed):
+        if any(verb_states.says_opposite(leaf, reads.words.verb) for leaf in changed):
             continue
-        if fields := {leaf.name: leaf for leaf in told if _is_new_state(leaf, reads.words.verb)}:
+        if fields := {leaf.name: leaf for leaf in told if verb_states.is_new_state(leaf, reads.words.verb)}:
             return ProofFinding(shown=_describe_fields(fields))
     return ProofFinding()
 
 
 def _find_switched_field(reads: _ComparedReads) -> ProofFinding:
-    """For a call that has only ids and texts: the one field that was true or false and is the opposite, if that is what
-    the verb does and no status says that it failed.
-    """
+    """For a call with ids and texts alone: the one field that the verb switches, if no status says that it failed."""
     if any(kind_of_argument(one.name, {}, one.value) not in _SETS_NOTHING for one in reads.claims):
         return ProofFinding()
     for changed, old in _fields_changed_by_call(reads):
-        told = (leaf for leaf in changed if not _TELLS_STATUS.isdisjoint(words_of(leaf.name)))
         switches = [leaf for leaf in changed if isinstance(leaf.value, bool)]
-        if len(switches) != 1 or any(not _UNDONE.isdisjoint(words_of(str(leaf.value))) for leaf in told):
+        if len(switches) != 1 or any(map(verb_states.says_undone, changed)):
             continue
-        if isinstance(old.get(switches[0].path), bool) and _is_switched(switches[0], reads):
+        if isinstance(old.get(switches[0].path), bool) and verb_states.is_switched(switches[0], reads.words):
             return ProofFinding(shown=_describe_fields({switches[0].name: switches[0]}))
     return ProofFinding()
 
 
-def _is_switched(leaf: Leaf, reads: _ComparedReads) -> bool:
-    """Whether a field that is true or false has the value that the tool's verb leads to: ``active`` is false after
-    ``suspend``, and after ``release_hold``; ``locked`` is false after ``unlock``.
-    """
-    verb, name = reads.words.verb, "_".join(words_of(leaf.name)).removeprefix("is_")
-    on, off = _SWITCHES.get(name, (frozenset[str](), frozenset[str]()))
-    if leaf.value is not False:
-        return leaf.value is True and verb in on
-    is_undone = verb.startswith("un") and name in participles_of_verb(f"{verb.removeprefix('un')} x")
-    is_lifted = name == "active" and verb in _RELEASE_VERBS and reads.words.head in _RESTRAINTS
-    return verb in off or is_undone or is_lifted
-
-
-def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf], Mapping[tuple[str, ...], Json]]]:
-    """Yields the changed fields of each earlier record with its former values, unless a field that the call sets got
-    another value.
-    """
+def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf], ValuesByPath]]:
+    """Each earlier record's changed fields and former values, unless a field that the call sets got another value."""
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier(node)
         if earlier is None or reads.is_about_other_row(node) or reads.is_beside_named_item(node):
             continue
-        old, changed = _find_changes(reads.relevant_leaves(node), earlier)
-        if not any(_got_another_value(claim, changed, old, reads.participles) for claim in reads.claims):
+        old, changed = find_changes(reads.relevant_leaves(node), earlier)
+        if not any(got_another_value(claim, changed, old, reads.participles) for claim in reads.claims):
             yield changed, old
-
-
-def _got_another_value(
-    claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json], participles: frozenset[str]
-) -> bool:
-    """Whether a changed field of the claim's name has another value; or changed figures, days or accounts of similar
-    names have other values, and none the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``. A new
-    amount or day counts under any name: ``paid_cents`` for ``received_cents``.
-    """
-    if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
-        return True
-    alike = [one for one in changed if has_similar_name(claim, _without_words(one, participles, claim))]
-    alike += [one for one in changed if old.get(one.path) is None and _are_plain_amounts_or_days(claim, one)]
-    compared = [shown for one in alike if (shown := _shows_figure_or_day(claim, one, old)) is not None]
-    account = _account_key(claim.value)
-    paid_to = [one for one in changed if account and _PAYERS.isdisjoint(words_of(one.name))]
-    compared += [key == account for one in paid_to if (key := _account_key(one.value))]
-    return bool(compared) and not any(compared)
-
-
-def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether both are plain amounts, days or moments by their names and values: no balance or tax, and no day on which
-    the server did something, as ``modified_on``.
-    """
-    words = frozenset(words_of(leaf.name))
-    kinds = {kind_of_argument(one.name, {}, one.value) for one in (claim, leaf)}
-    if kinds == {ArgumentKind.AMOUNT}:
-        return words <= _PLAIN_AMOUNT and bool(read_figure(leaf.value))
-    is_done_on = any(word.endswith("ed") for word in words)
-    return kinds == {ArgumentKind.DATE} and has_time(claim.value) is has_time(leaf.value) and not is_done_on
-
-
-def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: Mapping[tuple[str, ...], Json]) -> bool | None:
-    """Whether the field has the claimed figure, changed by it, or has the claimed day; None if it is neither."""
-    if read_figure(claim.value) is not None and read_figure(leaf.value) is not None:
-        return has_claimed_value(claim, leaf) or has_claimed_value(claim, _by_how_much(claim, leaf, old))
-    day = leaf.value[:10] if isinstance(leaf.value, str) else None
-    if read_whole_days(claim.value) and read_whole_days(day):
-        return name_the_same_day(claim.value, day)
-    return None
-
-
-def _without_words(leaf: Leaf, words: frozenset[str], claim: Leaf) -> Leaf:
-    """The field under its name without these words, such as the verb's participles, if the claim's name has them not:
-    ``settled_amount`` as ``amount``.
-    """
-    added = words.difference(words_of(claim.name))
-    kept = [word for word in words_of(leaf.name) if word not in added]
-    return leaf._replace(names=(*leaf.names[:-1], "_".join(kept))) if kept else leaf
-
-
-def _account_key(value: Json) -> tuple[str, ...]:
-    """An account number as it is compared; empty for any other value."""
-    is_account = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.IBAN
-    return identifier_key(str(value)) if is_account else ()
-
-
-def _is_new_state(leaf: Leaf, verb: str) -> bool:
-    """Whether a field is a status that means neither failure nor waiting. Only a verb that ends something may lead to a
-    status that means an end.
-    """
-    words = frozenset(words_of(str(leaf.value)))
-    if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
-        return False
-    ends = verb in REMOVING | _WITHDRAWAL_VERBS | _END_VERBS
-    return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_WORDS_FOR_ENDED))
-
-
-def _says_opposite(leaf: Leaf, verb: str) -> bool:
-    """Whether a status says "denied" after a verb that ends nothing, or "approved" after one that refuses; or, after
-    one that approves or refuses, only that it was "decided".
-    """
-    words = words_of(leaf.name)
-    if _TELLS_STATUS.isdisjoint(words[-1:]) or not _FORMER.isdisjoint(words):
-        return False
-    if verb in _REFUSAL_VERBS:
-        contrary = _WORDS_FOR_APPROVED | _WORDS_FOR_DECIDED
-    elif verb in _APPROVAL_VERBS:
-        contrary = _WORDS_FOR_REFUSED | _WORDS_FOR_DECIDED
-    else:
-        contrary = frozenset[str]() if verb in _END_VERBS else _WORDS_FOR_REFUSED
-    return str(leaf.value).lower() in contrary
-
-
-class _EarlierRecords:
-    """Pairs each record of the read after with the same record of the read before, by its place and its ids.
-
-    Of several ids the call may have changed one: a record is paired with the one that shares the most ids, and no
-    record is paired twice.
-    """
-
-    def __init__(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
-        self._pairs: dict[int, RecordNode] = {}
-        rest = self._pair_by_key(before, after, lambda node: (_identify_node(node), dumps(node.record)))
-        rest = self._pair_by_key(*rest, _identify_node)
-        self._pair_by_shared_ids(*rest)
-
-    def find_earlier(self, node: RecordNode) -> RecordNode | None:
-        """The record as it was before; None if it did not exist."""
-        return self._pairs.get(id(node.record))
-
-    def _pair_by_key(
-        self, before: Sequence[RecordNode], after: Sequence[RecordNode], key: Callable[[RecordNode], object]
-    ) -> tuple[list[RecordNode], list[RecordNode]]:
-        """Pairs the records that have the same key; returns the unpaired records of both reads."""
-        same: dict[object, list[RecordNode]] = {}
-        for node in reversed(before):
-            same.setdefault(key(node), []).append(node)
-        left: list[RecordNode] = []
-        for node in after:
-            if alike := same.get(key(node)):
-                self._pairs[id(node.record)] = alike.pop()
-            else:
-                left.append(node)
-        taken = {id(node) for node in self._pairs.values()}
-        return [node for node in before if id(node) not in taken], left
-
-    def _pair_by_shared_ids(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
-        """Pairs records without an own id in the same place; pairs that share the most ids come first."""
-        free = [(node, _id_fields_of(node)) for node in before if node.own is None]
-        shared = [
-            (len(ids & earlier_ids), -place, -rank, node, earlier)
-            for place, node in enumerate(after[:_MOST_PAIRED])
-            if node.own is None and (ids := _id_fields_of(node))
-            for rank, (earlier, earlier_ids) in enumerate(free[:_MOST_PAIRED])
-            if earlier.place == node.place and ids & earlier_ids
-        ]
-        taken: set[int] = set()
-        for *_, node, earlier in sorted(shared, key=lambda one: one[:3], reverse=True):
-            if id(earlier) not in taken and id(node.record) not in self._pairs:
-                self._pairs[id(node.record)] = earlier
-                taken.add(id(earlier))
-
-
-def _id_fields_of(node: RecordNode) -> frozenset[str]:
-    return frozenset(f"{key}={value}" for key, value in node.record.items() if is_id_name(key))
-
-
-def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The record's place, and its own id or else all its ids."""
-    return node.place, _id_fields_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
-
-
-def _has_participle(leaf: Leaf, participles: frozenset[str]) -> bool:
-    """Whether a field has a participle of the verb as its value, "approved", or as its name with the value true."""
-    return str(leaf.value).lower() in participles or (
-        leaf.value is True and leaf.name.lower().removeprefix("is_") in participles
-    )
 
 
 def _describe_fields(fields: Mapping[str, Leaf]) -> list[str]:

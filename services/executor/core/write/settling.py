@@ -9,12 +9,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from services.executor.core.reads.server_call import dispatch_call
-from services.executor.core.records.record_match import (
-    find_leaf_for_claim,
-    find_subjects,
-    has_similar_name,
-    identifiers_in,
-)
+from services.executor.core.records.record_match import find_subjects, identifiers_in
 from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext
@@ -33,6 +28,7 @@ from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, NoSuchPath, find_leaves, is_id_name
 from services.executor.core.tools.toolbox import MOST_SENDINGS
+from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name
 from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore

@@ -1,0 +1,75 @@
+"""Pairs the records of two reads, and says which fields of a record changed between them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, is_id_name
+from shared.domain.exact_json import Json, dumps
+
+ValuesByPath: TypeAlias = Mapping[tuple[str, ...], Json]
+_MOST_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
+
+
+class EarlierRecords:
+    """Pairs each record of the read after with the same record of the read before, by its place and its ids.
+
+    Of several ids the call may have changed one: a record is paired with the one that shares the most ids, and no
+    record is paired twice.
+    """
+
+    def __init__(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
+        self._pairs: dict[int, RecordNode] = {}
+        rest = self._pair_by_key(before, after, lambda node: (_identify_node(node), dumps(node.record)))
+        rest = self._pair_by_key(*rest, _identify_node)
+        self._pair_by_shared_ids(*rest)
+
+    def find_earlier(self, node: RecordNode) -> RecordNode | None:
+        """The record as it was before; None if it did not exist."""
+        return self._pairs.get(id(node.record))
+
+    def _pair_by_key(
+        self, before: Sequence[RecordNode], after: Sequence[RecordNode], key: Callable[[RecordNode], object]
+    ) -> tuple[list[RecordNode], list[RecordNode]]:
+        """Pairs the records that have the same key; returns the unpaired records of both reads."""
+        same: dict[object, list[RecordNode]] = {}
+        for node in reversed(before):
+            same.setdefault(key(node), []).append(node)
+        left: list[RecordNode] = []
+        for node in after:
+            if alike := same.get(key(node)):
+                self._pairs[id(node.record)] = alike.pop()
+            else:
+                left.append(node)
+        taken = {id(node) for node in self._pairs.values()}
+        return [node for node in before if id(node) not in taken], left
+
+    def _pair_by_shared_ids(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
+        """Pairs records without an own id in the same place; pairs that share the most ids come first."""
+        free = [(node, _id_fields_of(node)) for node in before if node.own is None]
+        shared = [
+            (len(ids & earlier_ids), -place, -rank, node, earlier)
+            for place, node in enumerate(after[:_MOST_PAIRED])
+            if node.own is None and (ids := _id_fields_of(node))
+            for rank, (earlier, earlier_ids) in enumerate(free[:_MOST_PAIRED])
+            if earlier.place == node.place and ids & earlier_ids
+        ]
+        taken: set[int] = set()
+        for *_, node, earlier in sorted(shared, key=lambda one: one[:3], reverse=True):
+            if id(earlier) not in taken and id(node.record) not in self._pairs:
+                self._pairs[id(node.record)] = earlier
+                taken.add(id(earlier))
+
+
+def find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[ValuesByPath, list[Leaf]]:
+    """The values of the earlier record by path, and the fields that are new or have another value now."""
+    old = {leaf.path: leaf.value for leaf in find_leaves(earlier.record)} if earlier else {}
+    return old, [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
+
+
+def _id_fields_of(node: RecordNode) -> frozenset[str]:
+    return frozenset(f"{key}={value}" for key, value in node.record.items() if is_id_name(key))
+
+
+def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The record's place, and its own id or else all its ids."""
+    return node.place, _id_fields_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
