@@ -60,9 +60,9 @@ _INTO = re.compile(
 )
 _CLAUSE_BOUNDARY = re.compile(r"[;,.!?](?=\s)|\s(?:and|then|while|und|dann|et|puis|y|luego)(?=\s)", re.IGNORECASE)
 _TELLS_WHAT_IS = re.compile(  # or speaks of a record without its name
-    r"\b(?:it|them|ha[sd]|have|is|are|was|were|costs?|swap\w*|exchang\w*|switch\w*|hat|ist|sind|war(?:en)?|\w*tausch\w*)\b",
-    re.IGNORECASE,
+    r"\b(?:it|them|ha[sd]|have|is|are|was|were|costs?|hat|ist|sind|war(?:en)?)\b", re.IGNORECASE
 )
+_EXCHANGES = re.compile(r"\b(?:swap\w*|exchang\w*|switch\w*|\w*tausch\w*)\b", re.IGNORECASE)
 _LIKE_THAT = re.compile(  # before a record whose value another one gets: "to that of"
     r"\b(?:(?:to|as|auf)\s+(?:that|those|the\s+same|die|das|den)\s+(?:of|for|in|as|von)|same\s+as|equal\s+to)\s+(?:[^\W\d]+\s+)?$",
     re.IGNORECASE,
@@ -348,8 +348,9 @@ def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
         values = {one.path: _find_places_of_values(one, text, named, change) for one in beside if one != record}
         used = {at for found in values.values() for at, is_it in found.items() if is_it}
         for one in (one for one in beside if one.path in values and one.origin != "calculated"):
-            is_value = values[one.path] if _names_record(one) else ()
-            records = {at: other for at, other in named.items() if at not in is_value}
+            losing = {at for at in named if _FROM.search(text.text[:at])}
+            taken = {*values[one.path], *losing} if _names_record(one) else ()
+            records = {at: other for at, other in named.items() if at not in taken}
             pairs = _pair_records_with_values(text.text, records, values[one.path])
             own, others = pairs.get(name), {at for other, at in pairs.items() if other not in called}
             places = {at for at, is_it in values[one.path].items() if is_it}
@@ -371,7 +372,8 @@ def _find_places_of_values(
         wanted = singular_words(field_name_of(argument.path))
         given |= {as_text(one.value) for one in fields_of_facts(change.facts) if singular_words(one.name) == wanted}
         ids = {one.casefold() for one in given}
-        return {at: name == as_text(argument.value).casefold() for at, name in named.items() if name in ids}
+        told = {at: name for at, name in named.items() if name in ids and not _FROM.search(text.text[:at])}
+        return {at: name == as_text(argument.value).casefold() for at, name in told.items()}
     days = read_possible_dates(argument.value)
     if days:
         return {one.start: any(period.first in days for period in one.periods) for one in text.dates}
@@ -396,6 +398,8 @@ def _find_record_places(text: Mentions, change: ChangeToCheck) -> dict[int, str]
 def _pair_records_with_values(text: str, records: Mapping[int, str], values: Mapping[int, bool]) -> dict[str, int]:
     """By identifier, the position of the only value in the only clause about a record, in which no other one stands."""
     found: dict[str, list[int | None]] = {}
+    if _EXCHANGES.search(text):
+        return {}
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
         told = [at for at in values if start <= at < end and at not in records]
         about = {name for at, name in records.items() if start <= at < end}
