@@ -76,7 +76,7 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
     """Reads one streamed reply: an ``answer`` event replaces the text, a ``text`` event appends to it, and an end event
     closes it.
     """
-    text, calls, size = "", list[orchestrators.OrchestratorCall](), 0
+    text, calls, size = "", list[orchestrators.ProposedToolCall](), 0
     async for data in _read_event_data(source):
         if data == _DONE:
             return orchestrators.OrchestratorReply(text, tuple(calls))
@@ -115,12 +115,12 @@ def _require_text(value: Json) -> str:
     raise _log_unusable_reply("sent an answer that is no text", dumps(value))
 
 
-def _parse_call(value: Json) -> orchestrators.OrchestratorCall:
+def _parse_call(value: Json) -> orchestrators.ProposedToolCall:
     """One tool call that BrainOS asks for. Parameters may be missing if the call has none."""
     if isinstance(value, dict):
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
-            return orchestrators.OrchestratorCall(name, params)
+            return orchestrators.ProposedToolCall(name, params)
     raise _log_unusable_reply("sent a tool call that is none", dumps(value))
 
 

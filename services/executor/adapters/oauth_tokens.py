@@ -122,7 +122,7 @@ class TokenEndpoints:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             why = f"its token endpoint does not answer ({type(error).__name__})"
             raise CredentialUnavailable(_describe_failure(credential, why)) from None
-        answer = _parse_object(body)
+        answer = _object_or_empty(body)
         if status == 200 and answer:
             return _read_token(credential, answer, began)
         said = str(answer.get("error", ""))
@@ -185,7 +185,8 @@ def read_lifetime(expires_in: object) -> float:
     return USUAL_LIFE if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
 
 
-def _parse_object(body: bytes) -> JsonObject:
+def _object_or_empty(body: bytes) -> JsonObject:
+    """The body as a JSON object; empty if it is none."""
     try:
         return loads_object(body)
     except ValueError:

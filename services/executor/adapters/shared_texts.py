@@ -11,7 +11,15 @@ from redis.asyncio import Redis
 from services.executor.ports.turns import JournalEntry
 from shared.domain.lru_cache import WeightedCache
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, name_text, pack_row, parse_rows, split_shared_texts
+from shared.infra.journal_rows import (
+    OWN_TEXT,
+    Row,
+    StoredStep,
+    digest_name_of,
+    pack_row,
+    parse_rows,
+    split_shared_texts,
+)
 from shared.infra.lua import Scripts
 
 _PATIENCE_SECONDS = 10.0  # as long as a turn has
@@ -50,7 +58,7 @@ class SharedTexts:
         """
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
-            name = name_text(text)
+            name = digest_name_of(text)
             if await self._store_text(tenant, name, text):
                 names[text] = name
         return names

@@ -20,7 +20,7 @@ class OrchestratorResult(NamedTuple):
     result: Json
 
 
-class OrchestratorCall(NamedTuple):
+class ProposedToolCall(NamedTuple):
     """A tool call that the orchestrator asks for. It is only a proposal until the policy gate permits it."""
 
     name: str
@@ -42,7 +42,7 @@ class OrchestratorReply(NamedTuple):
     """The orchestrator's reply: tool calls, a text, or both."""
 
     text: str
-    calls: tuple[OrchestratorCall, ...] = ()
+    calls: tuple[ProposedToolCall, ...] = ()
 
 
 class OrchestratorUnavailable(Exception):

@@ -57,10 +57,10 @@ class _Vocabulary:
         if unknown := [name for name in names if name not in self._tools]:
             raise ValueError(f"no such tool: {', '.join(unknown)}")
 
-    def refuse_unknown_pattern(self, name: str) -> None:
-        """Raises ``ValueError`` for a name, perhaps with stars, that matches no tool."""
-        if not self._fields_of_matching_tools(name):
-            raise ValueError(f"no such tool: {name}")
+    def refuse_unmatched_tool_pattern(self, pattern: str) -> None:
+        """Raises ``ValueError`` for a pattern, a tool's name or one with stars, that matches no tool."""
+        if not self._fields_of_matching_tools(pattern):
+            raise ValueError(f"no such tool: {pattern}")
 
     def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
         """Raises ``ValueError`` for a field that no call of ``tools`` (of any tool, if empty) has."""
@@ -130,7 +130,7 @@ def _refuse_unsupported(
         _refuse_condition(condition, _tools_named(condition), quoted, vocabulary)
         return
     ready = prepare_tool_rule(_NOBODY, rule, conditions)
-    vocabulary.refuse_unknown_pattern(rule.tool)
+    vocabulary.refuse_unmatched_tool_pattern(rule.tool)
     vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
     _refuse_figures([Decimal(ready.limit)], quoted)

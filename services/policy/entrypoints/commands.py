@@ -35,19 +35,19 @@ def check(arguments: Sequence[str]) -> int:
     parser.add_argument("--tenant", help="check a record as this tenant's, as it is when it is stored")
     given = parser.parse_args(arguments)
     try:
-        policies, unread, fields, prose = read_policies(given.file, given.tenant)
+        policies, unread, field_problems, prose = read_policies(given.file, given.tenant)
         request = _build_request(policies, given.context, given.task)
         verdict = evaluate(request, ConditionCache())
     except (UnreadableDocument, RequestTooLarge) as error:
         return _print_refusal(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
-    valid, words = not (verdict.problems or unread or fields), verdict_in_words(verdict)
+    valid, words = not (verdict.problems or unread or field_problems), verdict_in_words(verdict)
     said: JsonObject = {
         "not_asked": unasked,
         "verdict": words if valid or not verdict.passed else "none: not all of the policy is understood",
         "valid": valid,
         "unknown_fields": [*unread],
-        "fields": [{"field": one.field, "problem": one.problem} for one in fields],
+        "fields": [{"field": one.field, "problem": one.problem} for one in field_problems],
         "prose_policies": [*prose],
         "rules": [rule for policy in policies for rule in _list_rules(policy)],
         "details": loads(verdict.to_json()),
@@ -77,7 +77,7 @@ def _usable_policies(file: Path) -> tuple[Policy, ...]:
     """The policies of a file; raises ``UnreadableDocument`` if any of them is invalid."""
     written = read_policies(file)
     wrong = [f"nobody reads the field {name}" for name in written.unread]
-    wrong += [f"{one.field}: {one.problem}" for one in written.fields]
+    wrong += [f"{one.field}: {one.problem}" for one in written.field_problems]
     asked = EvaluateRequest(policies=written.policies, text="")
     wrong += [f"{one.policy_id}: {one.message}" for one in evaluate(asked, ConditionCache()).problems]
     if wrong:
@@ -166,12 +166,12 @@ class UnreadableDocument(ValueError):
 class WrittenPolicies(NamedTuple):
     """The policies of a file. ``unread``: fields that no reader knows.
 
-    Of a tenant's record also ``fields``, its faults, and ``prose``, its policies in plain words.
+    Of a tenant's record also ``field_problems``, its faults, and ``prose``, its policies in plain words.
     """
 
     policies: tuple[Policy, ...]
     unread: tuple[str, ...] = ()
-    fields: tuple[FieldProblem, ...] = ()
+    field_problems: tuple[FieldProblem, ...] = ()
     prose: tuple[JsonObject, ...] = ()
 
 
@@ -198,14 +198,14 @@ def _is_record(value: JsonObject) -> bool:
 
 def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPolicies:
     """The record's policies, and the faults for which an executor or the store of ``tenant`` would refuse it."""
-    fields: tuple[FieldProblem, ...] = ()
+    field_problems: tuple[FieldProblem, ...] = ()
     try:
         if tenant is None:
             read_record(document)
         else:
             read_owned_record({"id": tenant, **document, "version": "1"}, tenant)
     except BadRecord as bad:
-        fields = bad.problems
+        field_problems = bad.problems
     enforced = document.get("enforce_prose") is True
     said = document.get("prose_policies")
     prose: list[JsonObject] = [
@@ -213,7 +213,7 @@ def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPoli
         for one in (said if isinstance(said, list) else ())
         if isinstance(one, dict)
     ]
-    return WrittenPolicies(readable_policies(document), (), fields, tuple(prose))
+    return WrittenPolicies(readable_policies(document), (), field_problems, tuple(prose))
 
 
 def read_object(file: Path) -> JsonObject:

@@ -16,7 +16,7 @@ from services.executor.core.session.ledger import writes_as_json
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.shorten import shorten_result
-from services.executor.core.tools.toolbox import CALL, WRITES, unwrap_use_tool
+from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, WRITES, unwrap_use_tool
 from services.executor.ports.orchestrators import (
     Orchestrator,
     OrchestratorMessage,
@@ -196,7 +196,7 @@ class TwoDrafts(SingleDraft):
         proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
             return not (reply.tool_uses or talk.waits)
-        said = [use.input.get(CALL) for use in proposals]
+        said = [use.input.get(RESERVED_ARGUMENT) for use in proposals]
         planned = {one.get("part") for one in said if isinstance(one, dict)}
         return len(self.open_parts) < 2 or {*self.open_parts} <= planned
 
@@ -272,7 +272,7 @@ def _list_write_uses(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
 
 def _write_calls_as_json(reply: ModelReply, ctx: TurnContext) -> list[str]:
     return [
-        dumps([use.name, {name: value for name, value in use.input.items() if name != CALL}])
+        dumps([use.name, {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}])
         for use in _list_write_uses(reply, ctx)
     ]
 

@@ -321,7 +321,9 @@ class DateMention(NamedTuple):
 
 
 class _GrammarWord(NamedTuple):
-    sign: str
+    """A word or a gap as the patterns of dates see it. ``role``: one character, which stands for it in them."""
+
+    role: str
     value: int
     start: int
     end: int
@@ -370,7 +372,7 @@ def find_dates(
     """
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_date_in_digits(match, today)) is not None]
     words = _build_grammar_words(text, tokens, spelled, numeric)
-    signs = "".join(word.sign for word in words)
+    signs = "".join(word.role for word in words)
     found = sorted([*numeric, *_match_date_patterns(words, signs, today)])
     found = _shift_by_offsets(text, words, signs, found)
     of_week = [*_find_days_of_week(text, found, today)]
@@ -501,14 +503,14 @@ def _find_roles_in_date(token: WrittenToken, number: SpelledNumber | None) -> Se
 def _read_gap_between_words(
     gap: str, start: int, before: Sequence[_GrammarWord], after: WrittenToken
 ) -> list[_GrammarWord]:
-    joins_month = (before[-1].sign == "N" and after.written.isalpha()) if before else False
-    if gap == "-" and before and (joins_month or (before[-1].sign == "M" and len(after.written) == 4)):
+    joins_month = (before[-1].role == "N" and after.written.isalpha()) if before else False
+    if gap == "-" and before and (joins_month or (before[-1].role == "M" and len(after.written) == 4)):
         return []  # "12-Mar-2026"
     if _RANGE_GAP.fullmatch(gap):
         return [_GrammarWord("r", 0, start, start + len(gap))]
     is_soft = _SOFT_GAP.fullmatch(gap) is not None
     if is_soft and _SENTENCE_END.search(gap):  # "4. März" goes on where "on 4 March. Two" does not
-        is_soft = bool(before) and before[-1].sign == "N" and not after.written.isdecimal() and "\n" not in gap
+        is_soft = bool(before) and before[-1].role == "N" and not after.written.isdecimal() and "\n" not in gap
     return [] if is_soft else [_GrammarWord("|", 0, start, start + len(gap))]
 
 

@@ -48,7 +48,7 @@ from shared.domain.exact_json import Json, as_text, dumps, loads_object
 
 _MOST_GROUPS = 500
 _NO_GROUP = "(none)"
-_AS_IT_IS = Context(prec=1000)
+_UNROUNDED_CONTEXT = Context(prec=1000)
 
 
 def evaluate_value(sources: OperandFinder, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
@@ -316,5 +316,5 @@ def _format_result(answer: OperationResult, columns: Sequence[ListColumn]) -> tu
     amounts = [read_amount(cell.value) for column in columns for cell in column.cells[:100]]
     wanted = max((count_decimal_places(amount.number) for amount in amounts if amount is not None), default=0)
     given = count_decimal_places(value)
-    places = max(count_decimal_places(value.normalize(_AS_IT_IS)), min(wanted, 2, given))
-    return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=_AS_IT_IS)), "decimal"
+    places = max(count_decimal_places(value.normalize(_UNROUNDED_CONTEXT)), min(wanted, 2, given))
+    return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=_UNROUNDED_CONTEXT)), "decimal"

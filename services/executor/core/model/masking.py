@@ -167,7 +167,9 @@ class _FoundValues(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _find_protected_values(text: str) -> _FoundValues:
-    """The marks of a text, cached because the same texts recur in each request."""
+    """The protected values of a text, and its words that look like placeholders; cached because the same texts recur in
+    each request.
+    """
     return _FoundValues(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 

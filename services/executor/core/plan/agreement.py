@@ -39,7 +39,7 @@ from services.executor.core.tools.classes import (
 )
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
-from services.executor.core.tools.toolbox import CALL
+from services.executor.core.tools.toolbox import RESERVED_ARGUMENT
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
 from shared.domain.keywords import stem
@@ -466,7 +466,7 @@ def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
     made = [loads_object(fact.arguments_json) for fact in change.facts if fact.tool == change.tool.name]
     own = _normalize_arguments(change.arguments, texts)
     for other in [*made, *change.list_same_tool_arguments()]:
-        given = {name: value for name, value in other.items() if name != CALL}
+        given = {name: value for name, value in other.items() if name != RESERVED_ARGUMENT}
         if given != change.arguments and _normalize_arguments(given, texts) == own:
             yield CallFault("", f"{change.tool.name}: it is proposed twice, and this part asks for one")
             return

@@ -70,7 +70,8 @@ class DerivedValues:
                 return False
             if self._is_moment_moved_as_asked(value, call):
                 return False
-            return not any(day in self._last_days_of_terms or self._is_day_moved_as_asked(day, call) for day in days)
+            last_days = self._last_days_of_stated_periods
+            return not any(day in last_days or self._is_day_moved_as_asked(day, call) for day in days)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(leaf.path, {}))
@@ -145,8 +146,8 @@ class DerivedValues:
         return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
 
     @cached_property
-    def _last_days_of_terms(self) -> frozenset[date]:
-        """The last day of each term that a text gives with its first day: "for a week from 1 April"."""
+    def _last_days_of_stated_periods(self) -> frozenset[date]:
+        """The last day of each period that a text gives by length and first day: "for a week from 1 April"."""
         last: set[date] = set()
         for text in self._sources.texts:
             terms = (number for number in text.numbers if number.unit is not None and number.unit.name in _TERMS)

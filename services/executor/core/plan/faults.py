@@ -74,8 +74,8 @@ class ChangeToCheck(NamedTuple):
 
     ``part_mentions``: the words of its part, or of the task; ``user_mentions``: all that the user wrote; ``facts``:
     what was read, and the task's files; ``values``: calculated values by name; ``titles``: the names of the records
-    that were read, by id; ``stated``: the figures of the part to act with; ``texts``: those that somebody wrote and
-    that are no source.
+    that were read, by id; ``part_figures``: the figures of the part to act with; ``texts``: those that somebody wrote
+    and that are no source.
     """
 
     tool: Tool
@@ -87,7 +87,7 @@ class ChangeToCheck(NamedTuple):
     facts: Sequence[Fact]
     values: Mapping[str, NamedValue]
     titles: Mapping[str, Sequence[str]]
-    stated: Sequence[NumberMention]
+    part_figures: Sequence[NumberMention]
     texts: Sequence[str]
 
     def list_same_tool_arguments(self) -> list[JsonObject]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
-from services.executor.core.tools.toolbox import CALL, key_argument, problems_with
+from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, key_argument, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -69,9 +69,9 @@ class ProposalContext(NamedTuple):
 def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], context: ProposalContext) -> Proposal:
     """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal``."""
     parts, corrections, reply = context.parts, context.corrections, context.reply
-    said, sources = _read_reserved_argument(use.input.get(CALL))
+    said, sources = _read_reserved_argument(use.input.get(RESERVED_ARGUMENT))
     part = _require_part(said, parts)
-    given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
+    given: JsonObject = {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}
     arguments = _with_current_names(given, tool, corrections)
     arguments = _with_references(arguments, sources, [one for one in earlier if one.reply == reply])
     if (field := key_argument(tool)) and field in arguments:
@@ -121,7 +121,7 @@ def _require_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask
         found = to_do[0]
     if found is None:
         known = ", ".join(f"{part.number} ({part.quote[:60]})" for part in to_do)
-        raise InvalidProposal(f"say in {CALL}.part which part it carries out: {known}")
+        raise InvalidProposal(f"say in {RESERVED_ARGUMENT}.part which part it carries out: {known}")
     if found.unmet:
         raise InvalidProposal(why_part_unmet(found))
     return found
@@ -138,12 +138,14 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
         ordinal, _, field = source.lstrip("p").partition(".")
         if not _ORDINAL.fullmatch(ordinal) or not 1 <= int(ordinal) <= len(earlier) or not field:
             raise InvalidProposal(
-                f"{CALL}.from: {source!r} is no field of an earlier write of the same reply, such as 1.id"
+                f"{RESERVED_ARGUMENT}.from: {source!r} is no field of an earlier write of the same reply, such as 1.id"
             )
         value: Json = {"$ref": f"{earlier[int(ordinal) - 1].call.call_id}.{field}"}
         steps = _PATH_STEP.findall(path)
         if not _PATH.fullmatch(path) or len(steps) > _MOST_STEPS:
-            raise InvalidProposal(f"{CALL}.from: {path[:80]!r} is no place in the arguments, such as items[0].id")
+            raise InvalidProposal(
+                f"{RESERVED_ARGUMENT}.from: {path[:80]!r} is no place in the arguments, such as items[0].id"
+            )
         arguments = cast(JsonObject, _set_at_path(arguments, steps, value))
     return arguments
 
@@ -158,7 +160,7 @@ def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> J
     items = list(value) if isinstance(value, list) else []
     place = int(index)
     if place > len(items):
-        raise InvalidProposal(f"{CALL}.from: there is no item {place}; the next one would be {len(items)}")
+        raise InvalidProposal(f"{RESERVED_ARGUMENT}.from: there is no item {place}; the next one would be {len(items)}")
     item = items[place] if place < len(items) else None
     return [*items[:place], _set_at_path(item, rest, leaf), *items[place + 1 :]]
 

@@ -348,7 +348,7 @@ class SourceFinder:
             facts=self._facts,
             values=self._values,
             titles=self._records.titles_by_id,
-            stated=find_stated_figures(traced.part_mentions, tuple(self._facts)),
+            part_figures=find_stated_figures(traced.part_mentions, tuple(self._facts)),
             texts=self._free.untrusted_texts,
         )
 

@@ -85,17 +85,17 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
     limit, a difference of another size, another share, or a share that it does not mention.
     """
     figures = [one for one in change.given if one.kind in _FIGURES and read_figure(one.value) is not None]
-    money = [mention for mention in change.stated if mention.money is not None]  # "50 euros for 88101"
-    is_used = any(may_equal(mention, one) for mention in money or change.stated for one in change.given)
+    money = [mention for mention in change.part_figures if mention.money is not None]  # "50 euros for 88101"
+    is_used = any(may_equal(mention, one) for mention in money or change.part_figures for one in change.given)
     for one in figures:
         may_be_amount = may_hold_amount(one.path, one.kind)
         if one.kind is ArgumentKind.QUANTITY and read_figure(one.value) in one.recorded_numbers:
             continue  # the key of a row, ``position``, or a field that is kept
         faults = [*_find_amount_over_limit(one, change.part_mentions)] if may_be_amount else []
         faults += [*_find_wrong_sign(one, change), *_find_wrong_difference(one, change)]
-        if may_be_amount and change.stated and not (faults or is_used or _sums_to_stated(one, change)):
+        if may_be_amount and change.part_figures and not (faults or is_used or _sums_to_stated(one, change)):
             faults += _find_other_amount(one, change)
-        elif may_be_amount and not (faults or change.stated):
+        elif may_be_amount and not (faults or change.part_figures):
             faults += _find_other_share(one, change)
         yield from faults or _find_other_quantity(one, change)
 
@@ -110,9 +110,11 @@ def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iter
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
         is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
-        is_other |= not is_from_part or any(_is_unstated_share_of(value, mention, change) for mention in change.stated)
+        is_other |= not is_from_part or any(
+            _is_unstated_share_of(value, mention, change) for mention in change.part_figures
+        )
     if is_other:
-        yield from _tell_figures(argument, change.stated)
+        yield from _tell_figures(argument, change.part_figures)
 
 
 def _find_other_quantity(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
@@ -300,7 +302,7 @@ def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
         number for arguments in same if (number := read_figure(argument_at(arguments, argument.path))) is not None
     }
     total = sum(amounts, Decimal())
-    return any(may_equal(mention, argument._replace(value=total)) for mention in change.stated)
+    return any(may_equal(mention, argument._replace(value=total)) for mention in change.part_figures)
 
 
 def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: ChangeToCheck) -> bool:

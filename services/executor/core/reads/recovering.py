@@ -165,7 +165,9 @@ class ServerRead:
         tool, error = self.tool, self.answer.content
         if unknown.is_parameter:
             free: JsonObject = {name: said for name, said in tool.parameters.items() if name not in self.arguments}
-            return _KnownColumns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
+            return _KnownColumns(
+                unknown.missing_parameters or tuple(free), schema_drift.descriptions_in({"properties": free})
+            )
         if listed := schema_drift.columns_in(error):
             return _KnownColumns(listed, schema_drift.descriptions_in(error))
         asking = find_schema_reads(self._ctx.toolbox.tools.values(), tool, self.arguments, error)

@@ -34,7 +34,7 @@ _CLAUSE = re.compile(
 )
 _PARTS = re.compile(r";\s+|;?\s*\n\s*|;$")
 _AFTER_WORD = re.compile(r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTALL)  # one word, then other sentences
-_HEAD = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
+_LEADING_REMARK = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FEWEST_CLAUSES = 2
 _REMARKS_KEY = "told"
@@ -50,7 +50,7 @@ def parse_clause_record(content: Json) -> Json:
     if not isinstance(content, str) or ";" not in content:
         return content
     text = content.strip().removesuffix(".")
-    head = _HEAD.fullmatch(text)
+    head = _LEADING_REMARK.fullmatch(text)
     told = [head["head"]] if head else []
     found = _parse_clauses(head["rest"] if head else text, told) or (_parse_clauses(text, told := []) if head else None)
     return {**({_REMARKS_KEY: ". ".join(told)} if told else {}), **found} if found else content
@@ -205,7 +205,7 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in one.kinds))
     tools = {tool.name for tool in ctx.toolbox.tools.values()}
-    words = (word for condition in conditions for word in _record_names_in_condition(ctx, condition))
+    words = (word for condition in conditions for word in _record_fields_of_condition(ctx, condition))
     named = [WantedField((word,), about) for word in words if word not in _WORDS]
     asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
     operands = (parse_pattern(one) for figure in template.figures for one in figure.operands if not is_figure_name(one))
@@ -213,9 +213,9 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     return tuple(dict.fromkeys((*computed, *named, *asked)))
 
 
-def _record_names_in_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
-    """Yields the names in a rule's condition, without those that are arguments of the tools that the condition names:
-    their values come from the call, and not from a record.
+def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
+    """Yields the field names in a rule's condition, without those that are arguments of the tools that the condition
+    names: their values come from the call, and not from a record.
     """
     quoted = {text[1:-1] for text in _QUOTED.findall(condition)}
     named = [tool for tool in ctx.toolbox.tools.values() if tool.name in quoted]

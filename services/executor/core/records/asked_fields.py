@@ -22,13 +22,13 @@ class AskedFields(NamedTuple):
     """The fields that a condition asks for. ``is_about_calls``: whether it says which calls it is about;
     ``lists_tools``: only by the names of tools.
 
-    ``texts``: the quoted texts of a condition that says which tools it is about; the tools' names are among them.
+    ``quoted_texts``: those of a condition that says which tools it is about; the tools' names are among them.
     """
 
     names: tuple[str, ...]
     is_about_calls: bool
     lists_tools: bool
-    texts: frozenset[str]
+    quoted_texts: frozenset[str]
 
 
 @lru_cache(maxsize=16_384)
@@ -58,7 +58,9 @@ def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ..
     found = [_read_condition(rule.condition) for policy in policies for rule in policy.rules]
     contexts = [policy.context for policy in policies for _ in policy.rules]
     texts = (
-        one.texts.union(str(text) for name in one.names if isinstance(some := context.get(name), list) for text in some)
+        one.quoted_texts.union(
+            str(text) for name in one.names if isinstance(some := context.get(name), list) for text in some
+        )
         for one, context in zip(found, contexts, strict=True)
     )
     return tuple(some for some in texts if len(some) > 1)

@@ -123,6 +123,7 @@ def _concerns_nearby_record(
 
 
 def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
+    """The records around a call, those that it mentions and those beyond, keyed by ``id(node)``."""
     view = build_call_view(call.tool, call.arguments, facts, keys)
     return {id(node): node for node in (*view.records_around, *view.mentioned, *view.records_beyond)}
 

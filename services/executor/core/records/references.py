@@ -158,7 +158,10 @@ _BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
 def resolve_references(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
-    """The arguments with every reference replaced by its value. Raises ``NoSuchPath`` if a result has no such field."""
+    """The arguments with every reference replaced by its value.
+
+    Raises ``NoSuchPath`` if a call has no result, or its result no such field.
+    """
     return cast(JsonObject, _resolve_value(arguments, results))
 
 

@@ -120,7 +120,7 @@ def _list_tools(ended: RunEnd, *, worked: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
 
 
-_OWN_LIMIT = re.compile(
+_SPEAKS_OF_LIMIT = re.compile(
     r"\b(?:limits?|thresholds?|maximum|ceiling|cap|exceed\w*|too (?:high|large|much|big)|(?:over|above|beyond) the)\b",
     re.I,
 )
@@ -132,7 +132,9 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
     """
     proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
     refused = [
-        entry for entry in writes if entry.status is WriteStatus.REFUSED and _OWN_LIMIT.search(entry.refusal or "")
+        entry
+        for entry in writes
+        if entry.status is WriteStatus.REFUSED and _SPEAKS_OF_LIMIT.search(entry.refusal or "")
     ]
     limits = (
         _refusal_against(limit, progress.dossier, refused) or _outcome_of_limit(limit, progress.dossier, proved)

@@ -88,7 +88,7 @@ def _find_pressure(used: Fraction) -> BudgetPressure:
 
 @dataclass(frozen=True)
 class CallCost:
-    """The tokens and nano-dollars of one or more calls."""
+    """The tokens and nano-dollars (``nanos``, as the journal names them) of one or more calls."""
 
     tokens: int = 0
     nanos: int = 0
@@ -152,7 +152,7 @@ class BudgetShare(Enum):
 
 
 class Ceilings(NamedTuple):
-    """What one task may use: fresh tokens and nano-dollars. None means unlimited."""
+    """What one task may use: fresh tokens and nano-dollars (``nanos``). None means unlimited."""
 
     tokens: int | None = None
     nanos: int | None = None

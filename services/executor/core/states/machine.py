@@ -58,7 +58,7 @@ class OperandPattern(NamedTuple):
 
 
 def is_figure_name(text: str) -> bool:
-    """Whether an operand is the name of an earlier figure."""
+    """Whether an operand is spelled like a figure's name; there may be no such figure."""
     return text.isidentifier()
 
 

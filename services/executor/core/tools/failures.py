@@ -214,11 +214,11 @@ def echoes_call(tool: str, content: Json) -> bool:
 
 
 class UnknownName(NamedTuple):
-    """A name that a server refused. ``lacking``: the required parameters that the same error calls missing."""
+    """A name that a server refused. ``missing_parameters``: required ones that the same error calls missing."""
 
     name: str
     is_parameter: bool = False
-    lacking: tuple[str, ...] = ()
+    missing_parameters: tuple[str, ...] = ()
 
 
 _KIND = r"(?:column|field|attribute|property)"
@@ -281,9 +281,9 @@ def find_unknown_name(answer: Json) -> UnknownName | None:
     extra = next((name for kind, name in entries if kind in _EXTRA), None) or _find_first_match(_PARAMETERS, text)
     if extra is None:
         return None
-    lacking = [name for kind, name in entries if kind in _MISSING_FIELD_KINDS]
-    lacking += [found[1] for pattern in _MISSING_FIELD_PATTERNS for found in pattern.finditer(text)]
-    return UnknownName(extra, True, tuple(dict.fromkeys(lacking)))
+    missing = [name for kind, name in entries if kind in _MISSING_FIELD_KINDS]
+    missing += [found[1] for pattern in _MISSING_FIELD_PATTERNS for found in pattern.finditer(text)]
+    return UnknownName(extra, True, tuple(dict.fromkeys(missing)))
 
 
 def table_named_in(error: Json) -> str | None:

@@ -234,7 +234,7 @@ def _close_nested(value: Json) -> Json:
     return _close_objects(value) if isinstance(value, dict) else value
 
 
-CALL = "_call"  # the one argument of a write that is ours
+RESERVED_ARGUMENT = "_call"  # the one argument of a write that is ours
 _MOST_WHOLE = 30_000  # characters of all definitions; beyond that each tool stands in a line
 _MOST_LISTED = 10_000  # characters of all lines; beyond that the tools are searched
 _MOST_REMOTE = 150_000  # characters of all definitions for who is sent them once a task, and not with each request
@@ -249,7 +249,8 @@ _FILLER = frozenset(
 _CHOICES_MOST = 100  # characters of the words of which an argument takes one
 _CHOICE = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
 _FOUND_MOST = 8
-_CALL_SCHEMA: dict[str, JsonValue] = {"type": "object"}  # the rules say once for all writes what stands in it
+# The rules say once for all writes what stands in it.
+_RESERVED_ARGUMENT_SCHEMA: dict[str, JsonValue] = {"type": "object"}
 
 
 def define_local_tool(
@@ -289,7 +290,11 @@ FIND_TOOLS = define_local_tool(
 USE_TOOL = define_local_tool(
     "use_tool",
     "Call a tool that `find_tools` has shown, as if it stood here itself.",
-    {"tool": {"type": "string"}, "arguments": {"type": "object"}, CALL: cast(JsonValue, _CALL_SCHEMA)},
+    {
+        "tool": {"type": "string"},
+        "arguments": {"type": "object"},
+        RESERVED_ARGUMENT: cast(JsonValue, _RESERVED_ARGUMENT_SCHEMA),
+    },
     "tool",
     "arguments",
 )
@@ -341,7 +346,7 @@ def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
     arguments = [
         f"{_in_one_line(one)}{'' if one in needed else '?'}{_write_type(given[one])}"
         for one in ordered
-        if one in given and one != CALL
+        if one in given and one != RESERVED_ARGUMENT
     ]
     called = "" if writes and is_asked_only else f"({','.join(arguments)})"
     return f"{'!' if writes else ''}{_in_one_line(name)}{called}"
@@ -401,8 +406,8 @@ def unwrap_use_tool(use: ToolUse) -> ToolUse:
         return use
     given = use.input.get("arguments")
     arguments: JsonObject = dict(given) if isinstance(given, dict) else {}
-    if CALL in use.input:
-        arguments[CALL] = use.input[CALL]
+    if RESERVED_ARGUMENT in use.input:
+        arguments[RESERVED_ARGUMENT] = use.input[RESERVED_ARGUMENT]
     return ToolUse(use.id, str(use.input.get("tool", "")), arguments)
 
 
@@ -443,7 +448,11 @@ def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
         own.pop(key, None)
         required = schema.get("required")
         schema["required"] = [name for name in required if name != key] if isinstance(required, list) else []
-    return {**schema, "type": "object", "properties": {**own, CALL: cast(JsonValue, _CALL_SCHEMA)}}
+    return {
+        **schema,
+        "type": "object",
+        "properties": {**own, RESERVED_ARGUMENT: cast(JsonValue, _RESERVED_ARGUMENT_SCHEMA)},
+    }
 
 
 # A listing is compiled to one toolbox, which many tasks have in common.
