@@ -35,7 +35,7 @@ from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepo
 from services.gateway.features.memory.routes import MemoryEndpoints
 from services.gateway.features.memory.store import TenantMemories
 from services.gateway.features.records.policy_check import find_policy_problems
-from services.gateway.features.records.routes import RecordEndpoints
+from services.gateway.features.records.routes import TenantRecordEndpoints
 from services.gateway.features.records.service import PermittedAddresses, RecordService
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver.routes import SolverEndpoint
@@ -231,7 +231,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         MadeToolEndpoints(MadeToolRepository(state)),
         MemoryEndpoints(services.memory),
         LearningEndpoints(services.learned),
-        RecordEndpoints(records),
+        TenantRecordEndpoints(records),
         WebhookEndpoints(services.webhooks),
         ApprovalEndpoints(services.approvals),
         AuditEndpoints(services.audit),

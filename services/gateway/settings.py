@@ -20,7 +20,7 @@ from shared.infra.service_settings import HostList, SentFileSettings, ServiceSet
 
 
 class AssessmentSettings(Settings):
-    """The setting of the keys that encrypt the keys to assessments' worlds."""
+    """``assessment_key``: the Fernet keys that encrypt the access keys to assessed worlds before they are stored."""
 
     assessment_key: str = Field(
         default="",

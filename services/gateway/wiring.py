@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import webhook_body
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
-from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
+from services.gateway.features.approvals.notices import NoticeDelivery, Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
 from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
@@ -154,7 +154,7 @@ def run_notifier(
     notifier = Notifier(
         notices=DueNotices(state),
         approvals=Approvals(state),
-        webhooks=NoticeWebhooks(push.posts, push.reach) if push.posts else None,
+        webhooks=NoticeDelivery(push.posts, push.reach) if push.posts else None,
         resolve_env_reference=resolve_env_reference,
         console=console,
         clock=utc_now,

@@ -163,7 +163,7 @@ class FolderSync:
     async def _import_file(self, request: FileRequest) -> None:
         """Imports one file, or hands it to the executor if it holds processes. Problems are logged."""
         if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
-            await RpcQueue(self._redis, "executor").post(request.model_dump_json(), _HANDED_ON_SECONDS)
+            await RpcQueue(self._redis, "executor").post_request(request.model_dump_json(), _HANDED_ON_SECONDS)
             return
         report = await self._importer.carry_out(request)
         log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))

@@ -75,8 +75,8 @@ class SolverRequest(Contract):
     expected_format: Literal["list", "single", "json"] = "list"
 
 
-class Practice(Contract):
-    """The task runs in a simulated world to test the worker: it is neither counted nor learned from.
+class PracticeRun(Contract):
+    """Says that the task runs in a simulated world to test the worker: it is neither counted nor learned from.
 
     No person decides anything in it. ``current_time``: the world's time, used to interpret the task; None for real
     time. ``instructions``: told to the model with the task (how the world works, what an answer must contain).
@@ -99,7 +99,7 @@ class TaskRequest(Contract):
     metadata: dict[str, JsonValue] = {}
     solver: SolverRequest | None = None
     files: tuple[SentFile, ...] = ()
-    practice: Practice | None = None
+    practice: PracticeRun | None = None
 
 
 class File(Contract):

@@ -1,4 +1,6 @@
-"""Recognises answers that are a JSON list, by parsing them whole."""
+"""Recognises answers that are one list: JSON, JSON in a code fence, or bulleted or numbered lines, which it turns into
+JSON.
+"""
 
 import json
 import re

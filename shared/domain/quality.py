@@ -23,11 +23,11 @@ class Formula(StrEnum):
 class Evidence(NamedTuple):
     """What is known of an ended task. None: there was nothing to judge.
 
-    ``policy_kept``: a plan with calls followed its rules. ``audit_clean``: its figures were correct. ``needs_met``:
-    reads succeeded and found something. ``outputs_there``: the outputs that the process requires. ``grounded``: the
-    answer states something that was found, and no figure that was not. ``provable``: each write of a dry run has a read
-    that would prove it. ``idle``: something was to be done and nothing was planned. ``repeated_calls``: identical calls
-    beyond the first.
+    ``policy_kept``: a plan with calls followed its rules. ``audit_clean``: its figures were correct (outcomes
+    store the part of a score by this name). ``needs_met``: reads succeeded and found something. ``outputs_there``: the
+    outputs that the process requires. ``grounded``: the answer states something that was found, and no figure that was
+    not. ``provable``: each write of a dry run has a read that would prove it. ``idle``: something was to be done and
+    nothing was planned. ``repeated_calls``: identical calls beyond the first.
     """
 
     state: TaskState

@@ -108,12 +108,16 @@ class EmbeddedRedis:
     def start(self) -> None:
         """Starts the server and waits until it answers.
 
-        Raises ``NoRedisServer`` if the folder is in use, or with the end of the server's log.
+        Raises ``NoRedisServer`` if there is no server program or the folder is in use, or with the end of the server's
+        log.
         """
         self._await_ready(self.launch())
 
     def launch(self) -> "subprocess.Popen[bytes]":
-        """Starts the server without waiting for its answer. Raises ``NoRedisServer`` if the folder is in use."""
+        """Starts the server without waiting for its answer.
+
+        Raises ``NoRedisServer`` if there is no server program or the folder is in use.
+        """
         self._directory.mkdir(parents=True, exist_ok=True)
         self._directory.chmod(_OWNERS_FOLDER)  # files of an older version, too, which others could read
         self.log_path.touch(_OWNERS_FILE)

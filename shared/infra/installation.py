@@ -25,7 +25,7 @@ class InstallationGauges(NamedTuple):
 
     due: int = 0
     put_off: int = 0
-    oldest_us: int = 0
+    oldest_waiting_us: int = 0
     leased: int = 0
     asked: int = 0
     oldest_asked_ms: int = 0
@@ -67,8 +67,8 @@ class InstallationReading(GaugeReading):
         """The gauges over all partitions: counts summed, of ages the largest. Raises ``StoreUnavailable``."""
         rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
-        oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)
-        return summed._replace(oldest_us=oldest, oldest_asked_ms=asked)
+        oldest, asked = max(row.oldest_waiting_us for row in rows), max(row.oldest_asked_ms for row in rows)
+        return summed._replace(oldest_waiting_us=oldest, oldest_asked_ms=asked)
 
     async def _count_learners(self) -> int:
         since = int(time() * 1000) - _LIVES_MS
@@ -95,7 +95,7 @@ def _put_gauges(metrics: Metrics, now: InstallationGauges) -> None:
 _GAUGES: Mapping[names.Metric, Callable[[InstallationGauges], float]] = {
     names.SESSIONS_WAITING: lambda now: now.due,
     names.SESSIONS_PUT_OFF: lambda now: now.put_off,
-    names.OLDEST_WAITING: lambda now: now.oldest_us / 1_000_000,
+    names.OLDEST_WAITING: lambda now: now.oldest_waiting_us / 1_000_000,
     names.SESSIONS_HELD: lambda now: now.leased,
     names.APPROVALS_WAITING: lambda now: now.asked,
     names.OLDEST_APPROVAL: lambda now: now.oldest_asked_ms / 1000,

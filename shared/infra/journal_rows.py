@@ -38,7 +38,8 @@ class StoredStep(NamedTuple):
         return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
 
 
-def name_text(text: str) -> str:
+def digest_name_of(text: str) -> str:
+    """The name of a shared text: the first characters of its SHA-256 digest."""
     return sha256(text.encode()).hexdigest()[:_NAME_CHARACTERS]
 
 

@@ -40,7 +40,7 @@ class RpcQueue:
 
     async def ask(self, text: str, seconds: float) -> str | None:
         """The answer to a request; None if none comes within ``seconds``."""
-        request_id = await self.post(text, seconds)
+        request_id = await self.post_request(text, seconds)
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until:
             answer = await self._scripts.execute("GET", keys.rpc_reply_key(request_id))
@@ -49,10 +49,10 @@ class RpcQueue:
             await asyncio.sleep(_LOOK_SECONDS)
         return None
 
-    async def post(self, text: str, seconds: float) -> str:
-        """Leaves a request that expires unless it is taken within about ``seconds``; returns its id."""
+    async def post_request(self, text: str, expires_after: float) -> str:
+        """Leaves a request that expires unless it is taken within about ``expires_after`` seconds; returns its id."""
         request = RpcRequest(uuid4().hex, text)
-        row, lives = "\n".join(request), max(1, round(seconds))
+        row, lives = "\n".join(request), max(1, round(expires_after))
         await self._scripts.execute_many(
             ("LREM", self._queue, 0, row),  # where this is repeated
             ("RPUSH", self._queue, row),

@@ -7,11 +7,11 @@ import pytest
 
 from services.executor.adapters.brainos import BrainOS, BrainOSAccount
 from services.executor.ports.orchestrators import (
-    OrchestratorCall,
     OrchestratorMessage,
     OrchestratorReply,
     OrchestratorResult,
     OrchestratorUnavailable,
+    ProposedToolCall,
 )
 from shared.domain.exact_json import Json, loads
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
@@ -23,8 +23,8 @@ _READ = events({"tool_call": {"name": "get_claim", "params": {"amount": 1}}}).st
 )
 
 
-def _asked(tool: str, **params: Json) -> OrchestratorCall:
-    return OrchestratorCall(tool, params)
+def _asked(tool: str, **params: Json) -> ProposedToolCall:
+    return ProposedToolCall(tool, params)
 
 
 @asynccontextmanager

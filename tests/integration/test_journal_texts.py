@@ -17,7 +17,7 @@ from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.journal_rows import name_text
+from shared.infra.journal_rows import digest_name_of
 from shared.infra.lineage import lineage_of
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import Begun, accepted, an_end, begin, begun_turn, sessions_of, signalled
@@ -75,7 +75,7 @@ async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store
         sizes.append(await _journal_bytes(redis, record))
         assert await begun.store.read_journal() == STORED
         assert await _other_process(redis, begun).read_journal() == STORED
-    assert await _texts(redis) == sorted(keys.shared_key("acme", name_text(text)) for text in (LISTING, POLICIES))
+    assert await _texts(redis) == sorted(keys.shared_key("acme", digest_name_of(text)) for text in (LISTING, POLICIES))
     assert max(sizes) < 500
 
 
@@ -124,7 +124,7 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
         await _other_process(redis, begun).read_journal()
     await begun.store.finish(an_end(begun.work))
     kept = await _archived(redis, tmp_path, begun.record)
-    assert [step.lost for step in kept.journal] == [(name_text(LISTING),), (name_text(POLICIES),), ()]
+    assert [step.lost for step in kept.journal] == [(digest_name_of(LISTING),), (digest_name_of(POLICIES),), ()]
     assert kept.journal[1].data == '{"calls":["ü"],"policies":null,"verdict":{}}'
     with pytest.raises(CannotReplay, match="was lost before it was archived"):
         attempts_of(kept)

@@ -122,7 +122,7 @@ async def test_what_takes_several_commands_works_there(cluster: Redis) -> None:
     slots, queue = RedisSlots(cluster), RpcQueue(cluster, "learner")
     taken = [await slots.acquire("acme", session, 1, 60.0) for session in ("a", "b")]
     first, *_ = await asyncio.gather(
-        slots.release("acme", "a"), queue.post("do it", 30.0), queue.post("and that", 60.0)
+        slots.release("acme", "a"), queue.post_request("do it", 30.0), queue.post_request("and that", 60.0)
     )
     left = await cast("Awaitable[int]", cluster.llen(keys.rpc_queue_key("learner")))
     lives = await cluster.ttl(keys.rpc_queue_key("learner"))

@@ -29,7 +29,7 @@ _OPAQUE: Mapping[str, type] = {
     "google.protobuf.ListValue": list,
     "google.protobuf.Timestamp": str,
 }
-_FLAGS = {"true": True, "false": False}
+_BOOL_BY_TEXT = {"true": True, "false": False}
 
 
 class _Field(NamedTuple):
@@ -82,7 +82,7 @@ def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> Jso
         if key in value and key in fields:
             raise InvalidField(fields[key].json_name, "is given twice")
         is_flag = key in fields and fields[key].is_flag  # a flag is a word; the schema reads numbers
-        value[key] = _FLAGS.get(text.lower(), text) if is_flag else text
+        value[key] = _BOOL_BY_TEXT.get(text.lower(), text) if is_flag else text
     return read_by_schema(value, schema)
 
 

@@ -108,7 +108,7 @@ class OriginGuard:
 
 _CLIENT_LEFT_STATUS = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _ALWAYS_SERVED = ("/health", "/ready")  # a gateway that is full still says how it is
-_OF_MESSAGES = ("/message:send", "/message:stream")
+_MESSAGE_PATH_ENDINGS = ("/message:send", "/message:stream")
 _TOO_MANY_LARGE = "this replica reads as many large messages as it can; try again"
 
 
@@ -194,7 +194,7 @@ class _LimitedBody:
     def __init__(self, receive: Receive, scope: Scope, limiter: RequestLimiter) -> None:
         self._receive, self._limiter, self._said = receive, limiter, _content_length(scope)
         self._limits = limits = limiter.limits
-        is_of_messages = scope["path"] == "/" or scope["path"].endswith(_OF_MESSAGES)
+        is_of_messages = scope["path"] == "/" or scope["path"].endswith(_MESSAGE_PATH_ENDINGS)
         self._most = limits.message_bytes if is_of_messages else limits.body_bytes
         self._read, self._whole, self._is_large = 0, False, False
         self._until = asyncio.get_running_loop().time() + limits.body_seconds

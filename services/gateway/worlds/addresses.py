@@ -3,9 +3,9 @@
 from functools import partial
 from urllib.parse import quote
 
-from services.gateway.features.identity.middleware import WORLDS
+from services.gateway.features.identity.middleware import WORLDS_PATH
 
-ASSESSED_WORLD = WORLDS + "{tenant}/{session}/{assessment}/mcp"
+ASSESSED_WORLD = WORLDS_PATH + "{tenant}/{session}/{assessment}/mcp"
 _quote = partial(quote, safe="")
 
 

@@ -159,6 +159,7 @@ class Run(BaseModel):
 
     @property
     def passed(self) -> bool:
+        """Whether the run completed with enough of its points."""
         enough = self.points.score >= PASSES_AT * self.points.max_score
         return self.results.status == "completed" and self.points.max_score > 0 and enough
 
@@ -177,6 +178,7 @@ class Assessment(BaseModel):
 
     @property
     def passed(self) -> int:
+        """How many of the runs passed."""
         return sum(run.passed for run in self.runs)
 
     @property
@@ -214,7 +216,8 @@ def agent_key(text: str) -> str:
 class AssessmentCard(Contract):
     """The summary of a stored assessment. Scores are means over its runs; ``judged``: without unjudged criteria.
 
-    ``kept_at``: when it was stored, on the store's clock; ``owner``: the id of who stored it.
+    ``passed``: how many of its ``runs`` passed; ``kept_at``: when it was stored, on the store's clock; ``owner``: the
+    id of who stored it.
     """
 
     assessment_id: str

@@ -17,7 +17,7 @@ from services.gateway.features.approvals.approvals import Approvals, DueNotice, 
 from services.gateway.features.approvals.notices import (
     AddressedTarget,
     ApprovalNews,
-    NoticeWebhooks,
+    NoticeDelivery,
     Notifier,
     build_signed_post,
 )
@@ -99,7 +99,7 @@ def _notifier(
     notices: DueNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
     webhooks, references = (
-        NoticeWebhooks(posts, AllowedAddresses(public=True, schemes=frozenset({"https"}))),
+        NoticeDelivery(posts, AllowedAddresses(public=True, schemes=frozenset({"https"}))),
         partial(resolve_env_reference, environ=environ),
     )
     return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)

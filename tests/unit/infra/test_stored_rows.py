@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
-from shared.infra.journal_rows import ROW, StoredStep, name_text, pack_row, parse_rows, split_shared_texts
+from shared.infra.journal_rows import ROW, StoredStep, digest_name_of, pack_row, parse_rows, split_shared_texts
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.packed import ESCAPES
 from tests.each_row import each_row
@@ -69,7 +69,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=4), st.lists(TEXT.filter(bool), max_size=3, unique=True))
 def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]], shared: list[str]) -> None:
     """Also where the texts overlap, stand in the data more than once, or not at all."""
-    names = {text: name_text(text) for text in shared}
+    names = {text: digest_name_of(text) for text in shared}
     packed = [StoredStep(key, kind, split_shared_texts(data + "".join(shared), names)) for key, kind, data in steps]
     read = parse_rows([("7-1", {ROW: pack_row(packed).decode(errors=ESCAPES)})] if packed else [])
     texts = {name: text for text, name in names.items()}

@@ -165,8 +165,8 @@ log = structlog.get_logger()
 _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
 
 
-class NoticeWebhooks(NamedTuple):
-    """What delivers notices: the queue of their posts, and the addresses that they may be sent to."""
+class NoticeDelivery(NamedTuple):
+    """How notices are delivered: the queue of their posts, and the addresses that they may be sent to."""
 
     posts: DeliverySink
     reach: AllowedAddresses
@@ -183,7 +183,7 @@ class Notifier:
         self,
         notices: DueNotices,
         approvals: Approvals,
-        webhooks: NoticeWebhooks | None,
+        webhooks: NoticeDelivery | None,
         resolve_env_reference: ResolveEnvReference,
         console: str,
         clock: Callable[[], datetime],

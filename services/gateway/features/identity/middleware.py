@@ -62,9 +62,9 @@ def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
 log = structlog.get_logger()
 _ENTRY = "purple.entry"
 _OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
-WORLDS = "/worlds/"
+WORLDS_PATH = "/worlds/"
 # Cards are public; the console asks for a sign-in of its own; a world is named by its assessment, which nobody guesses.
-_OPEN_FOLDERS = ("/.well-known/", "/console/", WORLDS)
+_OPEN_FOLDERS = ("/.well-known/", "/console/", WORLDS_PATH)
 _CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
 _CREDENTIALS = ("authorization", "x-api-key")
 

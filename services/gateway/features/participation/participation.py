@@ -29,7 +29,7 @@ from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
 )
 from shared.contracts.base import Contract
-from shared.contracts.task import Practice, TaskRecord, TaskRequest
+from shared.contracts.task import PracticeRun, TaskRecord, TaskRequest
 from shared.domain.outgoing import AllowedAddresses, Refused, check_url
 from shared.domain.words import A2aVersion, TaskState
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
@@ -280,7 +280,7 @@ class ParticipationService:
         )
 
     def _build_failed_turn(
-        self, message: ClientMessage, caller: Caller, session: str, practice: Practice, why: str
+        self, message: ClientMessage, caller: Caller, session: str, practice: PracticeRun, why: str
     ) -> TaskRecord:
         """A failed task as the answer to a turn; it is not stored."""
         record = self._taskless_answer(message, caller, session, why)
@@ -324,6 +324,6 @@ _ASSISTANT = (
 )
 
 
-def build_practice(number: int, now: datetime, first: datetime) -> Practice:
+def build_practice(number: int, now: datetime, first: datetime) -> PracticeRun:
     """The instructions for a turn in the simulated world. ``now``, ``first``: the world's time now and at its start."""
-    return Practice(current_time=now, instructions=_ASSISTANT, turn=number, began=first)
+    return PracticeRun(current_time=now, instructions=_ASSISTANT, turn=number, began=first)

@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, dumps
 from shared.ports.tenant_records import VersionConflict
 
 
-class RecordEndpoints(ApiEndpoints[records.RecordService]):
+class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
     rules = PathRules(operators=True)
 
     @api_path("GET", "/tenants/{tenant}/record")
@@ -49,7 +49,7 @@ class RecordEndpoints(ApiEndpoints[records.RecordService]):
         return _answer_json(records.history_view(tenant, await self._service.history(tenant)))
 
     @api_path("POST", "/tenants/{tenant}/record/restore")
-    async def restore(self, call: ApiCall) -> Response:
+    async def restore_version(self, call: ApiCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
         tenant, base = call.path_value("tenant"), records.parse_if_match(call.request.headers.get("if-match"))
         number, comment = records.parse_version_number(call.body), records.read_comment(call.body)

@@ -18,7 +18,7 @@ from services.gateway.edge.fields import (
 )
 from services.gateway.features.files.service import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.model import TaskWebhook, webhook_of_message
-from shared.contracts.task import Practice, SolverRequest
+from shared.contracts.task import PracticeRun, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins
 from shared.domain.words import A2aVersion
 
@@ -45,7 +45,7 @@ class ClientMessage(NamedTuple):
     solver: SolverRequest | None = None
     webhook: TaskWebhook | None = None
     part_count: int = 1
-    practice: Practice | None = None
+    practice: PracticeRun | None = None
     same_as: str | None = None
     parts: tuple[dict[str, JsonValue], ...] = ()
     files: tuple[ClientFile, ...] = ()
@@ -109,7 +109,7 @@ def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
     return cast(dict[str, JsonValue], to_builtins(value))
 
 
-def _read_practice(metadata: JsonObject) -> Practice | None:
+def _read_practice(metadata: JsonObject) -> PracticeRun | None:
     """Parse ``practice`` in the metadata: ``true``, or an object with ``current_time`` and ``instructions``."""
     given = metadata.get("practice")
     if given in (None, False):
@@ -117,7 +117,7 @@ def _read_practice(metadata: JsonObject) -> Practice | None:
     if given is not True and not isinstance(given, dict):
         raise InvalidField("metadata.practice", f"must be true or an object, not {json_type_name(given)}")
     try:
-        return Practice() if given is True else Practice.model_validate({**to_json_values(given), "turn": 0})
+        return PracticeRun() if given is True else PracticeRun.model_validate({**to_json_values(given), "turn": 0})
     except ValidationError as error:
         raise to_invalid_field(error, "metadata.practice") from None
 

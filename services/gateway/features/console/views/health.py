@@ -130,7 +130,7 @@ def failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:
 
 
 def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
-    """The learner's counts of each day, in order."""
+    """Ended tasks by outcome, and their summed quality, per day (UTC), in order; from the learner's counts."""
     names = ("events", "success", "partial", "failure", "quality_units")
     return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
 
