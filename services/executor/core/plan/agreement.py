@@ -134,7 +134,7 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
     if not _chooses(change.part_mentions.text):
         yield from _find_unasked_fields(change)
     yield from _find_days_inside_stated_range(change)
-    yield from _find_swapped_values(change)
+    yield from _find_values_of_other_records(change)
     yield from _find_reversed_direction(change)
     yield from _find_source_as_target(change)
     yield from find_conflicting_tool(change)
@@ -331,7 +331,7 @@ def _find_value_position(value: Json, change: ChangeToCheck) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _find_swapped_values(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_values_of_other_records(change: ChangeToCheck) -> Iterator[CallFault]:
     """A value that a clause of the part, or of the task, gives for another record, while the clause about the call's
     record has one that the call does not use: "set A-1 to 5 and B-2 to 7", and the call sets A-1 to 7. A value may be
     a record, too: "give A-1 to Ann and B-2 to Bob".
