@@ -24,6 +24,7 @@ FACTS = (
     fact({"order_no": 4711, "lines": LINES}, "r2", "get_order", asked={"order_no": 4711}),
     fact({"employee_id": "E-1", "name": "Ann Lee", "days": 25, "days_left": 12}, "r3", "get_employee"),
     fact({"course_id": "C-7", "title": "Physics 2", "pupils": 24, "seats": 20}, "r4", "get_course"),
+    fact([{"order_no": 4812, "lines": 1}], "r6", "list_orders"),
     fact({"items": [{"ticket_id": "T-1"}, {"ticket_id": "T-2"}]}, "r5", "list_tickets"),
 )
 
@@ -106,6 +107,10 @@ def test_another_count_or_measure_than_the_part_says_is_sent_back(
     ("Grant Ann Lee her yearly days, she is here for 3 years.", LEAVE, {"employee_id": "E-1", "days": 25}),
     ("Set the seats of Physics 2 to the number of its pupils.", SEATS, {"course_id": "C-7", "seats": 24}),
     ("Book a table for 2 adults and 3 children at 1 pm.", TABLE, {"guests": 5, "hour": 1}),
+    ("Everything on 4711 came, in 3 boxes. Book it in.", RECEIPT, {"order_no": 4711, "pos": 20, "qty": 30}),
+    ("Order the usual box of NUT-5, there are 2 shelves free.", ORDER, {"item_cd": "NUT-5", "qty": 100}),
+    ("Order NUT-5 in the quantity of 4812.", ORDER, {"item_cd": "NUT-5", "qty": 30}),
+    ("Give back the 12 boxes of NUT-5 that I removed.", STOCK, {"item_cd": "NUT-5", "delta": 12}),
     ("Take 20 boxes of NUT-5 out of stock.", STOCK, {"item_cd": "NUT-5", "delta": -20}),
     ("Add 20 boxes of NUT-5 to the stock.", STOCK, {"item_cd": "NUT-5", "delta": 20}),
     ("20 Kisten NUT-5 sind nass geworden.", STOCK, {"item_cd": "NUT-5", "delta": -20}),

@@ -84,6 +84,7 @@ def test_a_word_of_choice_about_something_else_leaves_no_record_open(task: str) 
     ("Peter Holm is ill. Give 70318 to whoever can.", GIVE, {"order_id": 70318, "technician_id": 6}, ()),
     ("Give 70318 to the one with the same jobs as 70316.", GIVE, {"order_id": 70318, "technician_id": 5}, ()),
     ("7a is full: move Ann Lee to any other class.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
+    ("Everyone in 7a but Bo Li goes to 7b.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
     ("Move the rest of the class of Ann Lee to 7b.", ENROL, {"student_id": 1002, "class_id": 32}, ()),
 )
 def test_a_word_of_choice_leaves_open_the_records_that_it_stands_with(
@@ -180,3 +181,10 @@ def test_a_code_of_one_letter_is_not_told_of_by_an_article() -> None:
     void, task = _tool("void_invoice", "invoice_id"), "A driver called: void invoice 88101."
     assert UNTOLD in _find(task, void, {"invoice_id": 88102}, (invoices,))
     assert not _find(task, void, {"invoice_id": 88101}, (invoices,))
+
+
+def test_a_name_of_two_capitals_is_not_the_word_it() -> None:
+    budgets = _rows("budget", {"cost_centre": "CC-1", "name": "Sales"}, {"cost_centre": "CC-2", "name": "IT"})
+    given: JsonObject = {"cost_centre": "CC-2", "amount": 50}
+    assert not _find("Charge Sales 40 euros and IT 50.", CHARGE, given, (budgets,), {**given, "cost_centre": "CC-1"})
+    assert UNTOLD in _find("Charge Sales 50 euros, it is due.", CHARGE, given, (budgets,))

@@ -420,6 +420,8 @@ def leaves_others_open(text: str, names: Iterable[str], about: Iterable[str]) ->
         for place in _find_choices(clause):
             behind = _spaced_stems(clause[place.end() :] if has_name else clause)
             between = {one: len(behind.partition(one)[0].split()) for one in (*named, *words) if one in behind}
+            if any(f" but{one}" in behind for one in named):
+                return True  # "everyone in 7a but Bo"
             if any(not has_name or count <= (1 if one in named else _WORDS_BETWEEN) for one, count in between.items()):
                 return True
     return False

@@ -33,7 +33,15 @@ _CLAUSE_BEGINNING = re.compile(  # the word that begins a clause
     r"(?:(?:please|kindly|also|now|be)\s+)*([^\W\d_]+)",
     re.IGNORECASE,
 )
+_FURTHER_ORDER = re.compile(  # "approve it and settle it", "then transfer the money"; not "and tell them"
+    r"\b(?:and|then)\s+(?!(?:let|tell|send|give|ask|inform|notify|thank|remind|call|leave|keep|make)\s)"
+    r"[^\W\d_]+\s+(?:it|them|her|him|this|that|both)\b|"
+    r"\bthen\s+[^\W\d_]+\s+the\b",
+    re.IGNORECASE,
+)
 _VAGUE = EDITING | frozenset("add create do give insert log make mark move open put record save take write".split())
+_STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
+_WRITING = frozenset("add comment create log note open record remark write".split())
 _OF_SEVERAL = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _FEWEST_LETTERS = 3  # of a verb that a tool's name shortens
 _NAMING = STRICT - {ArgumentKind.AMOUNT}
@@ -54,6 +62,8 @@ def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
     meant = [tool for tool in others if _is_tool_mentioned(words_of_tool(tool.name), said)]
     meant = meant or [tool for tool in others if _is_ordered_instead(tool, change)]
     if _says_verb(named.verb, said) or len({stem(words_of_tool(tool.name).verb) for tool in meant}) != 1:
+        return
+    if _passes_on_order(change, words_of_tool(meant[0].name).verb):
         return
     names, made = {tool.name for tool in meant}, _list_calls(change)
     singles = {tool.name for tool in others if _is_batch_of(change.tool, tool)}
@@ -85,16 +95,26 @@ def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
     )
 
 
+def _passes_on_order(change: ChangeToCheck, verb: str) -> bool:
+    """Whether the call writes down what is to be done, as "a task to lock X" asks, or sets a state by transition."""
+    named, said = words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
+    texts = (_stems_in(str(one.value)) for one in change.given if one.kind is ArgumentKind.FREE_TEXT)
+    is_asked = named.verb in _WRITING and not said.isdisjoint(map(stem, _WRITING | {named.head}))
+    is_written = is_asked and any(_says_verb(verb, one) for one in texts)
+    return is_written or (verb in _STATE_VERBS and "transition" in words_of(change.tool.name))
+
+
 def _is_further_change(change: ChangeToCheck, meant: Tool) -> bool:
     """Whether the call does another thing to what the tool that is meant was called for before: no preparation."""
-    named = words_of_tool(change.tool.name)
+    named, quote = words_of_tool(change.tool.name), change.part_mentions.text
     ids = {as_text(one.value) for one in change.given if one.kind in _NAMING}
     before = takewhile(lambda one: one[0] != change.tool.name, _list_calls(change))
     return (
         named.verb not in _VAGUE
+        and not _FURTHER_ORDER.search(quote)
         and named.nouns == words_of_tool(meant.name).nouns
         and any(name == meant.name and not ids.isdisjoint(values) for name, values in before)
-        and not _has_told_value(change, _stems_in(change.part_mentions.text), meant)
+        and not _has_told_value(change, _stems_in(quote), meant)
     )
 
 
@@ -104,7 +124,7 @@ def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
     said = frozenset[str]().union(*(_stems_in(one.text) for one in change.user_mentions))
     first_word = next(iter(words_of(change.tool.description)), "")  # "End the lock-out of a device"
     is_described = first_word not in _VAGUE and stem(first_word) in said
-    if is_described or _is_spoken_of(named, said) or _has_told_value(change, said):
+    if is_described or _is_spoken_of(named, said) or _has_told_value(change, said) or _has_told_partner(change, said):
         return
     given = (one for one in change.given if not is_identifying_name(field_name_of(one.path)))
     sets = [_stems_in(value) for value in (str(one.value) for one in given) if words_of(value)]
@@ -136,6 +156,16 @@ def _has_told_value(change: ChangeToCheck, said: Collection[str], other: Tool | 
         if is_told and is_set and _singular_field(name) not in fields:
             return True
     return False
+
+
+def _has_told_partner(change: ChangeToCheck, said: Collection[str]) -> bool:
+    """Whether the words have the first name of a record that the call joins to the tool's own: "7 goes to Mira"."""
+    own = words_of_tool(change.tool.name).nouns
+    others = (one for one in change.given if one.kind in _NAMING and own.isdisjoint(words_of(field_name_of(one.path))))
+    titles = (title for one in others for title in change.titles.get(as_text(one.value).casefold(), ()))
+    return any(
+        len(words[0]) > _FEWEST_LETTERS and stem(words[0]) in said for title in titles if (words := words_of(title))
+    )
 
 
 def _is_batch_of(called: Tool, single: Tool) -> bool:

@@ -368,8 +368,8 @@ class MentionedRecords:
             number, moment = read_figure(value), None
             if isinstance(value, str) and value.strip():
                 moment = read_machine_moment(value, self._sources.now.tzinfo)
-                is_word = len(value) > 2 or not value.isalpha()  # "A" is no status in "a credit note"
-                if is_word and any(_name_as_written(value, text.text) for text in texts):
+                is_code = not value.isalpha()  # "A" is no status in "a credit note"
+                if any(_is_written(value, text.text, is_code) for text in texts):
                     return True
             if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
                 return True
@@ -420,7 +420,7 @@ def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator
             yield from _mentioned_values(value, text, f"{path}{key}.")
         elif isinstance(value, str):
             pieces = (piece.strip() for piece in value.split(","))
-            if any(len(piece) > 2 and piece[0].isupper() and _name_as_written(piece, text) for piece in pieces):
+            if any(piece[:1].isupper() and _is_written(piece, text) for piece in pieces):
                 yield f"{path}{key}", value
         elif isinstance(value, int) and not isinstance(value, bool):
             named = [word for word in singular_words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
@@ -548,6 +548,15 @@ def _name_as_written(name: str, text: str) -> str:
         return ""
     places = list(re.finditer(rf"\b{re.escape(short)}\b", text, re.IGNORECASE if " " in short else 0))
     return short if any(not _has_legal_form_after(short, text[place.end() :]) for place in places) else ""
+
+
+def _is_written(name: str, text: str, is_code: bool = False) -> bool:
+    """Whether the text has the name. One of two letters, unless it is a code, needs capitals: IT is not "it"."""
+    is_short = len(name) <= 2 and not is_code
+    is_there = not is_short or (
+        name.isupper() and name.isalpha() and len(name) > 1 and re.search(rf"\b{re.escape(name)}\b", text)
+    )
+    return bool(is_there) and bool(_name_as_written(name, text))
 
 
 def _has_legal_form_after(short: str, rest: str) -> bool:

@@ -14,7 +14,7 @@ from services.executor.core.plan.faults import ArgumentToCheck, CallFault, Chang
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
-from services.executor.core.tools.classes import EDITING, words_of_tool
+from services.executor.core.tools.classes import EDITING, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import Json, as_text, loads_object
@@ -44,6 +44,10 @@ _DECREASE = re.compile(
     re.IGNORECASE,
 )
 _DIRECTION = re.compile(f"{_INCREASE.pattern}|{_DECREASE.pattern}", re.IGNORECASE)
+_REVERSES = re.compile(  # or says no direction
+    r"\b(?:undo\w*|revers\w*|restor\w*|back|mistaken?(?:ly)?|twice|less\s+than|(?:drop|cut)\w*\s+(?:off|open))\b",
+    re.IGNORECASE,
+)
 _ROUNDING = re.compile(r"\b(?:round\w*|whole|gerundet|arrondi\w*|redonde\w*)\b", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)[\s-]*$")
 _ACTED_ON = re.compile(
@@ -58,14 +62,19 @@ _THINGS = re.compile(r"\s+(?:[^\W\d_A-Z]+\s+){0,2}?(?:[^\W\d_A-Z]{2,}s|[A-Z][^\W
 _DEFINITE_ARTICLE = re.compile(
     r"\b(?:the|these|those|its|our|his|her|their|die|der|den|diese|les|ces|los|las)\s+$", re.IGNORECASE
 )
+_THERE_ARE = re.compile(
+    r"\b(?:there(?:\s+(?:is|are)|['’]s)|es\s+gibt|il\s+y\s+a)\s+(?:only\s+|nur\s+)?$", re.IGNORECASE
+)
+_VALUE_OF = re.compile(r"\b(?:the|die|das|den|la|le)\s+[^\W\d]+\s+(?:of|for|from|von|de)\s+$", re.IGNORECASE)
 _RECORDED_NUMBER = re.compile(
-    r"\b(?:rest|remain\w*|as\s+m(?:any|uch)|übrig\w*|restlich\w*|so\s+viele?|reste|autant|resto|tant[ao]s)\b|"
+    r"\b(?:rest|remain\w*|everything|as\s+m(?:any|uch)|übrig\w*|restlich\w*|so\s+viele?|reste|autant|resto|tant[ao]s)\b|"
     r"\b(?:all|alle[ns]?|tou[ts]e?s?|tod[ao]s)\b(?!\s+\d)",
     re.IGNORECASE,
 )
 _FIGURES = (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY)
 _CHARACTERS_BEFORE = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
+_LEAST_ID = 100  # smaller numbers count things
 _HIGHEST_RANK = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
 _MOST_SHOWN = 80
 _SENTENCE_ENDS = ".!?:;\n"
@@ -158,7 +167,10 @@ def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
     if mention.money is not None or is_of_calls or _is_condition_or_past(mention, text):
         return False
     before = _text_before(mention, text)
-    is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end)
+    is_of = _OF.match(text, mention.end)
+    if _THERE_ARE.search(before) and not is_of:
+        return False
+    is_acted_on = _ACTED_ON.search(before) or is_of
     is_counting = is_acted_on or (_THINGS.match(text, mention.end) and not _DEFINITE_ARTICLE.search(before))
     is_name = mention.is_small_number_word or _is_part_of_name(mention, text, tuple(change.facts))
     return mention.unit is not None or (bool(is_counting) and not is_name)
@@ -182,6 +194,7 @@ def _find_wrong_sign(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterat
     number, text = read_figure(argument.value) or 0, change.part_mentions.text
     is_up, is_down = _INCREASE.search(text) is not None, _DECREASE.search(text) is not None
     is_own = argument.hints.is_signed and not _DIRECTION.search(" ".join(words_of(change.tool.name)))
+    is_own = is_own and not _REVERSES.search(text)
     if is_own and argument.origin == "task" and is_up != is_down and (number < 0) != is_down:
         yield CallFault(argument.path, f"{argument.path} {as_text(number)}: this part says it the other way round")
 
@@ -367,8 +380,12 @@ def _is_condition_or_past(mention: NumberMention, text: str) -> bool:
 
 
 def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
-    """Whether a number belongs to the word before it: a house number, or a record's value in a field of that name."""
+    """Whether a number belongs to the word before it: a house number, a record's value in a field of that name, or
+    the record's own number: "the quantity of 4711".
+    """
     begins = max(0, mention.start - _CHARACTERS_BEFORE)
+    if _VALUE_OF.search(text[begins : mention.start]) and not _recorded_ids(facts).isdisjoint(mention.values):
+        return True
     found = _WORD_BEFORE.search(text[begins : mention.start])
     if found is None:
         return False
@@ -390,6 +407,13 @@ def _field_words_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset
         if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
             found.setdefault(number, set()).update(_words_of_path(field.path))
     return {number: frozenset(said) for number, said in found.items()}
+
+
+@lru_cache(maxsize=8)
+def _recorded_ids(facts: tuple[Fact, ...]) -> frozenset[Number]:
+    """The numbers of at least three digits that name a record."""
+    named = (read_figure(field.value) for field in fields_of_facts(facts) if is_identifying_name(field.name))
+    return frozenset(number for number in named if number is not None and number >= _LEAST_ID)
 
 
 @lru_cache(maxsize=4096)
