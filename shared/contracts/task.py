@@ -101,6 +101,12 @@ class TaskRequest(Contract):
     files: tuple[SentFile, ...] = ()
     practice: PracticeRun | None = None
 
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing is to be written: ``dry_run`` in the metadata is anything but absent, null or false."""
+        wish = self.metadata.get("dry_run")
+        return wish is not None and wish is not False  # 0 equals False
+
 
 class File(Contract):
     """A file as its bytes (base64) or as the address where it can be fetched."""

@@ -60,6 +60,7 @@ READS: Json = [
     {"inv_id": 88103, "stat": "R"},
     {"loan_id": 31, "until": "2026-12-06"},
     {"account": "A-7", "balance": 100},
+    {"device_id": "D-2", "name": "Infusomat"},
     {"tech_id": 6, "name": "Mira Sandoval"},
 ]
 
@@ -85,6 +86,7 @@ DEVICE: JsonObject = {"device_id": "d-1", "retired_on": "2026-11-27"}
     ("Close work order 70317: 1 hour.", "cancelWo", WO_ONLY, "closeWo"),
     ("Cancel work order 70317.", "setWoPrio", {**WO_ONLY, "prio": "P1"}, "cancelWo"),
     ("Lock BME-0151, please.", "retire_device", DEVICE, "lock_device"),
+    ("Lock the Infusomat, please.", "retire_device", {**DEVICE, "device_id": "D-2"}, "lock_device"),
     ("Approve invoice 88103.", "rej_inv", {"inv_id": 88103}, "appr_inv"),
     ("Reject invoice 88103.", "set_pay_blk", {"inv_id": 88103, "blk": True}, "rej_inv"),
     ("Credit A-7 with 50 euros.", "debit_account", {"account": "A-7", "amount": 50}, "credit_account"),

@@ -363,6 +363,7 @@ def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status:
     ({"agreed_discount": 10}, {"discount_pct": 10, "x": 1}, {"discount_pct": 10, "x": 2}, UNVERIFIED),
     ({"amount": Decimal("12.50")}, {"amount_cents": 1}, {"amount_cents": 1250}, VERIFIED),
     ({"amount_cents": 1250}, {"amount": 1}, {"amount": "12.50 EUR"}, VERIFIED),
+    ({"net_ct": 1250}, {"net": 1}, {"net": "12.50"}, VERIFIED),
     ({"amount": Decimal("12.50")}, {"amount": 1}, {"amount": 1250}, UNVERIFIED),
     ({"amount": 1250}, {"amount": 1}, {"amount": {"cents": 1250, "currency": "EUR"}}, VERIFIED),
     ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "1 March 2026"}, VERIFIED),

@@ -404,6 +404,9 @@ def _find_choices(text: str) -> Iterator[re.Match[str]]:
     yield from _OPEN_CHOICE.finditer(text)
 
 
+EXCHANGES = re.compile(  # words for two things that change places
+    r"\b(?:(?:swap|exchang|switch|interchang|échang|intercambi)\w*|\w*tausch\w*)\b", re.IGNORECASE
+)
 CLAUSE_END = re.compile(r"[.,;:!?](?=\s|$)")
 _WORDS_BETWEEN = 2  # at most, from a word of choice to the noun that it belongs to: "all the open orders"
 

@@ -16,6 +16,7 @@ from services.executor.core.figures.numbers import looks_like_id_text, read_figu
 from services.executor.core.figures.vocabulary import (
     CLAUSE_END,
     CURRENCIES,
+    EXCHANGES,
     has_condition,
     leaves_choice_open,
     without_legal_form,
@@ -62,7 +63,6 @@ _CLAUSE_BOUNDARY = re.compile(r"[;,.!?](?=\s)|\s(?:and|then|while|und|dann|et|pu
 _TELLS_WHAT_IS = re.compile(  # or speaks of a record without its name
     r"\b(?:it|them|ha[sd]|have|is|are|was|were|costs?|hat|ist|sind|war(?:en)?)\b", re.IGNORECASE
 )
-_EXCHANGES = re.compile(r"\b(?:swap\w*|exchang\w*|switch\w*|\w*tausch\w*)\b", re.IGNORECASE)
 _LIKE_THAT = re.compile(  # before a record whose value another one gets: "to that of"
     r"\b(?:(?:to|as|auf)\s+(?:that|those|the\s+same|die|das|den)\s+(?:of|for|in|as|von)|same\s+as|equal\s+to)\s+(?:[^\W\d]+\s+)?$",
     re.IGNORECASE,
@@ -398,7 +398,7 @@ def _find_record_places(text: Mentions, change: ChangeToCheck) -> dict[int, str]
 def _pair_records_with_values(text: str, records: Mapping[int, str], values: Mapping[int, bool]) -> dict[str, int]:
     """By identifier, the position of the only value in the only clause about a record, in which no other one stands."""
     found: dict[str, list[int | None]] = {}
-    if _EXCHANGES.search(text):
+    if EXCHANGES.search(text):
         return {}
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
         told = [at for at in values if start <= at < end and at not in records]

@@ -83,9 +83,9 @@ def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
     quote, named, meant = change.part_mentions.text, words_of_tool(change.tool.name), words_of_tool(other.name)
     naming = [one for one in change.given if one.kind in _NAMING]
     ids = {_singular_field(field_name_of(one.path)) for one in naming}
-    titles = (title for one in naming for title in change.titles.get(as_text(one.value), ()))
+    titles = (title.casefold() for one in naming for title in change.titles.get(as_text(one.value).casefold(), ()))
     return (
-        (has_digit(quote) or any(title in quote for title in titles))
+        (has_digit(quote) or any(title in quote.casefold() for title in titles))
         and meant.verb not in _VAGUE
         and named.verb not in ASKING
         and not ids.isdisjoint(_list_schema_fields(other.input_schema))

@@ -27,7 +27,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
-from services.executor.core.figures.vocabulary import minor_unit_places
+from services.executor.core.figures.vocabulary import EXCHANGES, minor_unit_places
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
@@ -104,7 +104,6 @@ _GAPS = re.compile(r"[ -]")
 _NAMES_MONEY = re.compile(
     r"[€$£¥]|\b[A-Z]{3}\b|\b(?:euros?|dollars?|francs?|franken|cents?)\b"
 )  # "50 real cases" is none
-_EXCHANGES = re.compile(r"\b(?:swap|exchang|switch|interchang|vertausch|tausch|échang|intercambi)\w*", re.IGNORECASE)
 _MOST_AMOUNTS = 100
 _MOST_READ = 20_000  # characters of a text that is sent
 _DIGITS = re.compile(r"[0-9]+")
@@ -243,7 +242,7 @@ class SourceFinder:
         known, name = self._derived.values_by_record_field, leaf.origins[0].field_name
         own = {as_text(one) for called in texts_of_call(traced.call) for one in known.get((called, name), ())}
         calls = ({as_text(value) for value in given.values()} for _, given in traced.part.proposed_calls)
-        return bool(_EXCHANGES.search(traced.part.quote)) and any(owners & call and own & call for call in calls)
+        return bool(EXCHANGES.search(traced.part.quote)) and any(owners & call and own & call for call in calls)
 
     def _names_other_record(self, traced: TracedCall) -> bool:
         """Whether the part names a record that no call is about: "set the rent of A to that of B"."""

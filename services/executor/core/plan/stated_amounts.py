@@ -383,13 +383,13 @@ def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...])
     """Whether a number belongs to the word before it: a house number, a record's value in a field of that name, or
     the record's own number: "the quantity of 4711".
     """
-    begins = max(0, mention.start - _CHARACTERS_BEFORE)
-    if _VALUE_OF.search(text[begins : mention.start]) and not _recorded_ids(facts).isdisjoint(mention.values):
+    written = _text_before(mention, text)
+    if _VALUE_OF.search(written) and not _recorded_ids(facts).isdisjoint(mention.values):
         return True
-    found = _WORD_BEFORE.search(text[begins : mention.start])
+    found = _WORD_BEFORE.search(written)
     if found is None:
         return False
-    before = text[: begins + found.start()].rstrip()[-1:]
+    before = text[: mention.start - len(written) + found.start()].rstrip()[-1:]
     if found[1][0].isupper() and before and before not in _SENTENCE_ENDS:
         return True
     called, names = set(singular_words(found[1])), _field_words_by_number(facts)

@@ -8,7 +8,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import RunEnd, describe_verdict, is_dry_run
+from services.executor.core.session.dossier import RunEnd, describe_verdict
 from services.executor.core.session.ledger import describe_doubt, describe_write, list_open_doubts, operator_decisions
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import NOTHING_WRITTEN
@@ -41,7 +41,7 @@ def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: Answ
     """The answer with what is added below it: the writes, and for a completed task also rules and footer (not in a dry
     run or for the solver). If a task that was to act has ended without a write, that is said.
     """
-    is_read_by_people = not is_dry_run(record) and record.request.solver is None
+    is_read_by_people = not record.request.is_dry_run and record.request.solver is None
     completed = is_read_by_people and ended.state is TaskState.COMPLETED
     dossier = ended.final_progress.dossier
     acts = (

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.executor.core.figures.columns import ORDERINGS
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.session.context import is_practice
-from services.executor.core.session.dossier import Dossier, Progress, RunEnd, is_dry_run
+from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.values import NamedValue, threshold_kind_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcome, Threshold, ThresholdKind
@@ -43,7 +43,7 @@ def outcome_of_record(
         process_type=redact_text(str(record.metadata.get("process_type") or "general"), hidden),
         strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
         strategy_applied=is_applied,
-        dry_run=is_dry_run(record),
+        dry_run=record.request.is_dry_run,
         practice=is_practice(record),
         quality=float(measured) if isinstance(measured, (int, float)) else 0.0,
         summary=redact_text(record.reason or record.request.text, hidden)[:200],
@@ -91,7 +91,7 @@ def parts_of_score(scored: Score) -> dict[str, JsonValue]:
 
 def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, ProtectedKind]) -> OutcomeTexts | None:
     """The texts in which the learner may find facts; None for a dry run or practice, whose data are not real."""
-    if is_dry_run(record) or is_practice(record):
+    if record.request.is_dry_run or is_practice(record):
         return None
     values = ended.final_progress.dossier.values
     return OutcomeTexts(
@@ -110,7 +110,7 @@ def _list_thresholds(ended: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tupl
 def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
     """Whether the chosen strategy carried the task to its end, be it a failure: not canceled, and no dry run."""
     carried = ended.progress is not None and not ended.progress.fell_back
-    return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
+    return carried and ended.state is not TaskState.CANCELED and not record.request.is_dry_run
 
 
 def _list_tools(ended: RunEnd, *, worked: bool) -> tuple[str, ...]:

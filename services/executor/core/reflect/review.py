@@ -38,7 +38,7 @@ from services.executor.core.reflect.quality import (
 )
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Progress, is_dry_run
+from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_writes, writes_as_json
 from services.executor.core.session.left_out import remarks_on_run
 from services.executor.core.session.values import Fact
@@ -155,7 +155,7 @@ def with_documents(ctx: TurnContext) -> TurnContext:
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     """Improves a weak answer and writes the task's documents; a dry run and a solver request stay as they are."""
-    if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
+    if ctx.record.request.is_dry_run or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
     writes, escalated = await list_writes(ctx.store), progress.state is FsmState.ESCALATE

@@ -240,12 +240,6 @@ def binding_hash(verdict: Verdict) -> str:
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
 
 
-def is_dry_run(record: TaskRecord) -> bool:
-    """Whether the request asks that nothing be written. Any value but a plain no counts as yes."""
-    wish = record.request.metadata.get(KEY)
-    return wish is not None and wish is not False  # 0 equals False
-
-
 def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
     """The progress of a dry run, with its plan as the answer. ``needed``: whose approval the plan would need."""
     visited = progress.visited[:-1] or progress.visited
@@ -257,7 +251,7 @@ def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
 
 def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
     """The plan of a dry run as a data artifact; empty for other runs."""
-    if not is_dry_run(record) or progress is None or progress.dossier.plan is None:
+    if not record.request.is_dry_run or progress is None or progress.dossier.plan is None:
         return ()
     dossier, plan = progress.dossier, progress.dossier.plan
     data: JsonObject = {

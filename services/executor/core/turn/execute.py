@@ -20,7 +20,6 @@ from services.executor.core.session.dossier import (
     WaitsForDecision,
     WaitsForTime,
     answer_with_plan,
-    is_dry_run,
 )
 from services.executor.core.session.left_out import OUTDATED, left_out_calls
 from services.executor.core.states.machine import Failed, ModelRests
@@ -68,7 +67,7 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
         match event:
             case AnswerFound(progress):
                 return await _complete_answer(conversation, progress)
-            case PlanClosed(progress) if is_dry_run(ctx.record):
+            case PlanClosed(progress) if ctx.record.request.is_dry_run:
                 return AnsweredTask(answer_with_plan(progress, describe_needed_approval(ctx, progress)))
             case PlanClosed():
                 carried = await _run_closed_plan(ctx, event)

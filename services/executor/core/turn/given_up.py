@@ -9,7 +9,6 @@ import structlog
 from services.executor.core.reflect.client_answer import answer_with_writes, ledger_for_clients
 from services.executor.core.reflect.outcome import outcome_of_record
 from services.executor.core.session.context import is_practice, session_for_task, starts_assessment
-from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.journal import latest_progress
 from services.executor.core.session.ledger import (
     calls_to_remember,
@@ -150,7 +149,7 @@ def _list_begun_writes(ended: TaskRecord) -> Iterator[str]:
 
 async def outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from its stored record and ledger."""
-    is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
+    is_applied = record.state is not TaskState.CANCELED and not record.request.is_dry_run
     writes = await list_writes(store)
     return outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import takewhile
 
-from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount, names_minor_unit
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import has_time, name_the_same_day, read_whole_days
 from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
@@ -26,12 +26,11 @@ _PLAIN_AMOUNT = frozenset(
     """amount sum value payment paid received refunded charged booked credited debited eur usd gbp chf cent cents minor
     units in""".split()
 )
-_MINOR = frozenset("cent cents minor pence".split())
 _PERCENT = frozenset("pct percent percentage".split())
 _ALIKE = tuple({name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in ALIASES.items())
 # Words that a call adds to a field's name, or a record does, which do not make another thing of it.
 _NEW_VALUE_WORDS = frozenset("new updated target requested agreed desired proposed final current to set value".split())
-_UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
+_UNITS = _PERCENT | frozenset("cent cents ct minor pence eur usd gbp units".split())
 
 
 def fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
@@ -216,7 +215,7 @@ def _is_equal_in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def _is_in_minor_units(leaf: Leaf) -> bool:
-    return not _MINOR.isdisjoint(words_of(" ".join(leaf.names[-2:])))
+    return any(map(names_minor_unit, leaf.names[-2:]))
 
 
 def _is_percent(leaf: Leaf) -> bool:

@@ -128,7 +128,7 @@ def remark_on_task(record: TaskRecord) -> str:
     """Why the task failed, was rejected or canceled, in one line; else whether it is a dry run; else empty."""
     if record.state in ENDED_BADLY or record.state is TaskState.CANCELED:
         return (record.reason or "").partition("\n")[0]
-    return DRY if _is_dry_run(record) else ""
+    return DRY if record.request.is_dry_run else ""
 
 
 def task_page(record: TaskRecord, now: datetime) -> TaskPage:
@@ -138,7 +138,7 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
     return TaskPage(
         answer=answer.text if answer else "",
         facts=facts,
-        brief=" · ".join(filter(None, ("dry run" if _is_dry_run(record) else "", _summarize_facts(facts)))),
+        brief=" · ".join(filter(None, ("dry run" if record.request.is_dry_run else "", _summarize_facts(facts)))),
         files=tuple(_file_rows(record)),
         asks=asks if record.state is TaskState.INPUT_REQUIRED and isinstance(asks, str) else "",
     )
@@ -196,12 +196,6 @@ def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Quality", _format_number(data.get("quality")), "of 1"),
     ]
     return [fact for fact in found if fact[1]]
-
-
-def _is_dry_run(record: TaskRecord) -> bool:
-    """Whether the task is a dry run: ``dry_run`` in its metadata is anything but absent, null or false."""
-    wish = record.request.metadata.get("dry_run")
-    return wish is not None and wish is not False  # 0 equals False
 
 
 def _summarize_facts(facts: Sequence[tuple[str, str, str]]) -> str:
