@@ -9,6 +9,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from shared.infra.main_server import KEEP_ALIVE_SECONDS
+
 _PATIENCE = 10.0
 _GRACE = 1.0  # for what still runs when a server is stopped
 
@@ -70,7 +72,9 @@ def listening(port: int = 0) -> Iterator[tuple[socket.socket, str]]:
 @asynccontextmanager
 async def serving_on(listener: socket.socket, app: ASGIApp) -> AsyncIterator[None]:
     """Answer on a socket from the first line of the context to its last; what still runs then gets a second."""
-    config = uvicorn.Config(app, log_config=None, access_log=False, ws="none")
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, ws="none", timeout_keep_alive=KEEP_ALIVE_SECONDS
+    )  # as the services: a proxy's idle connection that is closed under a request fails it
     server = _Server(config)
     task = asyncio.create_task(server.serve([listener]))  # a group would wrap the test's own errors
     try:
