@@ -103,7 +103,7 @@ def test_a_record_of_another_kind_by_the_words_before_the_last_is_not_the_called
     """Both kinds count from one on: rent invoice 901 is no repair invoice 901."""
     other, own = read("get_rent_invoice", answer, "f1"), read("get_repair_invoice", {"id": 901, "disputed": True}, "f2")
 
-    readers = RecordKeys(readers=frozenset({"get_rent_invoice", "get_repair_invoice"}))
+    readers = RecordKeys(read_tools=frozenset({"get_rent_invoice", "get_repair_invoice"}))
 
     def bound(tool: str, *facts: Fact, call: JsonObject | None = None) -> BoundFields:
         return bind_fields(build_call_view(tool, call or {"invoice_id": 901}, facts, readers), ("disputed",))
@@ -126,7 +126,7 @@ def test_a_record_of_another_kind_by_the_words_before_the_last_is_not_the_called
 def test_a_record_of_another_kind_with_the_same_id_is_not_the_called_one_where_tools_read_such() -> None:
     lease = read("get_lease", {"lease": {"id": "L-1", "frozen": False}})
     shown = read("get_deposit", {"record": {"case": {"id": "L-1", "frozen": True}}}, "f2")
-    readers = RecordKeys(readers=frozenset({"get_deposit", "get_lease"}))
+    readers = RecordKeys(read_tools=frozenset({"get_deposit", "get_lease"}))
 
     def bound(keys: RecordKeys, *facts: Fact) -> BoundFields:
         return bind_fields(build_call_view("return_deposit", {"deposit_id": "L-1"}, facts, keys), ("frozen",))

@@ -15,7 +15,7 @@ from services.executor.core.figures.evaluate import recheck_figures, recompute_v
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import OperandSources, select_cells
 from services.executor.core.session.values import Fact, NamedValue
-from services.executor.core.tools.record_tree import write_condition
+from services.executor.core.tools.record_tree import format_condition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact
@@ -308,4 +308,4 @@ _NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(lambda name: name 
 @given(_NAMES, st.none() | st.integers() | st.text(max_size=12))
 def test_a_written_condition_holds_for_its_own_value_in_any_path(field: str, value: str | int | None) -> None:
     """Whatever the text: quotes, brackets, dots and signs in it end nothing."""
-    assert _values_at([{field: value, "id": 1}], f"[{write_condition(field, '=', value)}].id") == [1]
+    assert _values_at([{field: value, "id": 1}], f"[{format_condition(field, '=', value)}].id") == [1]

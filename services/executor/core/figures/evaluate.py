@@ -43,7 +43,7 @@ from services.executor.core.figures.operations import (
 )
 from services.executor.core.figures.vocabulary import common_currency, is_currency
 from services.executor.core.session.values import NamedValue, Operand, RowCondition
-from services.executor.core.tools.record_tree import PARTIAL, NoSuchPath, is_empty_value
+from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE, NoSuchPath, is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps, loads_object
 
 _MOST_GROUPS = 500
@@ -296,7 +296,7 @@ def _notes_on_value(columns: Sequence[ListColumn], asked: NamedValue, known: Ope
     ]
     refs = dict.fromkeys(one.operand.ref for one in columns if one.is_list and one.operand.source == "result")
     facts = [fact for ref in refs if (fact := known.find_fact(ref)) is not None]
-    notes += [fact.note for fact in facts if fact.note.startswith(PARTIAL)]
+    notes += [fact.note for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)]
     if asked.where and not any(one.cells for one in columns if one.is_list):
         notes.append("no row meets the conditions")
     return notes

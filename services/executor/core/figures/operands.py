@@ -28,10 +28,10 @@ from services.executor.core.tools.paging import read_list_page
 from services.executor.core.tools.record_tree import (
     NoSuchPath,
     distinguishing_key,
+    format_condition,
     is_empty_value,
     is_keyed_table,
     list_field_names,
-    write_condition,
 )
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -414,7 +414,7 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
     """The path step that selects a row by an identifying field, in any order of rows; empty if there is none."""
     key, row = distinguishing_key(rows), rows[index]
     value = row[key] if key and isinstance(row, dict) else None
-    return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
+    return f"[{format_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 
 
 def _find_notation_in_text(asked: str, text: str, today: date) -> str | None:

@@ -101,7 +101,7 @@ def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, 
     kinds: dict[_Key, set[_Key]] = {}
     for fact in facts:
         for node in find_record_nodes(loads(fact.result_json)):
-            _add_kind(kinds, node.own, (fact.tool, *node.place))
+            _add_kind(kinds, node.record_id, (fact.tool, *node.place))
             _add_kinds_of_fields(kinds, node.record, keys)
         asked = loads(fact.arguments_json)
         _add_kinds_of_fields(kinds, asked if isinstance(asked, dict) else {}, keys)

@@ -12,7 +12,7 @@ from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import SeenRecord, are_same_kind, occurs_in, singular_words
 from services.executor.core.session.values import Operand
 from services.executor.core.states.machine import OWN, Figure, OperandPattern, RowChoice
-from services.executor.core.tools.record_tree import is_id_name, write_condition
+from services.executor.core.tools.record_tree import format_condition, is_id_name
 from shared.domain.exact_json import Json, as_text, dumps
 
 _MOST_LINKS = 4
@@ -256,7 +256,7 @@ def _build_operand(rows: ChosenRows, path: str, field: str) -> Operand:
 
 def _conditions_of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
     field = rows.first.find_field(group.fields) if group else None
-    return (write_condition(field, "=", group.value),) if group and field else ()
+    return (format_condition(field, "=", group.value),) if group and field else ()
 
 
 def _common_field_name(rows: ChosenRows) -> str:
@@ -316,8 +316,8 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
     if field is None:
         raise OperandNotFound(f"the rows have no {choice.fields[0]}")
     if is_own:
-        return [(write_condition(field, choice.sign, own),)]
-    conditions = [write_condition(field, choice.sign, value) for value in _values_as_written(field, choice, records)]
+        return [(format_condition(field, choice.sign, own),)]
+    conditions = [format_condition(field, choice.sign, value) for value in _values_as_written(field, choice, records)]
     return [tuple(conditions)] if choice.sign == "!=" else [(one,) for one in conditions]
 
 
@@ -345,7 +345,7 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
     said = " ".join([task, *months])
     named = [value for text, value in present.items() if text and occurs_in(text, said)]
     if named:
-        return [(write_condition(field, "=", value),) for value in named]
+        return [(format_condition(field, "=", value),) for value in named]
     if len(present) > 1:
         raise AmbiguousOperand(f"the rows have {len(present)} values of {field}, and the task names none")
     return [()]
@@ -360,7 +360,7 @@ def _list_owner_conditions(
     anchors = {anchor.identity for anchor in inputs.anchors}
     named = [record for record in records if record.identity in anchors and record.id_field]
     if named:
-        return [(write_condition(str(record.id_field), "=", record.id),) for record in named]
+        return [(format_condition(str(record.id_field), "=", record.id),) for record in named]
     owners = {*(_write_owner_condition(records, anchor) for anchor in inputs.anchors)}
     owners.discard("")
     return [(owner,) for owner in sorted(owners)] or [()]
@@ -371,7 +371,7 @@ def _write_owner_condition(records: Sequence[SeenRecord], anchor: SeenRecord) ->
     for key in records[0].record:
         prefix = "_".join(singular_words(key)[:-1])
         if is_id_name(key) and prefix and anchor.name_ends_in(prefix) and anchor.id is not None:
-            return write_condition(key, "=", anchor.id)
+            return format_condition(key, "=", anchor.id)
     return ""
 
 

@@ -30,7 +30,7 @@ from services.executor.core.session.values import (
 )
 from services.executor.core.states.machine import POLICY_MARK, Figure, GovernedArgument, ProcessTemplate, parse_governed
 from services.executor.core.tools.classes import verb_of_tool
-from services.executor.core.tools.record_tree import PARTIAL, RecordKeys
+from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE, RecordKeys
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
@@ -293,7 +293,7 @@ def _rules_for_unknown(
     level = _find_approval_level(template)
     for need in unknown_inputs(template, plan.every_call, found, facts, keys, dossier.values):
         yield _build_approval_rule(f"needs-{need.name}", need.why, level, sorted(need.verbs))
-    partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
+    partial = [fact.tool for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)] if template.whole_lists else []
     if partial:
         yield _build_approval_rule(
             "whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level

@@ -28,7 +28,7 @@ from services.executor.core.tools.failures import (
 )
 from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.record_tree import PARTIAL
+from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE
 from services.executor.core.tools.recover import check_stand_in, find_renamed_reads, find_single_reads, may_be_offered
 from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, NameCorrections, rename_arguments
 from services.executor.core.tools.toolbox import problems_with
@@ -116,7 +116,7 @@ class ServerRead:
     @property
     def note(self) -> str:
         """The notes on the answer. What is missing from a list comes first, since readers of notes look there."""
-        return " ".join(sorted(self._notes, key=lambda text: not text.startswith(PARTIAL)))
+        return " ".join(sorted(self._notes, key=lambda text: not text.startswith(MISSING_ROWS_NOTE)))
 
     async def send(self, step: str = "") -> None:
         """Makes the call. ``step``: the suffix of its journal step's name."""
@@ -253,7 +253,7 @@ class ServerRead:
             return None
         (self.tool, self.arguments), self.names, self.answer = calls[0], {}, ToolAnswer(rows)
         note = f"Read one by one with {self.tool.name}: {len(rows)} of {len(calls)}."
-        return f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}" if missing else note
+        return f"{MISSING_ROWS_NOTE}: {note} Not read: {'; '.join(missing[:3])}" if missing else note
 
     async def _ask_model_for_stand_in(self, offered: Sequence[Tool]) -> ReadCall | None:
         """The call that a model proposes in place of a tool that is gone; None without a usable answer."""

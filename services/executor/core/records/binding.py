@@ -624,7 +624,9 @@ class CallView:
     def _lacks_declared_read(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
         """Whether a read that is declared to show the record was not made."""
         made = {node.seen.fact.tool for node in nodes}
-        return any(are_same_kind(kind, reference.noun) and tool not in made for tool, kind in self._graph.keys.reads)
+        return any(
+            are_same_kind(kind, reference.noun) and tool not in made for tool, kind in self._graph.keys.kinds_by_read
+        )
 
     def names_read_record(self, argument: str, value: Json) -> bool:
         """Whether the argument names a record that was read."""

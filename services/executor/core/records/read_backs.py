@@ -285,7 +285,7 @@ def _put_holding_record_first(write: NamedWrite, facts: Sequence[Fact]) -> Named
 
 def _compare_id_fields(node: RecordNode, named: NamedId) -> Iterator[bool]:
     """Yields, for the record's own id and for each field of the same name, whether it has the id's value."""
-    yield node.own is not None and str(node.own) == str(named.value)
+    yield node.record_id is not None and str(node.record_id) == str(named.value)
     for key, value in node.record.items():
         yield words_of(key) == words_of(named.name) and str(value) == str(named.value)
 
@@ -313,7 +313,7 @@ def _index_ids(result_json: str) -> _ShownIds:
     nodes = _parse_record_nodes(result_json)
     found: dict[str, set[str]] = {}
     for node in nodes:
-        for key, value in ((_OWN_ID, node.own), *node.record.items()):
+        for key, value in ((_OWN_ID, node.record_id), *node.record.items()):
             if isinstance(value, str | int):
                 found.setdefault(str(value), set()).add(key)
     return _ShownIds({value: frozenset(keys) for value, keys in found.items()}, len(nodes))

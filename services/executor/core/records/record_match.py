@@ -31,12 +31,14 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     if not names:
         return CallSubjects(nodes, ())
     named = {
-        place for place, node in enumerate(nodes) if any(shows_same_value(node.own, name) for name in names.values())
+        place
+        for place, node in enumerate(nodes)
+        if any(shows_same_value(node.record_id, name) for name in names.values())
     }
     direct = named | {place for place, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
     in_scope = any(shows_same_value(value, name) for value in asked.values() for name in names.values())
     if not named:
-        outermost = [node for node in nodes if not node.around]
+        outermost = [node for node in nodes if not node.outer_records]
         is_asked_whole = all(any(shows_same_value(one, name) for one in asked.values()) for name in names.values())
         is_alone = len(nodes) == 1 or (
             is_asked_whole
@@ -48,14 +50,14 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
             place
             for place, node in enumerate(nodes)
             if _shows_id(node.record, names)
-            or (is_alone and not node.around and not _has_unrelated_id(node, arguments, result))
+            or (is_alone and not node.outer_records and not _has_unrelated_id(node, arguments, result))
         }
     records = {id(nodes[place].record) for place in direct}
     within = [
         node
         for place, node in enumerate(nodes)
         if place not in direct
-        and (in_scope or any(id(outer.record) in records for outer in node.around))
+        and (in_scope or any(id(outer.record) in records for outer in node.outer_records))
         and all(_compare_shared_ids(node.record, names))
     ]
     return CallSubjects([nodes[place] for place in sorted(direct)], within)
@@ -94,13 +96,15 @@ def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
 
 def _has_unasked_id(node: RecordNode, asked: JsonObject) -> bool:
     """Whether an object has an id or an id-like text that the read was not asked with, so that it may be another's."""
-    return node.own is not None or any(
+    return node.record_id is not None or any(
         (is_id_name(key) or is_id_text(value)) and value not in asked.values() for key, value in node.record.items()
     )
 
 
 def _has_unrelated_id(node: RecordNode, arguments: JsonObject, result: Json) -> bool:
-    if node.own is None:
+    if node.record_id is None:
         return False
     given = [leaf.value for leaf in find_leaves(arguments)]
-    return not any(shows_same_value(node.own, value) for value in given) and str(node.own) not in dumps(result)
+    return not any(shows_same_value(node.record_id, value) for value in given) and str(node.record_id) not in dumps(
+        result
+    )

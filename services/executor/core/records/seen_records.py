@@ -13,13 +13,13 @@ from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import split_tool_name
 from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.record_tree import (
+    MISSING_ROWS_NOTE,
     NO_KEYS,
-    PARTIAL,
     RecordKeys,
+    format_condition,
     is_id_name,
     is_keyed_table,
     own_id,
-    write_condition,
 )
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -98,7 +98,7 @@ class SeenRecord:
 
     @property
     def is_fully_read(self) -> bool:
-        return not self.fact.note.startswith(PARTIAL)
+        return not self.fact.note.startswith(MISSING_ROWS_NOTE)
 
     def name_ends_in(self, kind: str) -> bool:
         """Whether the record's name ends in the kind: a ``purchase_order`` is an ``order``, an ``order_line`` not."""
@@ -209,7 +209,7 @@ def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) ->
     if not isinstance(own, str) or ids[own] > 1:
         return f"{path}[{place}]"
     key = next(key for key in row if key.lower() == "id")
-    return f"{path}[{write_condition(key, '=', own)}]"
+    return f"{path}[{format_condition(key, '=', own)}]"
 
 
 def makes_record(tool: str) -> bool:
@@ -428,7 +428,9 @@ def describes_request(noun: Noun, keys: RecordKeys) -> bool:
 def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
     """Whether a tool here reads records of that name; ``in_full``: of exactly that name."""
     return (
-        noun in _nouns_of_readers(keys.readers) if in_full else noun[-1:] in _last_noun_words_of_readers(keys.readers)
+        noun in _nouns_of_readers(keys.read_tools)
+        if in_full
+        else noun[-1:] in _last_noun_words_of_readers(keys.read_tools)
     )
 
 

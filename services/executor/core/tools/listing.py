@@ -20,7 +20,7 @@ from services.executor.core.tools.paging import (
     read_list_page,
     with_nested_value,
 )
-from services.executor.core.tools.record_tree import PARTIAL
+from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
@@ -186,7 +186,7 @@ class PagedListing:
     def summary(self) -> str:
         """A sentence on a list that was read in several pages; empty if one answer was all of it."""
         if self.why_partial:
-            return f"{PARTIAL}: {self.total} rows from {self.pages} pages; {self.why_partial}."
+            return f"{MISSING_ROWS_NOTE}: {self.total} rows from {self.pages} pages; {self.why_partial}."
         return f"All {self.total} rows, from {self.pages} pages." if self.pages > 1 else ""
 
     @property

@@ -18,27 +18,27 @@ _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid gri
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
 def is_id_name(key: str) -> bool:
     """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
-    last = _WORD_ENDS.split(key)[-1].lower()
-    return last.endswith("id") and last not in _NO_IDS
+    last_word = _WORD_ENDS.split(key)[-1].lower()
+    return last_word.endswith("id") and last_word not in _NO_IDS
 
 
 class RecordKeys(NamedTuple):
     """The key fields of records that a tenant declares.
 
-    ``kinds``: by a key's name in comparable form, the words of its record's kind; ``reads``: by the name of a read tool
-    that shows one record by its key, the same; ``readers``: the names of all read tools; ``first_names``: by a name of
-    a key, the first of its names.
+    ``kinds``: pairs of a key's normalized name and the words of its record's kind. ``kinds_by_read``: pairs of a read
+    tool that shows one record by its key, and the words of that record's kind. ``read_tools``: the names of all read
+    tools. ``first_names``: pairs of a key's normalized name and the first of the names that this key has.
     """
 
     kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    reads: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    readers: frozenset[str] = frozenset()
+    kinds_by_read: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    read_tools: frozenset[str] = frozenset()
     first_names: tuple[tuple[str, str], ...] = ()
 
     def key_named(self, name: str) -> str:
         """The declared key that a field of this name holds, in one form for all its names."""
-        own = normalized_key_name(name)
-        return dict(self.first_names).get(own, own)
+        key = normalized_key_name(name)
+        return dict(self.first_names).get(key, key)
 
     def kind_of(self, name: str) -> tuple[str, ...]:
         """The kind whose declared key a field or argument of this name holds; empty if none is declared."""
@@ -46,7 +46,7 @@ class RecordKeys(NamedTuple):
 
     def kind_shown_by(self, tool: str) -> tuple[str, ...]:
         """The kind of which a read tool is declared to show one record; empty for any other tool."""
-        return dict(self.reads).get(tool, ())
+        return dict(self.kinds_by_read).get(tool, ())
 
     def is_id_or_key(self, name: str) -> bool:
         """Whether a field is an identifier by its name, or a declared key."""
@@ -54,11 +54,9 @@ class RecordKeys(NamedTuple):
 
 
 NO_KEYS = RecordKeys()
-_ITEM = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
-_NAMELESS = "[]"
-
-
-PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
+_USUAL_KEY_NAMES = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
+_ITEM_WITHOUT_KEY = "[]"
+MISSING_ROWS_NOTE = "NOT all rows"  # how the note on a list begins of which rows are missing
 
 
 class NoSuchPath(LookupError):
@@ -66,12 +64,14 @@ class NoSuchPath(LookupError):
 
 
 class RecordNode(NamedTuple):
-    """One record. ``place``: the keys that lead to it; ``own``: its id; ``around``: the records that contain it."""
+    """One record. ``place``: the keys that lead to it; ``record_id``: its own id, None without one;
+    ``outer_records``: the records that contain it, the outermost first.
+    """
 
     record: JsonObject
     place: tuple[str, ...]
-    own: Json
-    around: tuple["RecordNode", ...]
+    record_id: Json
+    outer_records: tuple["RecordNode", ...]
 
 
 class Leaf(NamedTuple):
@@ -103,35 +103,34 @@ def own_id(record: JsonObject) -> Json:
     return next((value for key, value in record.items() if key.lower() == "id"), None)
 
 
-def _walk_nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[RecordNode, ...]) -> Iterator[RecordNode]:
+def _walk_nodes(value: Json, place: tuple[str, ...], key: Json, outer: tuple[RecordNode, ...]) -> Iterator[RecordNode]:
     if isinstance(value, list):
         for item in value:
-            yield from _walk_nodes(item, place, None, around)
+            yield from _walk_nodes(item, place, None, outer)
     elif isinstance(value, dict):
-        inside = around
-        own = own_id(value)
-        if any(_is_field_value(item) for item in value.values()):
-            node = RecordNode(value, place, key if own is None else own, around)
-            inside = (*around, node)
+        if any(map(_is_field_value, value.values())):
+            record_id = own_id(value)
+            node = RecordNode(value, place, key if record_id is None else record_id, outer)
+            outer = (*outer, node)
             yield node
-        table = is_keyed_table(value)
-        for name, item in value.items():
-            yield from _walk_nodes(item, place if table else (*place, name), name if table else None, inside)
+        is_table = is_keyed_table(value)
+        for name, inner in value.items():
+            yield from _walk_nodes(inner, place if is_table else (*place, name), name if is_table else None, outer)
 
 
 def _walk_leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], items: frozenset[str]) -> Iterator[Leaf]:
     if isinstance(value, dict):
-        table = is_keyed_table(value)
+        is_table = is_keyed_table(value)
         for name, inner in value.items():
-            if table:
+            if is_table:
                 yield from _walk_leaves(inner, (*path, name), names, items | {name})
             else:
                 yield from _walk_leaves(inner, (*path, name), (*names, name), items)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        known_by = distinguishing_key(value)
+        key_field = distinguishing_key(value)
         for item in value:
-            own = str(item[known_by]) if known_by and isinstance(item, dict) else _NAMELESS
-            yield from _walk_leaves(item, (*path, own), names, items | {own})
+            key = str(item[key_field]) if key_field and isinstance(item, dict) else _ITEM_WITHOUT_KEY
+            yield from _walk_leaves(item, (*path, key), names, items | {key})
     elif names:
         yield Leaf(path, names, items, value)
 
@@ -143,15 +142,13 @@ def _is_field_value(value: Json) -> bool:
 
 
 def distinguishing_key(items: Sequence[Json]) -> str | None:
-    """The field, an id or one of the usual names, with a different value in each item of a list; None if there is
-    none.
-    """
+    """The field, an id or one with a usual name, that has another value in each item; None if there is none."""
     records = [item for item in items if isinstance(item, dict)]
     if len(records) != len(items):
         return None
-    first = records[0]
-    candidates = [key for key in first if key.lower() == "id"] + [key for key in first if is_id_name(key)]
-    for key in [*candidates, *(key for key in first if _WORD_ENDS.split(key)[-1].lower() in _ITEM)]:
+    first_record = records[0]
+    candidates = [key for key in first_record if key.lower() == "id"] + [key for key in first_record if is_id_name(key)]
+    for key in [*candidates, *(key for key in first_record if _WORD_ENDS.split(key)[-1].lower() in _USUAL_KEY_NAMES)]:
         values = [str(record[key]) for record in records if isinstance(record.get(key), str | int)]
         if len(set(values)) == len(records):
             return key
@@ -175,15 +172,15 @@ def map_objects(content: Json, change: Callable[[JsonObject], JsonObject]) -> Js
     return {key: map_objects(value, change) for key, value in change(content).items()}
 
 
-def write_condition(field: str, sign: str, value: Json) -> str:
-    """A condition as it is written in paths."""
+def format_condition(field: str, sign: str, value: Json) -> str:
+    """A condition as it is written in paths: ``name='O''Neil'``."""
     if value is None:
         return f"{field}{sign}null"
     text = as_text(value)
     return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"
 
 
-_MOST_NAMES = 12  # of fields in a message
+_MOST_FIELD_NAMES = 12  # of fields in a message
 _SIDE_FIELDS = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 
 
@@ -193,11 +190,11 @@ def is_empty_result(result: Json) -> bool:
     """
     if not isinstance(result, dict):
         return result is None or result == "" or result == []
-    lists = [item for item in result.values() if isinstance(item, list)]
+    lists = [content for content in result.values() if isinstance(content, list)]
     if result.get("found") is False or not result:
         return True
-    told = [key for key, item in result.items() if key not in _SIDE_FIELDS and isinstance(item, str | dict) and item]
-    return bool(lists) and not any(lists) and not told
+    others = (content for key, content in result.items() if key not in _SIDE_FIELDS)
+    return bool(lists) and not any(lists) and not any(isinstance(content, str | dict) and content for content in others)
 
 
 def is_empty_value(value: Json) -> bool:
@@ -208,4 +205,4 @@ def is_empty_value(value: Json) -> bool:
 def list_field_names(records: Iterator[Json] | Sequence[Json]) -> str:
     """The field names of the records, as text for a message."""
     names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
-    return ", ".join([*list(names)[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+    return ", ".join([*list(names)[:_MOST_FIELD_NAMES], *(["..."] if len(names) > _MOST_FIELD_NAMES else [])])

@@ -113,7 +113,7 @@ def has_value_of(node: RecordNode, claim: Leaf) -> bool:
 def is_id_of(claim: Leaf, node: RecordNode) -> bool:
     """Whether the claim's value is the id of the record, or of one around it."""
     is_id = is_id_name(claim.name) or is_id_text(claim.value)
-    return is_id and any(shows_same_value(one.own, claim.value) for one in (node, *node.around))
+    return is_id and any(shows_same_value(one.record_id, claim.value) for one in (node, *node.outer_records))
 
 
 def got_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath, participles: frozenset[str]) -> bool:

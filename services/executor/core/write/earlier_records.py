@@ -45,11 +45,11 @@ class EarlierRecords:
 
     def _pair_by_shared_ids(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
         """Pairs records without an own id in the same place; pairs that share the most ids come first."""
-        free = [(node, _id_fields_of(node)) for node in before if node.own is None]
+        free = [(node, _id_fields_of(node)) for node in before if node.record_id is None]
         shared = [
             (len(ids & earlier_ids), -place, -rank, node, earlier)
             for place, node in enumerate(after[:_MOST_PAIRED])
-            if node.own is None and (ids := _id_fields_of(node))
+            if node.record_id is None and (ids := _id_fields_of(node))
             for rank, (earlier, earlier_ids) in enumerate(free[:_MOST_PAIRED])
             if earlier.place == node.place and ids & earlier_ids
         ]
@@ -72,4 +72,6 @@ def _id_fields_of(node: RecordNode) -> frozenset[str]:
 
 def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
     """The record's place, and its own id or else all its ids."""
-    return node.place, _id_fields_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
+    return node.place, _id_fields_of(node) if node.record_id is None else frozenset(
+        {str(node.record_id).strip().casefold()}
+    )

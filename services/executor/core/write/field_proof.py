@@ -181,7 +181,7 @@ class _ComparedReads:
         return [leaf for leaf in leaves if self._values_of_other_rows.isdisjoint(leaf.path)]
 
     def is_named_by_call(self, node: RecordNode) -> bool:
-        return any(shows_same_value(node.own, value) for value in self.ids.values())
+        return any(shows_same_value(node.record_id, value) for value in self.ids.values())
 
     def set_other_rows(self, others: Sequence["_ComparedReads"]) -> None:
         self.others = others
@@ -193,8 +193,8 @@ class _ComparedReads:
 
     def is_named_item(self, node: RecordNode) -> bool:
         """Whether the call names both the record and the one around it by a field: a line by ``order=7, line=2``."""
-        return bool(node.around) and all(
-            any(has_value_of(one, claim) for claim in self.claims) for one in (node, node.around[-1])
+        return bool(node.outer_records) and all(
+            any(has_value_of(one, claim) for claim in self.claims) for one in (node, node.outer_records[-1])
         )
 
     def is_beside_named_item(self, node: RecordNode) -> bool:
@@ -274,7 +274,7 @@ def _ids_of_targets(reads: _ComparedReads) -> Mapping[str, Json]:
 
 
 def _has_id(node: RecordNode, name: str, value: Json) -> bool:
-    return shows_same_value(node.record.get(name) if node.own is None else node.own, value)
+    return shows_same_value(node.record.get(name) if node.record_id is None else node.record_id, value)
 
 
 def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
@@ -319,9 +319,9 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
 def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
     """For a row of what was made: the one line that has all fields of this row alone, with those around it."""
     own = [claim for claim in reads.claims if claim.name in reads.evidence.own]
-    nodes = (node for node in (*reads.after.direct, *reads.after.within) if node.around)
+    nodes = (node for node in (*reads.after.direct, *reads.after.within) if node.outer_records)
     made = [
-        {key: value for one in (*node.around, node) for key, value in one.record.items()}
+        {key: value for one in (*node.outer_records, node) for key, value in one.record.items()}
         for node in nodes
         if any(claim.name in node.record for claim in own)
     ]
@@ -440,10 +440,10 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     more for each.
     """
     evidence = reads.evidence
-    heard = node.own is not None and str(node.own) in dumps(evidence.result)
+    heard = node.record_id is not None and str(node.record_id) in dumps(evidence.result)
     compared = _compare_record(reads, node, None, with_answer=heard)
     own_ids = [key for key in node.record if is_id_name(key) and key not in evidence.asked]
-    if not own_ids and node.own is None and set(compared.new) <= set(evidence.asked):
+    if not own_ids and node.record_id is None and set(compared.new) <= set(evidence.asked):
         return ProofFinding()  # a filter that is repeated
     leaves = find_leaves(node.record)
     named_leaves = [(one, find_leaf_for_claim(one, leaves)) for one in reads.claims if is_id_name(one.name)]
@@ -452,7 +452,7 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     if compared.denied or compared.differs or not (compared.new or related):
         return ProofFinding()
     fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
-    own = node.own if reads.is_named_by_call(node) else None
+    own = node.record_id if reads.is_named_by_call(node) else None
     now, then = (_count_with_fields(side, fields, own) for side in (reads.after, reads.before))
     wanted = reads.count_rows_with({*compared.new, *(claim.name for claim, _ in ids)}, node)
     if now - then != wanted:
@@ -462,7 +462,9 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
 
 def _count_with_fields(subjects: CallSubjects, fields: ValuesByPath, own: Json) -> int:
     """How many records have these fields, and this own id, if it is not None."""
-    nodes = [node for node in (*subjects.direct, *subjects.within) if own is None or shows_same_value(node.own, own)]
+    nodes = [
+        node for node in (*subjects.direct, *subjects.within) if own is None or shows_same_value(node.record_id, own)
+    ]
     shown = [{leaf.path: leaf.value for leaf in find_leaves(node.record)} for node in nodes]
     return sum(all(shows_same_value(each.get(path), value) for path, value in fields.items()) for each in shown)
 
