@@ -126,6 +126,19 @@ async def test_a_reason_that_the_answer_tells_by_itself_is_not_told_a_second_tim
     assert (await stage.run()).answer == f"{answer}\n\nNothing was written or sent."
 
 
+@pytest.mark.promise("conversation.left_part")
+@each_row(
+    ("use_after", "is_told"),
+    (leaves("it is not overdue"), "approve_claim was called for this part already, so it is not left"),
+    (condition("500"), "approve_claim was called for this part already: say so"),
+)
+async def test_a_part_that_was_carried_out_cannot_be_left_afterwards(use_after: Use, is_told: str) -> None:
+    stage = Stage(f"{TASK} if it is over 500", [READ], [MINE], [use_after], answer="C-1 stays open.")
+    record = await stage.ends(DONE, ["C-1"])
+    assert is_told in stage.told
+    assert "Not done" not in str(record.answer)
+
+
 @pytest.mark.promise("coverage.left_without_condition")
 async def test_a_part_left_without_any_condition_of_the_task_counts_as_not_done() -> None:
     stage = Stage(". ".join(PARTS), [READ], [MINE], [leaves("a message is not needed", 2)], parts=PARTS)

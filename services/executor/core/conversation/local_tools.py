@@ -34,6 +34,7 @@ from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext, files_for_look_tool
 from services.executor.core.session.dossier import Progress
+from services.executor.core.session.ledger import in_sending_order, list_writes
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath
@@ -43,6 +44,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import HYPOTHETICAL, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
+from shared.domain.words import DID_NOTHING
 from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 
 _WORD_OF_OPEN_SELECTION = re.compile(
@@ -141,7 +143,7 @@ class LocalTools:
             self.ctx, call.key, self.made_tools, lambda: calculate(asked, known, self.made_tools)
         )
         self.values = [one for one in self.values if one.name != value.name] + [value]
-        return {**describe_value(value), **self._update_part_by_condition(value, call)}
+        return {**describe_value(value), **await self._update_part_by_condition(value, call)}
 
     async def _show_rows_to_model(self, call: _LocalCall) -> Json:
         return select_rows_for_model(
@@ -161,6 +163,9 @@ class LocalTools:
         ref = str(call.arguments.get("ref", ""))
         if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
+        is_asked_about = part.number in self.asked_about  # then some of what it lists may be left
+        if not is_asked_about and (made := await self._list_tools_called_for(part)):
+            raise ValueError(f"{made} was called for this part already, so it is not left: say so in the answer")
         return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
@@ -213,12 +218,21 @@ class LocalTools:
         self.unexcused.add(part.number)
         return {"note": _NO_CONDITION}
 
-    def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
+    async def _list_tools_called_for(self, part: PartOfTask) -> str:
+        """The tools whose calls carried out this part; empty if it has none that took effect or may have."""
+        writes = in_sending_order(await list_writes(self.ctx.store))
+        return ", ".join(
+            write.call.tool for write in writes if write.call.part == part.number and write.status not in DID_NOTHING
+        )
+
+    async def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
         """If the calculated value is the condition of a part and is false, marks that part as left; if it is true,
         removes that mark. Returns a note for the model.
         """
         part = self._find_named_part(call)
         if part and value.value == "false":
+            if made := await self._list_tools_called_for(part):
+                return {"note": f"{made} was called for this part already: say so in the answer"}
             return self._mark_part_left(part, _condition_in_words(value, call.facts, self.all_values))
         if part and value.value == "true":
             self.unmet.pop(part.number, None)
