@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
 from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skill
-from services.gateway.a2a.views import NEW, OLD
+from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
 
@@ -71,7 +71,7 @@ def card_routes(
     """
     router, changed = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0)
     shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
-    shapes = {"merged": _merged_card, "1.0": NEW.show_card, "0.3": OLD.show_card}
+    shapes = {"merged": _merged_card, "1.0": FORMAT_1_0.show_card, "0.3": FORMAT_0_3.show_card}
 
     @cache
     def serialize_card(name: str) -> bytes:

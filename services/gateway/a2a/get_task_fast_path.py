@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.a2a.methods import A2aMethods
-from services.gateway.a2a.views import NEW
+from services.gateway.a2a.views import FORMAT_1_0
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.replies import (
     HEADER,
@@ -110,15 +110,13 @@ class GetTaskFastPath:
         if scope["method"] == "GET":
             task_id, media_type = scope["path"].removeprefix("/tasks/"), choose_media_type(head.get("accept", ""))
             return await self._send_reply(scope, send, _RestGetTask(task_id, media_type.encode()), admitted, began)
-        first = try_receive(receive)  # who sends it is known before anything of it is read
-        read = (
-            None
-            if isinstance(first, PendingReceive) or first.get("more_body")
-            else _parse_rpc_get_task(first.get("body", b""))
-        )
-        if read is None:
-            return await self._app(scope, replay_first_message(first, receive), send)
-        return await self._send_reply(scope, send, read, admitted, began)
+        first_message = try_receive(receive)  # who sends it is known before anything of it is read
+        get_task = None
+        if not isinstance(first_message, PendingReceive) and not first_message.get("more_body"):
+            get_task = _parse_rpc_get_task(first_message.get("body", b""))
+        if get_task is None:
+            return await self._app(scope, replay_first_message(first_message, receive), send)
+        return await self._send_reply(scope, send, get_task, admitted, began)
 
     def _passes_checks(self, scope: Scope, head: Mapping[str, str]) -> bool:
         """Whether the request's head passes the limits and the origin check; if not, ``app`` refuses the request."""
@@ -127,14 +125,14 @@ class GetTaskFastPath:
         return not is_foreign and self._checks.limiter.refusal(scope) is None
 
     async def _send_reply(
-        self, scope: Scope, send: Send, read: _GetTask, admitted: AdmittedCaller, began: float
+        self, scope: Scope, send: Send, get_task: _GetTask, admitted: AdmittedCaller, began: float
     ) -> None:
         counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK_PATH
         scope["route"], status = self._routes[path], 500
         counts.count_open(1)
         self._checks.limiter.open_requests += 1
         try:
-            start, body = await self._build_answer(read, admitted)
+            start, body = await self._build_answer(get_task, admitted)
             status = start["status"]
             await send(start)
             await send({"type": "http.response.body", "body": body})
@@ -143,17 +141,17 @@ class GetTaskFastPath:
             counts.count_open(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
-    async def _build_answer(self, read: _GetTask, admitted: AdmittedCaller) -> tuple[Message, bytes]:
+    async def _build_answer(self, get_task: _GetTask, admitted: AdmittedCaller) -> tuple[Message, bytes]:
         """The first ASGI message of the answer, and the answer's body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})
-            body = read.wrap_task(await self._methods.serialize_task(read.task_id, caller, NEW))
-            length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", read.content_type)
-            status, headers = 200, [length, kind, *read.more_headers]
+            body = get_task.wrap_task(await self._methods.serialize_task(get_task.task_id, caller, FORMAT_1_0))
+            length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", get_task.content_type)
+            status, headers = 200, [length, kind, *get_task.more_headers]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, Fault):
                 log.exception("request_failed", method="GetTask")
-            refusal = read.error_response(fault)
+            refusal = get_task.error_response(fault)
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
         if admitted.rate_limits.measures:
             limits = limit_headers(admitted.rate_limits)
@@ -161,19 +159,19 @@ class GetTaskFastPath:
         return {"type": "http.response.start", "status": status, "headers": headers}, body
 
 
-def _fast_path_headers(scope: Scope, most: int) -> Mapping[str, str] | None:
+def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | None:
     """The headers of a request that may be a ``GetTask`` in its usual form; None for any other request."""
-    path, raw = scope["path"], scope["headers"]
+    path, raw_headers = scope["path"], scope["headers"]
     is_call = path == "/" and scope["method"] == "POST"
     if scope["query_string"] or not (is_call or (scope["method"] == "GET" and _REST_PATH.fullmatch(path))):
         return None
-    head = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
-    if len(head) < len(raw) or head.get(_VERSION) != "1.0" or "transfer-encoding" in head:
+    head = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw_headers}
+    if len(head) < len(raw_headers) or head.get(_VERSION) != "1.0" or "transfer-encoding" in head:
         return None
     length = head.get("content-length", "")
     if not is_call:
         return None if length else head
-    is_short = length.isdigit() and len(length) < 5 and int(length) <= most
+    is_short = length.isdigit() and len(length) < 5 and int(length) <= most_bytes
     return head if is_short and head.get("content-type", _JSON) == _JSON else None
 
 
@@ -185,20 +183,14 @@ def _parse_rpc_get_task(body: bytes) -> _RpcGetTask | None:
         call = from_json(body)  # what it reads unlike ``decode_json``, fractions above all, is no id here
     except ValueError:
         return None
-    if (
-        not isinstance(call, dict)
-        or call.keys() != _RPC_MEMBERS
-        or call["method"] != "GetTask"
-        or call["jsonrpc"] != "2.0"
-    ):
+    if not isinstance(call, dict) or call.keys() != _RPC_MEMBERS:
+        return None
+    if call["method"] != "GetTask" or call["jsonrpc"] != "2.0":
         return None
     call_id, params = call["id"], call["params"]
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
-    if not _is_valid_id(task_id) or not (
-        _is_valid_id(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST_ID)
-    ):
-        return None
-    return _RpcGetTask(task_id, call_id)
+    is_number = type(call_id) is int and abs(call_id) < _LARGEST_ID
+    return _RpcGetTask(task_id, call_id) if _is_valid_id(task_id) and (is_number or _is_valid_id(call_id)) else None
 
 
 def _is_valid_id(value: object) -> TypeGuard[str]:

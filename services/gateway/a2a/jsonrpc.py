@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from services.gateway.a2a import schema, streams
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.views import LEGACY, NEW, OLD, AnswerFormat
+from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0, LEGACY_FORMAT, AnswerFormat
 from services.gateway.edge import replies
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
@@ -56,32 +56,32 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     }
     schemas = {name: _SERVICE.methods_by_name[name].input_type for name in acts_1_0}
     of_1_0 = {
-        name: RpcMethod(NEW, partial(schema.read_by_schema, schema=schemas[name]), act)
+        name: RpcMethod(FORMAT_1_0, partial(schema.read_by_schema, schema=schemas[name]), act)
         for name, act in acts_1_0.items()
     }
     hook = "tasks/pushNotificationConfig"
     read, read_id = schema.read_params, schema.read_webhook_id_0_3
     return of_1_0 | {
-        "message/send": RpcMethod(OLD, schema.read_message_0_3, methods.send),
-        "message/stream": RpcMethod(OLD, schema.read_message_0_3, methods.stream),
-        "tasks/get": RpcMethod(OLD, partial(read, schema=old.TaskQueryParams), methods.task),
-        "tasks/cancel": RpcMethod(OLD, partial(read, schema=old.TaskIdParams), methods.cancel),
-        "tasks/resubscribe": RpcMethod(OLD, partial(read, schema=old.TaskIdParams), methods.subscribe),
-        f"{hook}/set": RpcMethod(OLD, schema.read_webhook_0_3, methods.set_webhook),
+        "message/send": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.send),
+        "message/stream": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.stream),
+        "tasks/get": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskQueryParams), methods.task),
+        "tasks/cancel": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.cancel),
+        "tasks/resubscribe": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.subscribe),
+        f"{hook}/set": RpcMethod(FORMAT_0_3, schema.read_webhook_0_3, methods.set_webhook),
         f"{hook}/get": RpcMethod(
-            OLD, partial(read_id, schema=old.GetTaskPushNotificationConfigParams), methods.webhook
+            FORMAT_0_3, partial(read_id, schema=old.GetTaskPushNotificationConfigParams), methods.webhook
         ),
         f"{hook}/list": RpcMethod(
-            OLD, partial(read_id, schema=old.ListTaskPushNotificationConfigParams), methods.webhooks
+            FORMAT_0_3, partial(read_id, schema=old.ListTaskPushNotificationConfigParams), methods.webhooks
         ),
         f"{hook}/delete": RpcMethod(
-            OLD, partial(read_id, schema=old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
+            FORMAT_0_3, partial(read_id, schema=old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
         ),
-        "agent/getAuthenticatedExtendedCard": RpcMethod(OLD, _keep_params, methods.extended_card),
-        "tasks/send": RpcMethod(LEGACY, _keep_params, methods.send),
-        "tasks/sendSubscribe": RpcMethod(LEGACY, _keep_params, methods.stream),
-        "tasks/pushNotification/set": RpcMethod(LEGACY, schema.read_legacy_webhook, methods.set_webhook),
-        "tasks/pushNotification/get": RpcMethod(LEGACY, schema.read_legacy_webhook_id, methods.webhook),
+        "agent/getAuthenticatedExtendedCard": RpcMethod(FORMAT_0_3, _keep_params, methods.extended_card),
+        "tasks/send": RpcMethod(LEGACY_FORMAT, _keep_params, methods.send),
+        "tasks/sendSubscribe": RpcMethod(LEGACY_FORMAT, _keep_params, methods.stream),
+        "tasks/pushNotification/set": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook, methods.set_webhook),
+        "tasks/pushNotification/get": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook_id, methods.webhook),
     }
 
 
@@ -90,7 +90,7 @@ def _keep_params(params: JsonObject) -> JsonObject:
     return params
 
 
-_VERSION_CHECKS = {NEW: replies.check_1_0, OLD: replies.check_0_3}
+_VERSION_CHECKS = {FORMAT_1_0: replies.check_1_0, FORMAT_0_3: replies.check_0_3}
 _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of 0.3 that the early protocol had too
 
 
@@ -109,10 +109,10 @@ class JsonRpcEndpoint:
             if call.method not in MESSAGE_METHODS:
                 check_body_size(len(body), self._profile.max_body, call)
             return await self._answer_call(call, request)
-        except BadCall as bad:
-            status = _BAD_REQUEST if self._answer_format_of(bad.method) is LEGACY else 200
+        except BadCall as bad_call:
+            status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200
             return replies.rpc_fault_reply(
-                bad.call_id, bad, detailed=replies.names_version_1(request), bad_input_status=status
+                bad_call.call_id, bad_call, detailed=replies.names_version_1(request), bad_input_status=status
             )
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
@@ -120,31 +120,33 @@ class JsonRpcEndpoint:
             if not isinstance(fault, replies.Fault):
                 log.exception("request_failed", method=call.method)
             answer_format = self._answer_format_of(call.method)
-            detailed = answer_format is NEW or (answer_format is not OLD and replies.names_version_1(request))
+            names_1_0 = replies.names_version_1(request)
+            detailed = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
             return replies.rpc_fault_reply(call.call_id, fault, detailed=detailed)
 
     def _answer_format_of(self, method: str) -> AnswerFormat | None:
-        known = self.methods.get(method)
-        return known.answer_format if known else None
+        rpc_method = self.methods.get(method)
+        return rpc_method.answer_format if rpc_method else None
 
     async def _answer_call(self, call: RpcCall, request: Request) -> Response:
         method, version = self.methods.get(call.method), replies.protocol_version_of(request)
         if method is None:
             reason = replies.NO_METHOD.reason if replies.names_version_1(request) else ""
-            told = f"there is no method {call.method!r}"
-            return replies.rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, told, reason=reason)
+            message = f"there is no method {call.method!r}"
+            return replies.rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, message, reason=reason)
         answer_format = method.answer_format
         if check := _VERSION_CHECKS.get(answer_format):
             check(version, f"the method {call.method!r}")
         if call.method in MESSAGE_METHODS:
             await count_message(request)
-        asked = streams.MethodCall(partial(method.read, call.params), request)
-        if call.method in self._shared and not version and await self.acts.is_legacy_task(asked):
-            answer_format = LEGACY
+        method_call = streams.MethodCall(partial(method.read, call.params), request)
+        if call.method in self._shared and not version and await self.acts.is_legacy_task(method_call):
+            answer_format = LEGACY_FORMAT
         try:
-            return _build_response(call, await method.act(asked, answer_format), detailed=answer_format is NEW)
+            answer = await method.act(method_call, answer_format)
+            return _build_response(call, answer, detailed=answer_format is FORMAT_1_0)
         except (GatewayRefusal, StoreUnavailable) as fault:
-            if answer_format is not LEGACY:
+            if answer_format is not LEGACY_FORMAT:
                 raise
             return replies.rpc_fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
 

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from services.gateway.a2a import streams
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.views import LEGACY, AnswerFormat, ClientView
+from services.gateway.a2a.views import LEGACY_FORMAT, AnswerFormat, ClientView
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id_at, text_at
 from services.gateway.edge.replies import write_json
@@ -45,9 +45,8 @@ class A2aMethods:
         if ticket.is_reply:
             return cast(JsonValue, answer_format.show_answer(ticket.record, view, is_reply=True))
         if not options.wait:
-            return cast(
-                JsonValue, answer_format.show_answer(await self._add_file_contents(ticket.record, answer_format), view)
-            )
+            record = await self._add_file_contents(ticket.record, answer_format)
+            return cast(JsonValue, answer_format.show_answer(record, view))
         return streams.PendingAnswer(self._services.tasks, ticket, answer_format, view)
 
     async def stream(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
@@ -56,9 +55,8 @@ class A2aMethods:
         params, caller = call.params, self.identify_caller(call, answer_format)
         options = read_send_options(params, answer_format.dialect)
         stream = await self._streams.send(read_message(params, answer_format.dialect), caller, call.last_event_id)
-        return streams.StreamAnswer(
-            stream, answer_format, ClientView(self._notice, stream.shown_id, options.history_length)
-        )
+        view = ClientView(self._notice, stream.shown_id, options.history_length)
+        return streams.StreamAnswer(stream, answer_format, view)
 
     async def subscribe(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """SubscribeToTask: the task, then its updates; with ``Last-Event-ID`` only the updates after that event."""
@@ -78,14 +76,14 @@ class A2aMethods:
     ) -> bytes:
         """The task as JSON bytes, from the cache if its record has not changed."""
         record, view = await self._services.tasks.read(task_id, caller), ClientView(self._notice, task_id, length)
-        known = self._written.find(record, answer_format, view)
-        return known or self._written.serialize(
-            await self._add_file_contents(record, answer_format), answer_format, view
-        )
+        cached = self._written.find(record, answer_format, view)
+        if cached is not None:
+            return cached
+        return self._written.serialize(await self._add_file_contents(record, answer_format), answer_format, view)
 
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun over the early protocol."""
-        task_id, caller = self._task_and_caller(call, LEGACY)
+        task_id, caller = self._task_and_caller(call, LEGACY_FORMAT)
         return (await self._services.tasks.read(task_id, caller)).dialect is A2aVersion.LEGACY
 
     async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
@@ -94,7 +92,7 @@ class A2aMethods:
         page = await self._services.lists.list_tasks(options.query, caller)
         view = ClientView(self._notice, "", options.history_length, options.artifacts)
         return {
-            "tasks": [answer_format.show_task(one, view) for one in page.records],
+            "tasks": [answer_format.show_task(record, view) for record in page.records],
             "nextPageToken": page.next_token,
             "pageSize": options.query.size,
             "totalSize": page.total,
@@ -109,28 +107,29 @@ class A2aMethods:
     async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """CreateTaskPushNotificationConfig: register a URL that receives the task's updates from now on."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
-        path, shown_id = f"{answer_format.prefix}pushNotificationConfig", task_id if answer_format is LEGACY else None
-        read = read_webhook(call.params, path, answer_format.dialect, shown_id)
-        webhook = read.model_copy(update={"config_id": read.config_id or task_id})
+        path = f"{answer_format.prefix}pushNotificationConfig"
+        shown_id = task_id if answer_format is LEGACY_FORMAT else None
+        webhook = read_webhook(call.params, path, answer_format.dialect, shown_id)
+        webhook = webhook.model_copy(update={"config_id": webhook.config_id or task_id})
         await self._services.webhooks.register(task_id, webhook, caller)
         return answer_format.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
 
     async def webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
-        read = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
-        found = await self._services.webhooks.find(task_id, read(call.params, "id", "id"), caller)
-        return answer_format.webhook(found, task_id, "")
+        read_id = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
+        webhook = await self._services.webhooks.find(task_id, read_id(call.params, "id", "id"), caller)
+        return answer_format.webhook(webhook, task_id, "")
 
     async def webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
-        after = text_at(call.params, "pageToken", "pageToken") or ""
+        after_id = text_at(call.params, "pageToken", "pageToken") or ""
         size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
-        listed = [one.webhook for one in await self._services.webhooks.list_webhooks(task_id, caller)]
-        page = [one for one in listed if one.config_id > after]
+        webhooks = [webhook.webhook for webhook in await self._services.webhooks.list_webhooks(task_id, caller)]
+        page = [webhook for webhook in webhooks if webhook.config_id > after_id]
         token = page[size - 1].config_id if len(page) > size else ""
-        return answer_format.webhooks([answer_format.webhook(one, task_id, "") for one in page[:size]], token)
+        return answer_format.webhooks([answer_format.webhook(webhook, task_id, "") for webhook in page[:size]], token)
 
     async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
@@ -172,8 +171,8 @@ class A2aMethods:
         return await self._services.tasks.files.add_contents(record) if answer_format.fills_files else record
 
 
-_MOST_CACHED = 1024
-_LARGEST_CACHED = 64 * 1024  # bytes; with ``_MOST_CACHED``, what is kept stays under 64 MB
+_MOST_CACHED_TASKS = 1024
+_LARGEST_CACHED_BYTES = 64 * 1024  # bytes; with ``_MOST_CACHED``, what is kept stays under 64 MB
 _CacheKey = tuple[str, AnswerFormat, ClientView]
 
 
@@ -184,15 +183,15 @@ class TaskJsonCache:
     """
 
     def __init__(self) -> None:
-        self._kept = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST_CACHED)
+        self._kept = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST_CACHED_TASKS)
 
     def find(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes | None:
-        known = self._kept.look_up((record.tenant, answer_format, view))
-        return known[1] if known and known[0] is record else None
+        entry = self._kept.look_up((record.tenant, answer_format, view))
+        return entry[1] if entry and entry[0] is record else None
 
     def serialize(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes:
-        written = write_json(answer_format.show_task(record, view)).encode()
+        content = write_json(answer_format.show_task(record, view)).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
-        if len(written) <= _LARGEST_CACHED and not has_contents:
-            self._kept.put((record.tenant, answer_format, view), (record, written))
-        return written
+        if len(content) <= _LARGEST_CACHED_BYTES and not has_contents:
+            self._kept.put((record.tenant, answer_format, view), (record, content))
+        return content

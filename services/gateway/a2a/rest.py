@@ -29,7 +29,7 @@ from services.gateway.a2a.streams import (
     StreamAnswer,
     sse_response,
 )
-from services.gateway.a2a.views import NEW, OLD, OLD_REST, AnswerFormat
+from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
 from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.keep_alive import JSON_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import (
@@ -47,8 +47,9 @@ from shared.domain.exact_json import JsonObject
 
 log = structlog.get_logger()
 _TASK_PATH = "/tasks/{task_id}"
-_WEBHOOKS = _TASK_PATH + "/pushNotificationConfigs"
-_WEBHOOK = _WEBHOOKS + "/{config_id}"
+_WEBHOOKS_PATH = _TASK_PATH + "/pushNotificationConfigs"
+_WEBHOOK_PATH = _WEBHOOKS_PATH + "/{config_id}"
+_V1_WEBHOOKS = "/v1" + _WEBHOOKS_PATH
 
 
 class RestPath(NamedTuple):
@@ -73,10 +74,10 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
         RestPath("POST", f"{_TASK_PATH}:cancel", new.CancelTaskRequest, methods.cancel),
         RestPath("GET", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
         RestPath("POST", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
-        RestPath("POST", _WEBHOOKS, new.TaskPushNotificationConfig, methods.set_webhook),
-        RestPath("GET", _WEBHOOKS, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
-        RestPath("GET", _WEBHOOK, new.GetTaskPushNotificationConfigRequest, methods.webhook),
-        RestPath("DELETE", _WEBHOOK, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        RestPath("POST", _WEBHOOKS_PATH, new.TaskPushNotificationConfig, methods.set_webhook),
+        RestPath("GET", _WEBHOOKS_PATH, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
+        RestPath("GET", _WEBHOOK_PATH, new.GetTaskPushNotificationConfigRequest, methods.webhook),
+        RestPath("DELETE", _WEBHOOK_PATH, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
         RestPath("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.extended_card),
         RestPath("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_message_0_3),
         RestPath("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_message_0_3),
@@ -84,14 +85,13 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
         RestPath("POST", f"/v1{_TASK_PATH}:cancel", old.CancelTaskRequest, methods.cancel),
         RestPath("GET", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
         RestPath("POST", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
-        RestPath("POST", f"/v1{_WEBHOOKS}", old.PushNotificationConfig, methods.set_webhook, read_rest_webhook_0_3),
-        RestPath("GET", f"/v1{_WEBHOOKS}", old.ListTaskPushNotificationConfigRequest, methods.webhooks),
-        RestPath("GET", f"/v1{_WEBHOOK}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
-        RestPath("DELETE", f"/v1{_WEBHOOK}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        RestPath("POST", _V1_WEBHOOKS, old.PushNotificationConfig, methods.set_webhook, read_rest_webhook_0_3),
+        RestPath("GET", _V1_WEBHOOKS, old.ListTaskPushNotificationConfigRequest, methods.webhooks),
+        RestPath("GET", f"/v1{_WEBHOOK_PATH}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
+        RestPath("DELETE", f"/v1{_WEBHOOK_PATH}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
         RestPath("GET", "/v1/card", old.GetAgentCardRequest, methods.extended_card),
-        RestPath(
-            "GET", f"/v1{_TASK_PATH}", old.GetTaskRequest, methods.task
-        ),  # last: it fits ``{task_id}:subscribe`` too
+        # last: it fits ``{task_id}:subscribe`` too
+        RestPath("GET", f"/v1{_TASK_PATH}", old.GetTaskRequest, methods.task),
     )
 
 
@@ -142,8 +142,8 @@ class A2aRest:
 def _read_params(path: RestPath, request: Request, body: JsonObject) -> JsonObject:
     """The method's parameters; those in the path override the query, and those in the query override the body."""
     schema = path.schema.DESCRIPTOR
-    said = path.read(body) if path.read else read_by_schema(body, schema)
-    return {**said, **read_query(request.query_params.multi_items(), schema), **_path_params(request)}
+    params = path.read(body) if path.read else read_by_schema(body, schema)
+    return {**params, **read_query(request.query_params.multi_items(), schema), **_path_params(request)}
 
 
 def _path_params(request: Request) -> JsonObject:
@@ -157,12 +157,13 @@ def _choose_answer_format(path: RestPath, body: JsonObject) -> AnswerFormat:
     """The format of the answer. Clients of 0.3 that send ``parts``, as JSON-RPC has it, get that of JSON-RPC."""
     message = body.get("message")
     if path.verb == "POST" and path.path == "/v1/message:send" and isinstance(message, dict) and "parts" in message:
-        return OLD
-    return OLD_REST if path.is_0_3 else NEW
+        return FORMAT_0_3
+    return FORMAT_0_3_REST if path.is_0_3 else FORMAT_1_0
 
 
 def _build_response(answer: Answer, request: Request, answer_format: AnswerFormat) -> Response:
-    media_type = choose_media_type(request.headers.get("accept", "")) if answer_format is NEW else "application/json"
+    accepted = request.headers.get("accept", "")
+    media_type = choose_media_type(accepted) if answer_format is FORMAT_1_0 else "application/json"
     match answer:
         case StreamAnswer():
             return sse_response(answer, BARE)
@@ -177,11 +178,11 @@ def _build_response(answer: Answer, request: Request, answer_format: AnswerForma
 async def _stream_pending_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
     """Yields the body once the answer is there; after a failure, the task as accepted: the status has been sent."""
     try:
-        shown = await answer.wait_for_answer()
+        answer_fields = await answer.wait_for_answer()
     except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
         log.exception("answer_not_followed")
-        shown = answer.show_accepted()
-    yield json.dumps(shown, ensure_ascii=False).encode()
+        answer_fields = answer.show_accepted()
+    yield json.dumps(answer_fields, ensure_ascii=False).encode()
 
 
 _TENANT_PATH = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")
@@ -195,19 +196,19 @@ class TenantPathMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not (rest := _path_without_own_tenant(scope)):
+        if scope["type"] != "http" or not (own_path := _path_without_own_tenant(scope)):
             return await self._app(scope, receive, send)
-        known = {**scope, "path": rest, "raw_path": rest.encode()}
+        own_scope = {**scope, "path": own_path, "raw_path": own_path.encode()}
         try:
-            return await self._app(known, receive, send)
+            return await self._app(own_scope, receive, send)
         finally:
-            scope["route"] = known.get("route")  # whoever counts requests stands outside
+            scope["route"] = own_scope.get("route")  # whoever counts requests stands outside
 
 
 def _path_without_own_tenant(scope: Scope) -> str | None:
-    found = _TENANT_PATH.fullmatch(str(scope["path"]))
-    if found is None or found["tenant"] in _OWN_FIRST_WORDS:
+    match = _TENANT_PATH.fullmatch(str(scope["path"]))
+    if match is None or match["tenant"] in _OWN_FIRST_WORDS:
         return None
     caller = caller_of_request(Request(scope))
-    own = caller.tenant if caller else DEFAULT_TENANT
-    return found["rest"] if unquote(found["tenant"]) == own else None
+    tenant = caller.tenant if caller else DEFAULT_TENANT
+    return match["rest"] if unquote(match["tenant"]) == tenant else None

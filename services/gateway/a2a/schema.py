@@ -23,7 +23,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 T = TypeVar("T")
 Type = FieldDescriptor
 _WHOLE_NUMBERS = {Type.TYPE_INT32: (-(2**31), 2**31 - 1), Type.TYPE_UINT32: (0, 2**32 - 1)}
-_OPAQUE: Mapping[str, type] = {
+_UNPARSED_TYPES: Mapping[str, type] = {
     "google.protobuf.Struct": dict,
     "google.protobuf.Value": object,
     "google.protobuf.ListValue": list,
@@ -50,40 +50,41 @@ class _Schema(NamedTuple):
 
 @cache
 def _build_schema(message: Descriptor) -> _Schema:
-    fields = [_Field(one.name, one.json_name, one.type == Type.TYPE_BOOL, _field_reader(one)) for one in message.fields]
-    oneofs = [(choice.name, [one.json_name for one in choice.fields]) for choice in message.oneofs]
+    fields = [_Field(f.name, f.json_name, f.type == Type.TYPE_BOOL, _field_reader(f)) for f in message.fields]
+    oneofs = [(choice.name, [field.json_name for field in choice.fields]) for choice in message.oneofs]
     by_name = {name: field for field in fields for name in (field.name, field.json_name)}
-    return _Schema(by_name, [(name, others) for name, others in oneofs if len(others) > 1])
+    return _Schema(by_name, [(name, members) for name, members in oneofs if len(members) > 1])
 
 
 def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
     """Parse a message by ``schema``. ``path``: its place in the request, for errors. Raises ``InvalidField``."""
-    (fields, oneofs), read = _build_schema(schema), dict[str, Json]()
+    (fields, oneofs), parsed = _build_schema(schema), dict[str, Json]()
     for key, item in value.items():
         field = fields.get(key)
         if field is None:
             continue
-        at = f"{path}.{field.json_name}" if path else field.json_name
-        if field.json_name in read:
-            raise InvalidField(at, f"is given twice, as {field.name} and as {field.json_name}; send one of them")
-        read[field.json_name] = None if item is None else field.read(item, at)
-    given: JsonObject = {name: item for name, item in read.items() if item is not None}
+        field_path = f"{path}.{field.json_name}" if path else field.json_name
+        if field.json_name in parsed:
+            spellings = f"as {field.name} and as {field.json_name}"
+            raise InvalidField(field_path, f"is given twice, {spellings}; send one of them")
+        parsed[field.json_name] = None if item is None else field.read(item, field_path)
+    message: JsonObject = {name: item for name, item in parsed.items() if item is not None}
     for choice, names in oneofs:
-        chosen = [name for name in names if name in given]
+        chosen = [name for name in names if name in message]
         if len(chosen) > 1:
             raise InvalidField(path or choice, f"has {' and '.join(chosen)}; send one of them")
-    return given
+    return message
 
 
 def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
     """Parse a query's parameters as a message of ``schema``; raises ``InvalidField``."""
-    fields, value = _build_schema(schema).fields, dict[str, Json]()
+    fields, values = _build_schema(schema).fields, dict[str, Json]()
     for key, text in parameters:
-        if key in value and key in fields:
+        if key in values and key in fields:
             raise InvalidField(fields[key].json_name, "is given twice")
         is_flag = key in fields and fields[key].is_flag  # a flag is a word; the schema reads numbers
-        value[key] = _BOOL_BY_TEXT.get(text.lower(), text) if is_flag else text
-    return read_by_schema(value, schema)
+        values[key] = _BOOL_BY_TEXT.get(text.lower(), text) if is_flag else text
+    return read_by_schema(values, schema)
 
 
 def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
@@ -102,35 +103,35 @@ def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
 
 def _element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     match field.type:
-        case Type.TYPE_MESSAGE if kind := _OPAQUE.get(field.message_type.full_name):
+        case Type.TYPE_MESSAGE if kind := _UNPARSED_TYPES.get(field.message_type.full_name):
             return lambda value, path: cast(Json, _check_type(value, kind, path))
         case Type.TYPE_MESSAGE:
             message = field.message_type
             return lambda value, path: read_by_schema(_check_type(value, dict, path), message, path)
         case Type.TYPE_ENUM:
             names = [*field.enum_type.values_by_name]
-            numbers = {str(number): one.name for number, one in field.enum_type.values_by_number.items()}
+            numbers = {str(number): enum_value.name for number, enum_value in field.enum_type.values_by_number.items()}
             return lambda value, path: _read_enum(value, path, names, numbers)
         case Type.TYPE_BOOL:
             return lambda value, path: _check_type(value, bool, path)
         case Type.TYPE_BYTES:
             return lambda value, path: base64.b64encode(decode_base64(_check_type(value, str, path), path)).decode()
         case number if number in _WHOLE_NUMBERS:
-            least, most = _WHOLE_NUMBERS[number]
-            return lambda value, path: _read_integer(value, path, least, most)
+            lowest, highest = _WHOLE_NUMBERS[number]
+            return lambda value, path: _read_integer(value, path, lowest, highest)
         case _:
             return lambda value, path: _check_type(value, str, path)
 
 
 def _read_enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, str]) -> str:
-    said = str(value) if isinstance(value, str | int) else ""
-    name = said if said in names else numbers.get(said)
+    text = str(value) if isinstance(value, str | int) else ""
+    name = text if text in names else numbers.get(text)
     if name is None:
         raise InvalidField(path, f"must be one of {', '.join(names)}")
     return name
 
 
-def _read_integer(value: Json, path: str, least: int, most: int) -> int:
+def _read_integer(value: Json, path: str, lowest: int, highest: int) -> int:
     """Parse an integer, which may be a string or have a zero fraction, as in ProtoJSON; raises ``InvalidField``."""
     try:
         number = Decimal(value) if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
@@ -138,33 +139,33 @@ def _read_integer(value: Json, path: str, least: int, most: int) -> int:
         number = None
     if number is None or not number.is_finite() or number != number.to_integral_value():
         raise InvalidField(path, "must be a whole number")
-    if not least <= number <= most:
-        raise InvalidField(path, f"must be from {least} to {most}")
+    if not lowest <= number <= highest:
+        raise InvalidField(path, f"must be from {lowest} to {highest}")
     return int(number)
 
 
-_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+_TYPE_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
 
 
 def _check_type(value: Json, kind: type[T], path: str) -> T:
     if not isinstance(value, kind):
-        raise InvalidField(path, f"must be {_NAMES[kind]}, not {json_type_name(value)}")
+        raise InvalidField(path, f"must be {_TYPE_NAMES[kind]}, not {json_type_name(value)}")
     return value
 
 
-_FREE = frozenset({"metadata", "data"})  # what clients may fill as they like
-_CONFIG = "pushNotificationConfig"
+_FREE_FORM_KEYS = frozenset({"metadata", "data"})  # what clients may fill as they like
+_CONFIG_KEY = "pushNotificationConfig"
 _is_camel_case = re.compile(r"[a-z][A-Za-z]*").fullmatch
 
 
 def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     """The parameters of a 0.3 method under their JSON names, checked by ``schema``; raises ``InvalidField``."""
-    read = cast(JsonObject, _keys_to_camel_case(params, ""))
+    camel_params = cast(JsonObject, _keys_to_camel_case(params, ""))
     try:
-        schema.model_validate_json(dumps(read), strict=True)
+        schema.model_validate_json(dumps(camel_params), strict=True)
     except ValidationError as error:
         raise _to_invalid_field(error) from None
-    return read
+    return camel_params
 
 
 def read_message_0_3(params: JsonObject) -> JsonObject:
@@ -174,10 +175,10 @@ def read_message_0_3(params: JsonObject) -> JsonObject:
 
 def read_legacy_webhook(params: JsonObject) -> JsonObject:
     """Convert the early protocol's parameters of tasks/pushNotification/set to those of 1.0."""
-    named, path = read_legacy_webhook_id(params), f"params.{_CONFIG}"
-    if params.get(_CONFIG) is None:
+    task_fields, path = read_legacy_webhook_id(params), f"params.{_CONFIG_KEY}"
+    if params.get(_CONFIG_KEY) is None:
         raise InvalidField(path, "is required")
-    return {**object_at(params, _CONFIG, path), **named}
+    return {**object_at(params, _CONFIG_KEY, path), **task_fields}
 
 
 def read_legacy_webhook_id(params: JsonObject) -> JsonObject:
@@ -186,14 +187,14 @@ def read_legacy_webhook_id(params: JsonObject) -> JsonObject:
 
 def read_webhook_0_3(params: JsonObject) -> JsonObject:
     """Convert the parameters of tasks/pushNotificationConfig/set to those of 1.0: a webhook with its task id."""
-    read = read_params(params, types.TaskPushNotificationConfig)
-    return {**object_at(read, _CONFIG, _CONFIG), "taskId": read["taskId"]}
+    camel_params = read_params(params, types.TaskPushNotificationConfig)
+    return {**object_at(camel_params, _CONFIG_KEY, _CONFIG_KEY), "taskId": camel_params["taskId"]}
 
 
 def read_webhook_id_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     """Convert the 0.3 parameters that name a task and its webhook to those of 1.0."""
-    read = read_params(params, schema)
-    return {**read, "taskId": read["id"], "id": read.get(f"{_CONFIG}Id")}
+    camel_params = read_params(params, schema)
+    return {**camel_params, "taskId": camel_params["id"], "id": camel_params.get(f"{_CONFIG_KEY}Id")}
 
 
 def read_rest_message_0_3(body: JsonObject) -> JsonObject:
@@ -201,24 +202,24 @@ def read_rest_message_0_3(body: JsonObject) -> JsonObject:
     message = body.get("message", body.get("request"))
     if isinstance(message, dict) and "parts" in message:
         return read_message_0_3(body)
-    read = read_by_schema(body, old.SendMessageRequest.DESCRIPTOR)
-    said = read.get("message")
-    if not isinstance(said, dict):
-        return read
-    content = said.pop("content", [])
-    said["parts"] = [_unwrap_part_data(part) for part in content] if isinstance(content, list) else content
-    return read
+    request = read_by_schema(body, old.SendMessageRequest.DESCRIPTOR)
+    message = request.get("message")
+    if not isinstance(message, dict):
+        return request
+    content = message.pop("content", [])
+    message["parts"] = [_unwrap_part_data(part) for part in content] if isinstance(content, list) else content
+    return request
 
 
 def read_rest_webhook_0_3(body: JsonObject) -> JsonObject:
     """Parse a webhook of 0.3's REST, sent bare or inside ``pushNotificationConfig``, ``config`` or both."""
     if "config" in body:
-        read = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
-        body = object_at(read, "config", "config")
-    elif {_CONFIG, "push_notification_config"} & body.keys():
+        request = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
+        body = object_at(request, "config", "config")
+    elif {_CONFIG_KEY, "push_notification_config"} & body.keys():
         body = read_by_schema(body, old.TaskPushNotificationConfig.DESCRIPTOR)
-    if _CONFIG in body:
-        return object_at(body, _CONFIG, _CONFIG)
+    if _CONFIG_KEY in body:
+        return object_at(body, _CONFIG_KEY, _CONFIG_KEY)
     return read_by_schema(body, old.PushNotificationConfig.DESCRIPTOR)
 
 
@@ -227,25 +228,25 @@ def _keys_to_camel_case(value: Json, path: str) -> Json:
         return [_keys_to_camel_case(item, f"{path}[{place}]") for place, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    read: JsonObject = {}
+    fields: JsonObject = {}
     for key, item in value.items():
         name = key if _is_camel_case(key) else to_camel_custom(key)
-        at = f"{path}.{name}" if path else name
-        if name in read:
-            raise InvalidField(at, "is given twice, in two spellings; send one of them")
-        read[name] = item if name in _FREE else _keys_to_camel_case(item, at)
-    return read
+        item_path = f"{path}.{name}" if path else name
+        if name in fields:
+            raise InvalidField(item_path, "is given twice, in two spellings; send one of them")
+        fields[name] = item if name in _FREE_FORM_KEYS else _keys_to_camel_case(item, item_path)
+    return fields
 
 
 def _to_invalid_field(error: ValidationError) -> InvalidField:
     """The first validation error as an ``InvalidField``. For a union the error is of the union, not of one variant."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first_error = error.errors(include_url=False, include_context=False, include_input=False)[0]
     path = "params"
-    for step in first["loc"]:
+    for step in first_error["loc"]:
         if str(step)[:1].isupper():
             return InvalidField(path, "is none of the kinds that the protocol knows, or lacks what its kind needs")
         path += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return InvalidField(path, first["msg"].lower())
+    return InvalidField(path, first_error["msg"].lower())
 
 
 def _convert_legacy_params(params: JsonObject) -> JsonObject:
@@ -257,10 +258,10 @@ def _convert_legacy_params(params: JsonObject) -> JsonObject:
     parts = message.get("parts") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(parts, list):
         return params
-    if any(isinstance(one, dict) and "kind" in one for one in (message, *parts)):
+    if any(isinstance(node, dict) and "kind" in node for node in (message, *parts)):
         return params
-    said: Mapping[str, Json] = {"role": "user", "messageId": str(uuid4())}
-    message = {**said, **message, "parts": [_add_part_kind(part) for part in parts]}
+    defaults: Mapping[str, Json] = {"role": "user", "messageId": str(uuid4())}
+    message = {**defaults, **message, "parts": [_add_part_kind(part) for part in parts]}
     message["role"] = "user" if message["role"] == "ROLE_USER" else message["role"]
     configuration = params.get("configuration") or {}
     if isinstance(configuration, dict):
@@ -271,8 +272,8 @@ def _convert_legacy_params(params: JsonObject) -> JsonObject:
 def _add_part_kind(part: Json) -> Json:
     if not isinstance(part, dict):
         return part
-    held = next((kind for kind in ("text", "data", "file") if kind in part), None)
-    return {**part, "kind": part.get("type", held)}
+    content_kind = next((kind for kind in ("text", "data", "file") if kind in part), None)
+    return {**part, "kind": part.get("type", content_kind)}
 
 
 def _unwrap_part_data(part: Json) -> Json:

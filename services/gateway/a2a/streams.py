@@ -13,7 +13,7 @@ import structlog
 from pydantic import JsonValue
 from starlette.requests import Request
 
-from services.gateway.a2a.views import AnswerFormat, ClientView, Shown
+from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import rpc_error_of, write_json
@@ -52,7 +52,7 @@ class PendingAnswer:
         self._tasks, self._ticket, self._answer_format, self._view = tasks, ticket, answer_format, view
         self._record = ticket.record
 
-    async def wait_for_answer(self) -> Shown:
+    async def wait_for_answer(self) -> JsonFields:
         """Wait for the end of the message's turn; returns the task, or for some completed tasks a message."""
         record = self._record = await self._tasks.wait_for_answer(self._ticket)
         is_reply = record.answers_as == "message" and record.state is TaskState.COMPLETED
@@ -60,7 +60,7 @@ class PendingAnswer:
             record = await self._tasks.files.add_contents(record)
         return self._answer_format.show_answer(record, self._view, is_reply=is_reply)
 
-    def show_accepted(self) -> Shown:
+    def show_accepted(self) -> JsonFields:
         """The task as it was when the message was accepted."""
         return self._answer_format.show_answer(self._ticket.record, self._view)
 
@@ -78,7 +78,7 @@ class StreamAnswer(NamedTuple):
     answer_format: AnswerFormat
     view: ClientView
 
-    def format_update(self, numbered: NumberedUpdate) -> Shown:
+    def format_update(self, numbered: NumberedUpdate) -> JsonFields:
         return self.answer_format.show_update(numbered.update, numbered.event_id, self.stream.record, self.view)
 
 

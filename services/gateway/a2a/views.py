@@ -23,26 +23,27 @@ from services.gateway.features.webhooks.model import TaskWebhook, legacy_webhook
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
 
-Shown = dict[str, JsonValue]
+JsonFields = dict[str, JsonValue]
 
 
-def task_view(record: TaskRecord, notice: str, history_length: int | None = None, *, artifacts: bool = True) -> Shown:
-    """The task as JSON of protocol 1.0. ``history_length``: how many of the latest messages it has; all if None."""
-    kept = record.history[-history_length:] if history_length else () if history_length == 0 else record.history
+def task_view(record: TaskRecord, notice: str, length: int | None = None, *, artifacts: bool = True) -> JsonFields:
+    """The task as JSON of protocol 1.0. ``length``: how many of the latest messages it has; all if None."""
+    messages = record.history[-length:] if length else () if length == 0 else record.history
     return _drop_empty(
         id=record.task_id,
         contextId=record.session_id,
         status=_status_view(record, record.state, record.reason, record.updated_at, "status"),
         artifacts=_artifact_views(record) if artifacts else [],
-        history=[_message_view(record, item) for item in kept],
+        history=[_message_view(record, message) for message in messages],
         metadata=_metadata_view(client_metadata(record, notice)),
     )
 
 
-def reply_view(record: TaskRecord, notice: str) -> Shown:
+def reply_view(record: TaskRecord, notice: str) -> JsonFields:
     """The answer and the results' data of an ended task, as an A2A message without a task id."""
     answer = answer_of(record)
-    data = [part for item in artifacts_of(record) if item.data is not None for part in _artifact_parts(item)]
+    with_data = (artifact for artifact in artifacts_of(record) if artifact.data is not None)
+    data = [part for artifact in with_data for part in _artifact_parts(artifact)]
     return {
         "messageId": f"{record.task_id}-reply",
         "contextId": record.session_id,
@@ -52,7 +53,7 @@ def reply_view(record: TaskRecord, notice: str) -> Shown:
     }
 
 
-def update_view(update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None) -> Shown:
+def update_view(update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None) -> JsonFields:
     """An update as JSON of protocol 1.0: one field, named after its kind. ``name``: unique among the task's updates."""
     match update:
         case Snapshot():
@@ -67,133 +68,133 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
 
-def _snapshot_view(update: Snapshot, notice: str, length: int | None) -> Shown:
-    gap: Shown = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
+def _snapshot_view(update: Snapshot, notice: str, length: int | None) -> JsonFields:
+    gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
     metadata = _metadata_view({**client_metadata(update.record, notice), **gap})
     return {**task_view(update.record, notice, length), "metadata": metadata}
 
 
-def _status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
+def _status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> JsonFields:
     metadata = client_metadata(update.record, notice) if update.record else update.metadata
     status = _status_view(record, update.state, update.text, update.at, name)
     return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_metadata_view(metadata))}
 
 
-def _ids_of_task(record: TaskRecord) -> Shown:
+def _ids_of_task(record: TaskRecord) -> JsonFields:
     return {"taskId": record.task_id, "contextId": record.session_id}
 
 
-def _status_view(record: TaskRecord, state: TaskState, text: str | None, at: datetime, name: str) -> Shown:
-    status: Shown = {"state": f"TASK_STATE_{state.name}", "timestamp": _format_time(at)}
+def _status_view(record: TaskRecord, state: TaskState, text: str | None, time: datetime, name: str) -> JsonFields:
+    status: JsonFields = {"state": f"TASK_STATE_{state.name}", "timestamp": _format_time(time)}
     if text:
-        said = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=at)
-        status["message"] = _message_view(record, said)
+        message = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=time)
+        status["message"] = _message_view(record, message)
     return status
 
 
 def _artifact_views(record: TaskRecord) -> list[JsonValue]:
     """The worker's answer, then its results; if there is no answer, a sentence on the status after the results."""
     answer = answer_of(record)
-    made: list[JsonValue] = [_artifact_view(place, item) for place, item in enumerate(artifacts_of(record), start=1)]
+    results: list[JsonValue] = [_artifact_view(n, artifact) for n, artifact in enumerate(artifacts_of(record), 1)]
     if answer is None:
-        return made
-    said = _artifact_view(0, Artifact(name=answer.name, text=answer.text))
-    return [said, *made] if answer.is_given else [*made, said]
+        return results
+    answer_view = _artifact_view(0, Artifact(name=answer.name, text=answer.text))
+    return [answer_view, *results] if answer.is_given else [*results, answer_view]
 
 
-def _artifact_view(place: int, item: Artifact) -> Shown:
+def _artifact_view(place: int, artifact: Artifact) -> JsonFields:
     """A result as an artifact. ``place``: its number among the task's results, from 1; 0 for the answer."""
-    name = f"{item.name}-{place}" if place else item.name
-    return {**_drop_empty(artifactId=name, name=item.name), "parts": _artifact_parts(item)}
+    name = f"{artifact.name}-{place}" if place else artifact.name
+    return {**_drop_empty(artifactId=name, name=artifact.name), "parts": _artifact_parts(artifact)}
 
 
-def _artifact_parts(item: Artifact) -> list[JsonValue]:
+def _artifact_parts(artifact: Artifact) -> list[JsonValue]:
     parts: list[JsonValue] = []
-    if item.text is not None:
-        parts.append({"text": item.text, **_drop_empty(mediaType=item.media_type)})
-    if item.data is not None:
-        parts.append({"data": item.data, "mediaType": "application/json"})
-    if (file := item.file) is not None:
-        content: Shown = {"raw": file.content or ""} if file.url is None else {"url": file.url}
+    if artifact.text is not None:
+        parts.append({"text": artifact.text, **_drop_empty(mediaType=artifact.media_type)})
+    if artifact.data is not None:
+        parts.append({"data": artifact.data, "mediaType": "application/json"})
+    if (file := artifact.file) is not None:
+        content: JsonFields = {"raw": file.content or ""} if file.url is None else {"url": file.url}
         parts.append({**content, **_drop_empty(filename=file.name, mediaType=file.media_type)})
     return parts
 
 
-def _message_view(record: TaskRecord, item: HistoryMessage) -> Shown:
-    parts: list[JsonValue] = [_part_view(record, part) for part in item.parts] or [{"text": item.text}]
-    role = "ROLE_USER" if item.role == "user" else "ROLE_AGENT"
-    return {"messageId": item.message_id, **_ids_of_task(record), "role": role, "parts": parts}
+def _message_view(record: TaskRecord, message: HistoryMessage) -> JsonFields:
+    parts: list[JsonValue] = [_part_view(record, part) for part in message.parts] or [{"text": message.text}]
+    role = "ROLE_USER" if message.role == "user" else "ROLE_AGENT"
+    return {"messageId": message.message_id, **_ids_of_task(record), "role": role, "parts": parts}
 
 
-def _part_view(record: TaskRecord, part: Shown) -> Shown:
+def _part_view(record: TaskRecord, part: JsonFields) -> JsonFields:
     """A part of a message; a file whose bytes are not loaded is shown by its URL at this gateway."""
     if FILE_ID not in part:
         return part
-    others = {name: value for name, value in part.items() if name != FILE_ID}
-    return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **others}
+    other_fields = {name: value for name, value in part.items() if name != FILE_ID}
+    return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **other_fields}
 
 
-def _metadata_view(metadata: Mapping[str, JsonValue]) -> Shown:
+def _metadata_view(metadata: Mapping[str, JsonValue]) -> JsonFields:
     """The metadata with its keys, and those of ``progress``, in camel case; other nested keys stay."""
     progress = metadata.get("progress")
-    told = {**metadata, "progress": _metadata_view(progress)} if isinstance(progress, dict) else metadata
-    return {_in_camel_case(key): value for key, value in told.items()}
+    fields = {**metadata, "progress": _metadata_view(progress)} if isinstance(progress, dict) else metadata
+    return {_in_camel_case(key): value for key, value in fields.items()}
 
 
 _in_camel_case = lru_cache(256)(to_camel)  # there are few: clients name none of them
 
 
-def _format_time(at: datetime) -> str:
+def _format_time(time: datetime) -> str:
     """A timestamp as protobuf writes it: in UTC, with no, three or six digits after the second, as needed."""
-    utc = at.replace(tzinfo=None) if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
+    utc = time.replace(tzinfo=None) if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
     digits = "microseconds" if utc.microsecond % 1000 else "milliseconds" if utc.microsecond else "seconds"
     return f"{utc.isoformat(timespec=digits)}Z"
 
 
-def _drop_empty(**fields: JsonValue) -> Shown:
+def _drop_empty(**fields: JsonValue) -> JsonFields:
     """The fields without empty values, which protobuf leaves out of JSON."""
     return {name: value for name, value in fields.items() if value}
 
 
-_OLD_MESSAGE: Shown = {"kind": "message"}
-_FIELDS_OF_0_3: Mapping[str, Shown] = {  # what 0.3 says beside, by the name under which it stands
+_MESSAGE_OF_0_3: JsonFields = {"kind": "message"}
+_FIELDS_OF_0_3: Mapping[str, JsonFields] = {  # what 0.3 says beside, by the name under which it stands
     "task": {"kind": "task"},
-    "message": _OLD_MESSAGE,
-    "history": _OLD_MESSAGE,
+    "message": _MESSAGE_OF_0_3,
+    "history": _MESSAGE_OF_0_3,
     "statusUpdate": {"kind": "status-update"},
     "artifactUpdate": {"kind": "artifact-update", "append": False, "lastChunk": False},
 }
 
 
-def _convert_to_0_3(name: str, shown: JsonValue) -> JsonValue:
+def _convert_to_0_3(name: str, value: JsonValue) -> JsonValue:
     """Convert the JSON value of the 1.0 field ``name`` to protocol 0.3."""
-    match name, shown:
+    match name, value:
         case "metadata", _:
-            return shown
+            return value
         case "state" | "role", str():
-            return shown.rpartition("STATE_" if name == "state" else "ROLE_")[2].lower().replace("_", "-")
+            return value.rpartition("STATE_" if name == "state" else "ROLE_")[2].lower().replace("_", "-")
         case "parts", list():
-            return [_convert_part_to_0_3(cast(Shown, part)) for part in shown]
+            return [_convert_part_to_0_3(cast(JsonFields, part)) for part in value]
         case _, list():
-            return [_convert_to_0_3(name, item) for item in shown]
+            return [_convert_to_0_3(name, item) for item in value]
         case _, dict():
-            return {**_FIELDS_OF_0_3.get(name, {}), **{key: _convert_to_0_3(key, item) for key, item in shown.items()}}
-    return shown
+            return {**_FIELDS_OF_0_3.get(name, {}), **{key: _convert_to_0_3(key, item) for key, item in value.items()}}
+    return value
 
 
-def _convert_part_to_0_3(part: Shown) -> Shown:
-    metadata = cast("Shown | None", part.get("metadata"))
+def _convert_part_to_0_3(part: JsonFields) -> JsonFields:
+    metadata = cast("JsonFields | None", part.get("metadata"))
     if "text" in part:
-        shown: Shown = {"kind": "text", "text": part["text"]}
+        view: JsonFields = {"kind": "text", "text": part["text"]}
     elif "data" in part:
         is_object = isinstance(part["data"], dict)
-        shown = {"kind": "data", "data": part["data"] if is_object else {"value": part["data"]}}
+        view = {"kind": "data", "data": part["data"] if is_object else {"value": part["data"]}}
         metadata = metadata if is_object else {**(metadata or {}), "data_part_compat": True}
     else:
-        content: Shown = {"uri": part["url"]} if "url" in part else {"bytes": part["raw"]}
-        named = _drop_empty(mimeType=part.get("mediaType"), name=part.get("filename"))
-        shown = {"kind": "file", "file": {**content, **named}}
-    return shown if metadata is None else {**shown, "metadata": metadata}
+        content: JsonFields = {"uri": part["url"]} if "url" in part else {"bytes": part["raw"]}
+        file_fields = _drop_empty(mimeType=part.get("mediaType"), name=part.get("filename"))
+        view = {"kind": "file", "file": {**content, **file_fields}}
+    return view if metadata is None else {**view, "metadata": metadata}
 
 
 class ClientView(NamedTuple):
@@ -217,38 +218,38 @@ class AnswerFormat:
     names_payloads = True  # whether a payload stands under its kind's name
     empty_result: JsonValue = {}
 
-    def convert(self, payload: Shown, _: bool = False) -> Shown:
+    def convert(self, payload: JsonFields, _: bool = False) -> JsonFields:
         """Convert a 1.0 payload (a task, message or update under its name) to this format.
 
         The flag says whether the update is the last of its stream.
         """
         return payload
 
-    def show_task(self, record: TaskRecord, view: ClientView) -> Shown:
-        shown = task_view(record, view.notice, view.history_length, artifacts=view.artifacts)
-        found = self.convert({"task": shown})
-        return cast(Shown, found["task"]) if self.names_payloads else found
+    def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
+        view_1_0 = task_view(record, view.notice, view.history_length, artifacts=view.artifacts)
+        payload = self.convert({"task": view_1_0})
+        return cast(JsonFields, payload["task"]) if self.names_payloads else payload
 
-    def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
+    def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
         """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
             return self.convert({"message": reply_view(record, view.notice)})
         return self.convert({"task": task_view(record, view.notice, view.history_length)})
 
-    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
+    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         final = isinstance(update, StatusUpdate) and update.final
         return self.convert(update_view(update, name, record, view.notice, view.history_length), final)
 
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""
         return {**webhook_view_1_0(webhook, task_id), **_drop_empty(token=token)}
 
     def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return {"configs": configs, "nextPageToken": token}
 
-    def show_card(self, card: AgentCard, _: CardKeys | None) -> Shown:
+    def show_card(self, card: AgentCard, _: CardKeys | None) -> JsonFields:
         """The card as JSON. It is already signed for 1.0; older formats sign it again with the keys."""
-        return cast(Shown, MessageToDict(card))
+        return cast(JsonFields, MessageToDict(card))
 
 
 class JsonRpc03Format(AnswerFormat):
@@ -258,14 +259,14 @@ class JsonRpc03Format(AnswerFormat):
     empty_result: JsonValue = None
 
     @override
-    def convert(self, payload: Shown, final: bool = False) -> Shown:
+    def convert(self, payload: JsonFields, final: bool = False) -> JsonFields:
         """As in ``AnswerFormat``; ``final`` marks the end of the stream, while the SDK's marks the end of the task."""
-        ((name, shown),) = payload.items()
-        read = cast(Shown, _convert_to_0_3(name, shown))
-        return {**read, "final": final} if name == "statusUpdate" else read
+        ((name, value),) = payload.items()
+        converted = cast(JsonFields, _convert_to_0_3(name, value))
+        return {**converted, "final": final} if name == "statusUpdate" else converted
 
     @override
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         config: JsonValue = {"id": webhook.config_id, **legacy_webhook_view(webhook), **_drop_empty(token=token)}
         return {"taskId": task_id, "pushNotificationConfig": config}
 
@@ -274,9 +275,9 @@ class JsonRpc03Format(AnswerFormat):
         return configs
 
     @override
-    def show_card(self, card: AgentCard, keys: CardKeys | None) -> Shown:
-        shown = to_compat_agent_card(card).model_dump(mode="json", by_alias=True, exclude_none=True)
-        return keys.sign_0_3(shown) if keys else shown
+    def show_card(self, card: AgentCard, keys: CardKeys | None) -> JsonFields:
+        view = to_compat_agent_card(card).model_dump(mode="json", by_alias=True, exclude_none=True)
+        return keys.sign_0_3(view) if keys else view
 
 
 class Rest03Format(JsonRpc03Format):
@@ -286,12 +287,12 @@ class Rest03Format(JsonRpc03Format):
     empty_result: JsonValue = {}
 
     @override
-    def convert(self, payload: Shown, final: bool = False) -> Shown:
-        read = SendStreamingMessageSuccessResponse.model_validate({"result": super().convert(payload, final)})
-        return cast(Shown, MessageToDict(ToProto.stream_response(read.result)))
+    def convert(self, payload: JsonFields, final: bool = False) -> JsonFields:
+        response = SendStreamingMessageSuccessResponse.model_validate({"result": super().convert(payload, final)})
+        return cast(JsonFields, MessageToDict(ToProto.stream_response(response.result)))
 
     @override
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         config = super().webhook(webhook, task_id, token)["pushNotificationConfig"]
         name = f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}"
         return {"name": name, "pushNotificationConfig": config}
@@ -307,21 +308,22 @@ class LegacyFormat(AnswerFormat):
     dialect, prefix, fills_files = A2aVersion.LEGACY, "params.", False
 
     @override
-    def show_task(self, record: TaskRecord, view: ClientView) -> Shown:
+    def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
         return legacy_view(record, view.shown_id, view.history_length, view.notice)
 
     @override
-    def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
+    def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
         return self.show_task(record, view)
 
     @override
-    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
+    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         return updates.legacy_update(update, view.shown_id, view.notice)
 
     @override
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         return {"id": task_id, "pushNotificationConfig": {**legacy_webhook_view(webhook), **_drop_empty(token=token)}}
 
 
-NEW, OLD, OLD_REST, LEGACY = AnswerFormat(), JsonRpc03Format(), Rest03Format(), LegacyFormat()
-ANSWER_FORMATS = {one.dialect: one for one in (NEW, OLD, LEGACY)}
+FORMAT_1_0, FORMAT_0_3 = AnswerFormat(), JsonRpc03Format()
+FORMAT_0_3_REST, LEGACY_FORMAT = Rest03Format(), LegacyFormat()
+ANSWER_FORMATS = {answer_format.dialect: answer_format for answer_format in (FORMAT_1_0, FORMAT_0_3, LEGACY_FORMAT)}

@@ -2,7 +2,7 @@
 
 import json
 
-from services.gateway.a2a.views import ANSWER_FORMATS, NEW, ClientView
+from services.gateway.a2a.views import ANSWER_FORMATS, FORMAT_1_0, ClientView
 from services.gateway.features.deliveries.model import WebhookUpdate, WebhookWork
 from services.gateway.features.streams.updates import StatusUpdate, Update
 from shared.contracts.task import TaskRecord
@@ -14,7 +14,7 @@ def webhook_body(notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
         ANSWER_FORMATS[work.webhook.dialect],
         ClientView(notice, work.webhook.shown_id or work.record.task_id),
     )
-    if answer_format is NEW:
+    if answer_format is FORMAT_1_0:
         shape = answer_format.show_update(update.update, update.name, work.record, view)
     else:
         shape = answer_format.show_task(_record_at_update(work.record, update.update), view)

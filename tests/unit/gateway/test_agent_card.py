@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from services.gateway.a2a.card import agent_card
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import Abilities, GatewayProfile
-from services.gateway.a2a.views import NEW, OLD
+from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
 
@@ -42,11 +42,11 @@ def _face(**settings: object) -> GatewayProfile:
 def test_provider_and_documentation_are_those_of_the_installation_and_what_nobody_said_is_not_there() -> None:
     settings = {"a2a_provider": "Acme Ltd", "a2a_provider_url": "https://acme.example.com"}
     card = agent_card(_face(**settings, a2a_documentation_url="https://acme.example.com/agent"))
-    for shown in (NEW.show_card(card, None), OLD.show_card(card, None)):
+    for shown in (FORMAT_1_0.show_card(card, None), FORMAT_0_3.show_card(card, None)):
         assert shown["provider"] == {"organization": "Acme Ltd", "url": "https://acme.example.com"}
         assert shown["documentationUrl"] == "https://acme.example.com/agent"
     card = agent_card(_face())
-    for shown in (NEW.show_card(card, None), OLD.show_card(card, None)):
+    for shown in (FORMAT_1_0.show_card(card, None), FORMAT_0_3.show_card(card, None)):
         assert not {"provider", "documentationUrl", "iconUrl", "signatures"} & shown.keys()
 
 
@@ -74,7 +74,7 @@ def test_a_wrong_value_stops_the_start_by_name(settings: dict[str, object], says
 
 @pytest.mark.promise("gateway.card_facts")
 def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
-    shown = NEW.show_card(agent_card(_FACE), None)
+    shown = FORMAT_1_0.show_card(agent_card(_FACE), None)
     ParseDict(shown, AgentCard())
     assert shown["securitySchemes"] == {
         "apiKey": {
@@ -95,7 +95,7 @@ def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
 
 @pytest.mark.promise("gateway.card_facts")
 def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
-    shown = OLD.show_card(agent_card(_FACE), None)
+    shown = FORMAT_0_3.show_card(agent_card(_FACE), None)
     OldCard.model_validate(shown)
     assert shown["securitySchemes"] == {
         "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key of this gateway."},
@@ -138,7 +138,7 @@ def _verify(card: AgentCard, keys: CardKeys) -> None:
 def test_the_card_is_signed_and_the_official_library_verifies_it_after_its_way_over_the_wire(shape: str) -> None:
     keys = read_card_keys(_pem(_key()), _FACE.url)
     card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
-    shown = NEW.show_card(card, None) if shape == "1.0" else agent_card_to_dict(card)
+    shown = FORMAT_1_0.show_card(card, None) if shape == "1.0" else agent_card_to_dict(card)
     received = ParseDict(json.loads(json.dumps(shown)), AgentCard(), ignore_unknown_fields=True)
     _verify(received, keys)
     header = json.loads(base64url_decode(received.signatures[0].protected))
@@ -166,7 +166,7 @@ def test_the_pure_card_of_0_3_is_signed_as_it_stands() -> None:
     """By its canonical JSON (RFC 8785), for verifiers that read no more than that; not with the signature of 1.0."""
     keys = read_card_keys(_pem(_key()), _FACE.url)
     card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
-    shown = OLD.show_card(card, keys)
+    shown = FORMAT_0_3.show_card(card, keys)
     first, _ = OldCard.model_validate(shown).signatures or []
     unsigned = {name: value for name, value in shown.items() if name != "signatures"}
     signed = json.dumps(unsigned, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()

@@ -14,7 +14,15 @@ from google.protobuf.message import Message
 from hypothesis import given, settings, strategies as st
 
 from services.gateway.a2a.methods import TaskJsonCache
-from services.gateway.a2a.views import NEW, OLD, OLD_REST, ClientView, Shown, task_view, update_view
+from services.gateway.a2a.views import (
+    FORMAT_0_3,
+    FORMAT_0_3_REST,
+    FORMAT_1_0,
+    ClientView,
+    JsonFields,
+    task_view,
+    update_view,
+)
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
@@ -107,7 +115,7 @@ def _updates(record: TaskRecord, artifact: Artifact, text: str | None, flag: boo
     }
 
 
-def _check(shown: Shown, kind: Message) -> None:
+def _check(shown: JsonFields, kind: Message) -> None:
     assert json.loads(json.dumps(shown)) == MessageToDict(ParseDict(shown, kind))
 
 
@@ -122,8 +130,8 @@ def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
     if isinstance(event, TaskStatusUpdateEvent):
         event.final = flag
     old = event.model_dump(mode="json", by_alias=True, exclude_none=True)
-    assert json.loads(json.dumps(OLD.convert(payload, flag))) == old
-    assert OLD_REST.convert(payload, flag) == MessageToDict(ToProto.stream_response(event))
+    assert json.loads(json.dumps(FORMAT_0_3.convert(payload, flag))) == old
+    assert FORMAT_0_3_REST.convert(payload, flag) == MessageToDict(ToProto.stream_response(event))
 
 
 @pytest.mark.promise("gateway.task_json")
@@ -131,12 +139,12 @@ def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
 @given(_RECORDS, _maybe(st.integers(0, 3)))
 def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: TaskRecord, length: int | None) -> None:
     written, view = TaskJsonCache(), ClientView("a notice", record.task_id, length)
-    first = written.serialize(record, NEW, view)
+    first = written.serialize(record, FORMAT_1_0, view)
     changed = record.model_copy(update={"reason": "another"})
     assert json.loads(first) == task_view(record, "a notice", length)
-    assert written.find(record, NEW, view) is first
-    assert written.find(changed, NEW, view) is None
-    assert json.loads(written.serialize(changed, NEW, view)) == task_view(changed, "a notice", length)
+    assert written.find(record, FORMAT_1_0, view) is first
+    assert written.find(changed, FORMAT_1_0, view) is None
+    assert json.loads(written.serialize(changed, FORMAT_1_0, view)) == task_view(changed, "a notice", length)
 
 
 @pytest.mark.promise("gateway.task_json")
@@ -146,8 +154,8 @@ def test_an_answer_of_a_task_that_has_the_contents_of_files_is_not_kept(record: 
     said = HistoryMessage(role="user", text="", message_id="m", at=at, parts=({"raw": "YWJj"},))
     whole = record.model_copy(update={"history": (said,)})
     written, view = TaskJsonCache(), ClientView("a notice", record.task_id, 0)
-    first = written.serialize(whole, NEW, view)
-    again = written.serialize(whole, NEW, view)
+    first = written.serialize(whole, FORMAT_1_0, view)
+    again = written.serialize(whole, FORMAT_1_0, view)
     assert again == first
     assert again is not first
 
