@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from services.gateway.edge.replies import HEADER, MEDIA_TYPE
-from services.gateway.features.audit.export import MOST as MOST_AUDITED
+from services.gateway.features.audit.export import MOST_AUDITED_TASKS as MOST_AUDITED
 from services.gateway.features.identity.api_paths import OPERATORS
-from services.gateway.features.tasks.listing import MOST
+from services.gateway.features.tasks.listing import MOST_LISTED_TASKS
 from services.gateway.openapi.schemas import Schema
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
@@ -50,7 +50,7 @@ _STATES = ("SUBMITTED", "WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED", "COMPLETED
 _LIST = (
     ParameterShape("contextId", {"type": "string"}),
     ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _STATES]}),
-    ParameterShape("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST}),
+    ParameterShape("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED_TASKS}),
     ParameterShape("pageToken", {"type": "string"}),
     _LENGTH,
     ParameterShape("statusTimestampAfter", {"type": "string", "format": "date-time"}),

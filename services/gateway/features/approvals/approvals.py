@@ -12,7 +12,7 @@ from services.gateway.edge.fields import required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import ApprovalRequest, approval_view
 from services.gateway.features.identity.model import Caller, may_read
-from services.gateway.features.tasks.message import WORDS
+from services.gateway.features.tasks.message import DECISION_WORDS
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.credential import parse_reference, why_not_own_secret
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
@@ -32,37 +32,37 @@ class Approvals(ScriptedStore):
 
     async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         """Every undecided approval of the tenant."""
-        asked = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
-        rows = cast("list[list[str]]", await self._scripts.execute_many(*asked))
-        found = await self._read_requests(
-            keys.unpack_member(keys.WaitingApprovalMember, member) for row in rows for member in row
-        )
-        return [
-            one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
-        ]
+        commands = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
+        rows = cast("list[list[str]]", await self._scripts.execute_many(*commands))
+        members = [keys.unpack_member(keys.WaitingApprovalMember, member) for row in rows for member in row]
+        return [request for request in await self._read_requests(members) if _is_undecided(request)]
 
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         """The approval, decided or not; None if it does not exist, or is no longer stored."""
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
         rows = cast("list[str | None]", await self._scripts.execute_many(*(("GET", name) for name in names)))
         tasks = [keys.unpack_member(keys.EndedMember, row) for row in rows if row is not None]
-        asked = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
-        return next(iter(await self._read_requests(asked)), None)
+        members = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
+        return next(iter(await self._read_requests(members)), None)
 
     async def _read_requests(self, members: Iterable[keys.WaitingApprovalMember]) -> list[ApprovalRequest]:
         """Read the named approvals, as far as they still exist, with their tasks."""
-        wanted = [(one.approval_id, keys.task_keys(one.tenant, one.session_id, one.task_id)) for one in members]
-        if not wanted:
+        commands = []
+        for approval_id, *task in members:
+            names = keys.task_keys(*task)
+            commands += [("HGET", names.approvals, approval_id), ("HGET", names.record, "json")]
+        if not commands:
             return []
-        fields = [
-            field for approval, names in wanted for field in ((names.approvals, approval), (names.record, "json"))
-        ]
-        found = cast("list[str | None]", await self._scripts.execute_many(*(("HGET", *field) for field in fields)))
+        answers = cast("list[str | None]", await self._scripts.execute_many(*commands))
         return [
             ApprovalRequest(Approval.model_validate_json(approval), read_record(record))
-            for approval, record in zip(found[::2], found[1::2], strict=True)
+            for approval, record in zip(answers[::2], answers[1::2], strict=True)
             if approval and record
         ]
+
+
+def _is_undecided(request: ApprovalRequest) -> bool:
+    return request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
 
 
 _LONGEST_COMMENT = 2000
@@ -78,8 +78,8 @@ class ApproverAnswer(NamedTuple):
 def read_answer(body: JsonObject) -> ApproverAnswer:
     """Parse ``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
     word = required_id_at(body, "decision", "decision").strip().lower()
-    if word not in WORDS:
-        raise InvalidField("decision", f"must be {' or '.join(WORDS)}")
+    if word not in DECISION_WORDS:
+        raise InvalidField("decision", f"must be {' or '.join(DECISION_WORDS)}")
     return ApproverAnswer(word, short_text_at(body, "comment", _LONGEST_COMMENT))
 
 
@@ -95,10 +95,12 @@ class ApprovalService:
 
     async def waiting(self, caller: Caller) -> list[ApprovalRequest]:
         """The waiting approvals that the caller may see, the nearest deadline first."""
-        questions = [
-            one for one in await self._approvals.waiting(caller.tenant) if may_read(caller.principal, one.record)
+        requests = [
+            request
+            for request in await self._approvals.waiting(caller.tenant)
+            if may_read(caller.principal, request.record)
         ]
-        return sorted(questions, key=lambda one: (one.approval.deadline, one.approval.approval_id))
+        return sorted(requests, key=lambda request: (request.approval.deadline, request.approval.approval_id))
 
     def view(self, question: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
         """The approval as JSON; it also says whether the caller's answer would count."""
@@ -125,14 +127,14 @@ class ApprovalService:
         _check_waiting(question)
         turn = _build_turn(question, answer, caller, self._clock())
         record = await self._send_signal(question.record, turn)
-        after = await self._approvals.find(caller.tenant, approval_id) or question
-        if _has_answered(after.approval, answer, caller.principal):
-            return after._replace(record=record), True
-        _check_waiting(after._replace(record=record))
+        answered = await self._approvals.find(caller.tenant, approval_id) or question
+        if _has_answered(answered.approval, answer, caller.principal):
+            return answered._replace(record=record), True
+        _check_waiting(answered._replace(record=record))
         if turn.turn_id in record.turns_done:
-            why = (record.reason or f"the task is {record.state.value}").partition("\n\n")[0]  # the question follows
-            raise DecisionNotCounted(approval_id, why)
-        return after, False
+            reason = (record.reason or f"the task is {record.state.value}").partition("\n\n")[0]  # the question follows
+            raise DecisionNotCounted(approval_id, reason)
+        return answered, False
 
 
 def _check_waiting(question: ApprovalRequest) -> None:
@@ -140,16 +142,16 @@ def _check_waiting(question: ApprovalRequest) -> None:
     if approval.status is ApprovalStatus.SUPERSEDED:
         raise DecisionNotCounted(approval.approval_id, _withdrawal_reason(question))
     if approval.status is not ApprovalStatus.WAITING:
-        by = ", ".join(one.by.id for one in approval.decisions)
+        by = ", ".join(decision.by.id for decision in approval.decisions)
         raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
 
 
 def _withdrawal_reason(question: ApprovalRequest) -> str:
     """Why an approval was superseded, as a sentence for its approver."""
-    now = question.record.metadata.get("approval_id")
-    if question.record.state is not TaskState.INPUT_REQUIRED or now in (None, question.approval.approval_id):
+    current_id = question.record.metadata.get("approval_id")
+    if question.record.state is not TaskState.INPUT_REQUIRED or current_id in (None, question.approval.approval_id):
         return "it is superseded: its task ended, or goes on without it"
-    return f"it is superseded: what it rested on has changed, and approval {now!r} is asked instead"
+    return f"it is superseded: what it rested on has changed, and approval {current_id!r} is asked instead"
 
 
 def _has_answered(approval: Approval, answer: ApproverAnswer, principal: Principal) -> bool:
@@ -157,20 +159,22 @@ def _has_answered(approval: Approval, answer: ApproverAnswer, principal: Princip
     if approval.status is ApprovalStatus.SUPERSEDED:
         return False
     approve = answer.decision == "approve"
-    return any(one.by.id == principal.id and one.approve is approve for one in approval.decisions)
+    return any(decision.by.id == principal.id and decision.approve is approve for decision in approval.decisions)
 
 
 def _build_turn(question: ApprovalRequest, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
     """The turn that carries an answer to its task. Equal answers with equal rights at one level have the same id."""
-    asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
+    approval, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
     return Turn(
-        turn_id=derive_id("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights),
+        turn_id=derive_id(
+            "answer", caller.tenant, approval.timer_subject, answer.decision, caller.principal.id, *rights
+        ),
         task_id=question.record.task_id,
         kind=TurnKind.DECISION,
         principal=caller.principal,
         received_at=now,
         text=answer.decision,
-        data={"decision": answer.decision, "comment": answer.comment, "approval_id": asked.approval_id},
+        data={"decision": answer.decision, "comment": answer.comment, "approval_id": approval.approval_id},
     )
 
 
@@ -192,7 +196,7 @@ ResolveEnvReference = Callable[[str, str], str]  # of a target's field and its t
 
 
 _MOST_CLAIMED = 20  # of one partition, in one look
-_AGAIN_MS = 30_000
+_CLAIM_MS = 30_000
 
 
 class DueNotices(ScriptedStore):
@@ -200,14 +204,14 @@ class DueNotices(ScriptedStore):
 
     async def claim_due(self) -> Sequence[DueNotice]:
         """Claim the due notices for a while; if this process dies, another claims them afterwards."""
-        calls = [([one.notices], [_MOST_CLAIMED, _AGAIN_MS]) for one in keys.all_partitions()]
+        calls = [([partition.notices], [_MOST_CLAIMED, _CLAIM_MS]) for partition in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [_parse_due_notice(member) for row in rows for member in row]
 
-    async def mark_done(self, due: DueNotice) -> None:
-        member = keys.unpack_member(keys.NoticeMember, due.name)
+    async def mark_done(self, notice: DueNotice) -> None:
+        member = keys.unpack_member(keys.NoticeMember, notice.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
-        await self._scripts.execute("ZREM", notices, due.name)
+        await self._scripts.execute("ZREM", notices, notice.name)
 
 
 def _parse_due_notice(name: str) -> DueNotice:
@@ -225,10 +229,10 @@ def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = o
     """
     if not text.startswith(_ENV_PREFIX):
         return text
-    named = parse_reference(text)
-    if wall := why_not_own_secret(named, tenant):
-        raise UnreadableReference(f"{text} may not be used: {wall}")
-    found = environ.get(named.name, "").strip()
-    if not found:
+    reference = parse_reference(text)
+    if refusal := why_not_own_secret(reference, tenant):
+        raise UnreadableReference(f"{text} may not be used: {refusal}")
+    value = environ.get(reference.name, "").strip()
+    if not value:
         raise UnreadableReference(f"{text} is not set in the gateway's environment")
-    return found
+    return value

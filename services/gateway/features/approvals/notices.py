@@ -31,11 +31,11 @@ from shared.ports.store import StoreUnavailable
 
 _LONGEST_TEXT = 600  # characters of a task's text or a call's arguments
 _MOST_CALLS = 20
-_AS_SHOWN = (
+_COPIED_FIELDS = (
     *("approval_id", "task_id", "session_id", "status", "requester", "level", "needed", "reasons"),
     *("plan_hash", "asked_at", "deadline"),
 )
-_MOST_SHOWN = 2_900  # characters of a block; Slack refuses a message with a block over 3,000
+_LONGEST_BLOCK = 2_900  # characters of a block; Slack refuses a message with a block over 3,000
 
 
 class ApprovalNews(NamedTuple):
@@ -80,35 +80,36 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
 def notice_headline(news: ApprovalNews) -> str:
     """One sentence on what happened to the approval, without any of the task's content."""
     approval, record = news.question
-    who, what = _describe_decider(approval), f"Approval {approval.approval_id}"
+    decider, subject = _describe_decider(approval), f"Approval {approval.approval_id}"
+    deadline = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
     match news.event:
         case NoticeEvent.WAITING:
-            return f"{what} asked by {record.requester.id} waits for {who}, until {_format_time(approval.deadline)}."
+            return f"{subject} asked by {record.requester.id} waits for {decider}, until {deadline}."
         case NoticeEvent.ESCALATED:
-            return f"{what} was not decided in time and is for {who} now, until {_format_time(approval.deadline)}."
+            return f"{subject} was not decided in time and is for {decider} now, until {deadline}."
         case NoticeEvent.EXPIRED:
-            return f"{what} was not decided in time: its calls are not made."
+            return f"{subject} was not decided in time: its calls are not made."
         case NoticeEvent.DECIDED:
-            by = ", ".join(one.by.id for one in approval.decisions)
-            return f"{what} is {approval.status.value}{f' by {by}' if by else ''}."
+            by = ", ".join(decision.by.id for decision in approval.decisions)
+            return f"{subject} is {approval.status.value}{f' by {by}' if by else ''}."
 
 
 def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
     """The notice's data, without what the privacy guard marks as personal."""
     approval, record = news.question
-    said = {name: value for name, value in approval_view(news.question).items() if name in _AS_SHOWN}
-    said |= {
+    data = {name: value for name, value in approval_view(news.question).items() if name in _COPIED_FIELDS}
+    data |= {
         "summary": notice_headline(news),
         "task": _redact_and_cut_text(record.request.text),
         "decisions": [
-            {"decision": "approve" if one.approve else "reject", "by": one.by.id, "comment": one.comment}
-            for one in approval.decisions
+            {"decision": "approve" if decision.approve else "reject", "by": decision.by.id, "comment": decision.comment}
+            for decision in approval.decisions
         ],
-        "escalated_from": [one.level for one in approval.escalations],
+        "escalated_from": [escalation.level for escalation in approval.escalations],
         "calls": [_call_view(call) for call in approval.plan.calls[:_MOST_CALLS]],
         "url": link,
     }
-    return loads_object(dumps(cast(JsonObject, redact_json(said))))
+    return loads_object(dumps(cast(JsonObject, redact_json(data))))
 
 
 def _call_view(call: PlannedCall) -> JsonValue:
@@ -119,13 +120,13 @@ def _call_view(call: PlannedCall) -> JsonValue:
 def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
     approval, record = news.question
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_MOST_CALLS])
-    why = "\n".join(f"• {_escape_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_MOST_CALLS])
+    reasons = "\n".join(f"• {_escape_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_MOST_CALLS])
     yield _build_section(f"*{title}*")
     if record.request.text.strip():
         yield _build_section(_escape_text(_redact_and_cut_text(record.request.text)))
     yield _build_section(f"*Calls*\n{calls}")
-    if why:
-        yield _build_section(f"*Because*\n{why}")
+    if reasons:
+        yield _build_section(f"*Because*\n{reasons}")
     yield {
         "type": "actions",
         "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Open in the console"}, "url": link}],
@@ -134,7 +135,7 @@ def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObj
 
 def _build_section(text: str) -> JsonObject:
     """A Slack block with text; ``verbatim`` keeps Slack from making links or mentions of it."""
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text[:_MOST_SHOWN], "verbatim": True}}
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text[:_LONGEST_BLOCK], "verbatim": True}}
 
 
 def _call_line(call: PlannedCall) -> str:
@@ -153,12 +154,8 @@ def _redact_and_cut_text(text: str) -> str:
 
 
 def _describe_decider(approval: Approval) -> str:
-    who = who_decides(approval.level)
-    return who if approval.needed == 1 else f"{who} ({approval.needed} different people)"
-
-
-def _format_time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+    people = who_decides(approval.level)
+    return people if approval.needed == 1 else f"{people} ({approval.needed} different people)"
 
 
 log = structlog.get_logger()
@@ -201,34 +198,34 @@ class Notifier:
 
     async def _enqueue_due(self, _: asyncio.Event) -> float:
         """Queue the notices that are due; returns the seconds until the next look. A failed one stops no others."""
-        due = await self._notices.claim_due()
-        for one in due:
+        notices = await self._notices.claim_due()
+        for notice in notices:
             try:
-                await self.enqueue_notice(one)
+                await self.enqueue_notice(notice)
             except StoreUnavailable:
                 raise
             except Exception:  # the outermost edge of a notice: it is owed again after a while
-                log.exception("notice_failed", tenant=one.tenant, approval=one.approval_id)
-        return 0 if due else LOOK_SECONDS
+                log.exception("notice_failed", tenant=notice.tenant, approval=notice.approval_id)
+        return 0 if notices else LOOK_SECONDS
 
-    async def enqueue_notice(self, due: DueNotice) -> None:
+    async def enqueue_notice(self, notice: DueNotice) -> None:
         """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""
-        question = await self._approvals.find(due.tenant, due.approval_id)
+        question = await self._approvals.find(notice.tenant, notice.approval_id)
         if question is not None:
-            news = ApprovalNews(due.event, due.step, question)
+            news = ApprovalNews(notice.event, notice.step, question)
             for target in question.approval.notices:
-                if due.event in target.events:
-                    await self._enqueue_for_target(due, target, news)
-        await self._notices.mark_done(due)
+                if notice.event in target.events:
+                    await self._enqueue_for_target(notice, target, news)
+        await self._notices.mark_done(notice)
 
-    async def _enqueue_for_target(self, due: DueNotice, target: NoticeTarget, news: ApprovalNews) -> None:
+    async def _enqueue_for_target(self, notice: DueNotice, target: NoticeTarget, news: ApprovalNews) -> None:
         webhooks = self._webhooks
         try:
             if webhooks is None:
                 raise UnreadableReference(_NO_WEBHOOKS)
-            addressed = self._resolve_target(target, due.tenant, webhooks.reach)
-        except UnreadableReference as why:
-            log.warning("notice_not_sent", tenant=due.tenant, approval=due.approval_id, why=str(why))
+            addressed = self._resolve_target(target, notice.tenant, webhooks.reach)
+        except UnreadableReference as problem:
+            log.warning("notice_not_sent", tenant=notice.tenant, approval=notice.approval_id, why=str(problem))
             return
         await webhooks.posts.enqueue(build_signed_post(news, addressed, self._console, self._clock()))
 

@@ -28,9 +28,9 @@ from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 
-MOST = 500
-USUAL = 100
-LIVE, ARCHIVE = "live", "archive"
+MOST_AUDITED_TASKS = 500
+_USUAL_AUDITED_TASKS = 100
+_FROM_STORE, _FROM_ARCHIVE = "live", "archive"
 
 
 class AuditQuery(NamedTuple):
@@ -40,7 +40,7 @@ class AuditQuery(NamedTuple):
     until: datetime | None = None
     task: str | None = None
     session: str | None = None
-    size: int = USUAL
+    size: int = _USUAL_AUDITED_TASKS
     token: str = ""
 
 
@@ -70,14 +70,14 @@ def parse_page_token(token: str) -> tuple[str, str]:
 
     Raises ``InvalidField``.
     """
-    where, place = decode_page_token(token) if token else (LIVE, "")
-    if where not in (LIVE, ARCHIVE):
+    where, place = decode_page_token(token) if token else (_FROM_STORE, "")
+    if where not in (_FROM_STORE, _FROM_ARCHIVE):
         raise InvalidField("token", "is none that this server gave")
     return where, place
 
 
 LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the store, which is days after it came here
-_LISTED_MOST = 16
+_MOST_LISTINGS = 16
 
 
 class _ArchiveListing(NamedTuple):
@@ -93,14 +93,14 @@ class ArchivedTaskReader:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._listed = LruCache[str, _ArchiveListing](_LISTED_MOST)
+        self._listed = LruCache[str, _ArchiveListing](_MOST_LISTINGS)
 
     async def list_task_ids(self, tenant: str) -> Sequence[str]:
         """The ids of the tenant's archived tasks, sorted."""
-        now, known = asyncio.get_running_loop().time(), self._listed.get(tenant)
-        if known is None or now >= known.until:
-            known = _ArchiveListing(now + LISTED_SECONDS, await self._archive.list(tenant))
-        return self._listed.put(tenant, known).names
+        now, listing = asyncio.get_running_loop().time(), self._listed.get(tenant)
+        if listing is None or now >= listing.until:
+            listing = _ArchiveListing(now + LISTED_SECONDS, await self._archive.list(tenant))
+        return self._listed.put(tenant, listing).names
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """The archived task, None if there is none. Raises ``ArchiveUnavailable`` if it cannot be parsed, too."""
@@ -108,10 +108,10 @@ class ArchivedTaskReader:
         if content is None:
             return None
         try:
-            found = read_archived(content)
+            task = read_archived(content)
         except ValueError as error:
             raise ArchiveUnavailable(f"the archived task {task_id!r} cannot be read: {type(error).__name__}") from error
-        return found if found.record.tenant == tenant else None
+        return task if task.record.tenant == tenant else None
 
 
 class StoredTask(NamedTuple):
@@ -145,14 +145,14 @@ class AuditExport(ScriptedStore):
             page = await self.page(query._replace(token=page.token), caller)
             yield page
 
-    async def read_details(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
+    async def read_details(self, record: TaskRecord, *, with_events: bool) -> ArchivedTask | None:
         """A task's ledger and approvals, from the store or else the archive; the caller must be allowed to read it.
 
-        ``whole``: also with its journal and events, if it is archived. Does not raise ``NotAnOperator``.
+        ``with_events``: also with its journal and events, if it is archived. Does not raise ``NotAnOperator``.
         """
-        found = await self._find(record.tenant, record.task_id)
-        details = found.details if found else None
-        if details is not None and not whole:
+        task = await self._find(record.tenant, record.task_id)
+        details = task.details if task else None
+        if details is not None and not with_events:
             return details
         return await self._find_archived(record.tenant, record.task_id) or details
 
@@ -166,51 +166,51 @@ class AuditExport(ScriptedStore):
         if query.task is not None:
             return await self._rows_of_task(caller, query.task), ""
         where, place = parse_page_token(query.token)
-        if where == ARCHIVE and self._archive is not None:
+        if where == _FROM_ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, place)
         return await self._stored_rows(query, caller.tenant, place)
 
     async def _rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
-        kept = await self._find(caller.tenant, task_id)
-        if kept is not None:
-            return await self._rows_of_stored(kept)
-        found = await self._find_archived(caller.tenant, task_id)
-        if found is None:
+        task = await self._find(caller.tenant, task_id)
+        if task is not None:
+            return await self._rows_of_stored(task)
+        archived = await self._find_archived(caller.tenant, task_id)
+        if archived is None:
             raise NoVisibleTask(task_id)
-        return audit_rows(found, "archive")
+        return audit_rows(archived, "archive")
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         try:
-            after = _parse_live_place(place)
+            position = _parse_live_place(place)
         except ValueError:
             raise InvalidField("token", "is none that this server gave") from None
-        wanted = WantedTasks(tenant, session=query.session, since=query.since)
-        page = await self._lists.page(wanted, query.size, after)
-        rows = [row for kept in await self._add_details(page.records) for row in await self._rows_of_stored(kept)]
+        filters = WantedTasks(tenant, session=query.session, since=query.since)
+        page = await self._lists.page(filters, query.size, position)
+        rows = [row for task in await self._add_details(page.records) for row in await self._rows_of_stored(task)]
         if page.after:
-            return rows, encode_page_token(LIVE, f"{page.after.micros} {page.after.task}")
-        return rows, encode_page_token(ARCHIVE, "") if self._archive else ""
+            return rows, encode_page_token(_FROM_STORE, f"{page.after.micros} {page.after.task}")
+        return rows, encode_page_token(_FROM_ARCHIVE, "") if self._archive else ""
 
     async def _rows_of_stored(self, task: StoredTask) -> list[JsonObject]:
         """The rows of a task's writes, from the store or the archive, else from its record."""
         if task.details is not None:
             return audit_rows(task.details, "store")
-        found = await self._find_archived(task.record.tenant, task.record.task_id)
-        return audit_rows(found, "archive") if found else rows_from_record(task.record)
+        archived = await self._find_archived(task.record.tenant, task.record.task_id)
+        return audit_rows(archived, "archive") if archived else rows_from_record(task.record)
 
     async def _archived_rows(
         self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str
     ) -> tuple[list[JsonObject], str]:
         """A page of the writes of archived tasks that have left the store; earlier pages have the others."""
-        left = [name for name in await archive.list_task_ids(tenant) if name > place]
+        later_ids = [task_id for task_id in await archive.list_task_ids(tenant) if task_id > place]
         rows: list[JsonObject] = []
-        for name in left[: query.size]:
-            found = await archive.find(tenant, name)
-            if found is None or query.session not in (None, found.record.session_id):
+        for task_id in later_ids[: query.size]:
+            task = await archive.find(tenant, task_id)
+            if task is None or query.session not in (None, task.record.session_id):
                 continue
-            if await self._find(tenant, found.record.task_id) is None:
-                rows += audit_rows(found, "archive")
-        return rows, encode_page_token(ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
+            if await self._find(tenant, task.record.task_id) is None:
+                rows += audit_rows(task, "archive")
+        return rows, encode_page_token(_FROM_ARCHIVE, later_ids[query.size - 1]) if len(later_ids) > query.size else ""
 
     async def _find_archived(self, tenant: str, task_id: str) -> ArchivedTask | None:
         return await self._archive.find(tenant, task_id) if self._archive else None
@@ -222,12 +222,12 @@ class AuditExport(ScriptedStore):
     async def _add_details(self, records: Sequence[TaskRecord]) -> list[StoredTask]:
         if not records:
             return []
-        of_tasks = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
-        asked = (("HGETALL", name) for names in of_tasks for name in (names.ledger, names.approvals))
-        found = cast("list[dict[str, str]]", await self._scripts.execute_many(*asked))
+        task_keys = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
+        commands = (("HGETALL", name) for names in task_keys for name in (names.ledger, names.approvals))
+        answers = cast("list[dict[str, str]]", await self._scripts.execute_many(*commands))
         return [
             StoredTask(record, _build_details(record, ledger, approvals))
-            for record, ledger, approvals in zip(records, found[::2], found[1::2], strict=True)
+            for record, ledger, approvals in zip(records, answers[::2], answers[1::2], strict=True)
         ]
 
 
@@ -236,16 +236,16 @@ def _build_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[s
     if not ledger and record.metadata.get("writes"):
         return None
     entries = {key: read_entry(row) for key, row in ledger.items()}
-    asked = [Approval.model_validate_json(row) for key, row in approvals.items() if key != "latest"]
-    ordered = tuple(sorted(asked, key=lambda one: one.asked_at))
+    asked_approvals = [Approval.model_validate_json(row) for key, row in approvals.items() if key != "latest"]
+    ordered = tuple(sorted(asked_approvals, key=lambda approval: approval.asked_at))
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
-def _parse_live_place(after: str) -> TaskListPosition | None:
+def _parse_live_place(place: str) -> TaskListPosition | None:
     """Parse a page's place in the list of stored tasks; None for the start. Raises ``ValueError``."""
-    if not after:
+    if not place:
         return None
-    micros, _, task = after.partition(" ")
+    micros, _, task = place.partition(" ")
     return TaskListPosition(int(micros), task)
 
 
@@ -263,30 +263,30 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
         Answers with one page as JSON, or with ``Accept: application/x-ndjson`` or ``format=ndjson`` with this and all
         later pages, one write a line.
         """
-        asked = call.request
-        query = parse_audit_query(asked.query_params)
-        if not (asked.query_params.get("format") == "ndjson" or _NDJSON in asked.headers.get("accept", "")):
+        request = call.request
+        query = parse_audit_query(request.query_params)
+        if not (request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")):
             return _answer_page(await self._service.page(query, call.caller))
         pages = self._service.all_pages(query, call.caller)
         first = await anext(pages)
         return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON)
 
 
-def parse_audit_query(given: Mapping[str, str]) -> AuditQuery:
+def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
     """Parse the query parameters of an export; raises ``InvalidField``."""
-    limit = given.get("limit", str(USUAL))
-    if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST):
-        raise InvalidField("limit", f"must be a number from 1 to {MOST}")
+    limit = parameters.get("limit", str(_USUAL_AUDITED_TASKS))
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST_AUDITED_TASKS):
+        raise InvalidField("limit", f"must be a number from 1 to {MOST_AUDITED_TASKS}")
     for name in ("task", "session", "token"):
-        if len(given.get(name, "")) > _LONGEST_PARAMETER:
+        if len(parameters.get(name, "")) > _LONGEST_PARAMETER:
             raise InvalidField(name, f"must be at most {_LONGEST_PARAMETER} characters")
     return AuditQuery(
-        since=parse_time(given.get("since"), "since"),
-        until=parse_time(given.get("until"), "until"),
-        task=given.get("task") or None,
-        session=given.get("session") or None,
+        since=parse_time(parameters.get("since"), "since"),
+        until=parse_time(parameters.get("until"), "until"),
+        task=parameters.get("task") or None,
+        session=parameters.get("session") or None,
         size=int(limit),
-        token=given.get("token", ""),
+        token=parameters.get("token", ""),
     )
 
 

@@ -41,7 +41,7 @@ def time_of_row(row: JsonObject) -> datetime | None:
 
 
 def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
-    asked = [one for one in task.approvals if one.plan_hash == entry.plan_hash]
+    approvals = [approval for approval in task.approvals if approval.plan_hash == entry.plan_hash]
     return {
         **_describe_task(task.record),
         "call_id": entry.call.call_id,
@@ -51,20 +51,26 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
         "arguments": loads(entry.arguments_json),
         "arguments_sha256": _hash_text(entry.arguments_json),
         "provenance": [
-            {"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources_of(entry.call, *asked)
+            {"argument": source.argument, "source": source.source, "ref": source.ref}
+            for source in sources_of(entry.call, *approvals)
         ],
-        "figures": _describe_figures(task.record, asked),
-        "approvals": [_describe_approval(one) for one in asked],
+        "figures": _describe_figures(task.record, approvals),
+        "approvals": [_describe_approval(approval) for approval in approvals],
         "allowed_by": _metadata_text(task.record, "approval"),
-        "policy": _describe_policy(task.record, asked),
+        "policy": _describe_policy(task.record, approvals),
         "plan_hash": entry.plan_hash,
         "status": entry.status.value,
         "proof": _describe_proof(entry),
         "sent_at": _iso_time(entry.sending_at),
         "attempt": entry.attempt,
         "earlier": [
-            {"number": one.number, "status": one.status.value, "sent_at": _iso_time(one.sending_at), "note": one.note}
-            for one in entry.earlier
+            {
+                "number": attempt.number,
+                "status": attempt.status.value,
+                "sent_at": _iso_time(attempt.sending_at),
+                "note": attempt.note,
+            }
+            for attempt in entry.earlier
         ],
         "compensates": entry.compensates,
         "operators": _operator_decisions(entry),
@@ -85,10 +91,10 @@ def _describe_task(record: TaskRecord) -> JsonObject:
 
 
 def _short_row(record: TaskRecord, write: JsonObject) -> JsonObject:
-    known = ("call_id", "connection", "tool", "arguments", "status", "attempt", "compensates")
+    copied_fields = ("call_id", "connection", "tool", "arguments", "status", "attempt", "compensates")
     return {
         **_describe_task(record),
-        **{name: write.get(name) for name in known},
+        **{name: write.get(name) for name in copied_fields},
         "allowed_by": _metadata_text(record, "approval"),
         "policy": _describe_policy(record, []),
         "plan_hash": _metadata_text(record, "plan_hash"),
@@ -99,11 +105,11 @@ def _short_row(record: TaskRecord, write: JsonObject) -> JsonObject:
 
 def _describe_figures(record: TaskRecord, approvals: Sequence[Approval]) -> list[Json]:
     """The computed figures, with operation and operands if an approval recorded them, else only names and values."""
-    found = next((one.grounds.figures for one in reversed(approvals) if one.grounds.figures), ())
-    if found:
+    figures = next((approval.grounds.figures for approval in reversed(approvals) if approval.grounds.figures), ())
+    if figures:
         return [
-            {"name": one.name, "value": one.value, "operation": one.operation, "operands": [*one.operands]}
-            for one in found
+            {"name": figure.name, "value": figure.value, "operation": figure.operation, "operands": [*figure.operands]}
+            for figure in figures
         ]
     values = as_object(record.metadata.get("values"))
     return [{"name": name, "value": str(value)} for name, value in values.items()]
@@ -117,7 +123,7 @@ def _describe_approval(approval: Approval) -> Json:
         "needed": approval.needed,
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
-        "escalated_from": [one.level for one in approval.escalations],
+        "escalated_from": [escalation.level for escalation in approval.escalations],
         "confirmation": approval.confirmation.about if approval.confirmation else None,
         "decisions": cast(Json, decisions_view(approval)),
     }
@@ -125,15 +131,17 @@ def _describe_approval(approval: Approval) -> Json:
 
 def _describe_policy(record: TaskRecord, approvals: Sequence[Approval]) -> Json:
     """The policy verdict on the plan, with rules from the granted approval, else from the task's record."""
-    granted = next((one for one in reversed(approvals) if one.status is ApprovalStatus.APPROVED), None)
-    said = as_object(record.metadata.get("verdict"))
-    passed = {"passed": said.get("passed"), "requires_approval": said.get("requiresApproval")}
+    granted = next((approval for approval in reversed(approvals) if approval.status is ApprovalStatus.APPROVED), None)
+    verdict = as_object(record.metadata.get("verdict"))
+    passed = {"passed": verdict.get("passed"), "requires_approval": verdict.get("requiresApproval")}
     if granted is not None and granted.grounds.policy_hash:
         grounds = granted.grounds
-        rules: list[Json] = [{"rule": r.rule_id, "policy": r.policy_id, "reason": r.reason} for r in grounds.rules]
+        rules: list[Json] = [
+            {"rule": rule.rule_id, "policy": rule.policy_id, "reason": rule.reason} for rule in grounds.rules
+        ]
         versions: list[Json] = [*grounds.policy_versions]
         return {**passed, "rules": rules, "policy_hash": grounds.policy_hash, "versions": versions}
-    return {**passed, "rules": [*_describe_rules(said)], "policy_hash": said.get("policyHash"), "versions": []}
+    return {**passed, "rules": [*_describe_rules(verdict)], "policy_hash": verdict.get("policyHash"), "versions": []}
 
 
 def _describe_rules(verdict: JsonObject) -> Iterator[Json]:
@@ -143,11 +151,11 @@ def _describe_rules(verdict: JsonObject) -> Iterator[Json]:
 
 def _describe_proof(entry: LedgerEntry) -> JsonObject:
     """Why the write has its status, and what the read-back showed."""
-    read = entry.call.read_back
+    read_back = entry.call.read_back
     return {
         "note": entry.note,
         "refusal": entry.refusal,
-        "read_back": read.tool if read else None,
+        "read_back": read_back.tool if read_back else None,
         "shows": loads(entry.proof_json) if entry.proof_json else None,
         "shows_sha256": _hash_text(entry.proof_json) if entry.proof_json else None,
         "answer_sha256": _hash_text(entry.result_json) if entry.result_json else None,
@@ -156,14 +164,19 @@ def _describe_proof(entry: LedgerEntry) -> JsonObject:
 
 def _operator_decisions(entry: LedgerEntry) -> list[Json]:
     return [
-        {"resolution": one.resolution.value, "by": one.by.id, "at": one.at.isoformat(), "comment": one.comment}
-        for one in entry.resolutions
+        {
+            "resolution": resolution.resolution.value,
+            "by": resolution.by.id,
+            "at": resolution.at.isoformat(),
+            "comment": resolution.comment,
+        }
+        for resolution in entry.resolutions
     ]
 
 
 def _metadata_text(record: TaskRecord, name: str) -> Json:
-    found = record.metadata.get(name)
-    return found if isinstance(found, str) else None
+    text = record.metadata.get(name)
+    return text if isinstance(text, str) else None
 
 
 def _iso_time(moment: datetime | None) -> Json:
@@ -174,13 +187,15 @@ def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_OURS = frozenset({"task_id", "session_id", "plan_hash", "policy_hash", "approval_id", "sent_at", "at", "asked_at"})
+_UNMASKED_FIELDS = frozenset(
+    {"task_id", "session_id", "plan_hash", "policy_hash", "approval_id", "sent_at", "at", "asked_at"}
+)
 
 
 def _mask_row(row: JsonObject, hidden: Mapping[str, ProtectedKind]) -> JsonObject:
     """The row with its values masked, but for ids, times and digests: a digest may look like a card number."""
     return {
-        name: value if name in _OURS or name.endswith("_sha256") else _mask_value(name, value, hidden)
+        name: value if name in _UNMASKED_FIELDS or name.endswith("_sha256") else _mask_value(name, value, hidden)
         for name, value in row.items()
     }
 
@@ -191,7 +206,7 @@ def _mask_value(name: str, value: Json, hidden: Mapping[str, ProtectedKind]) -> 
         return redact_json(value, hidden)
     if isinstance(value, dict):
         return _mask_row(value, hidden)
-    return [_mask_value("", one, hidden) for one in value]
+    return [_mask_value("", item, hidden) for item in value]
 
 
 def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:

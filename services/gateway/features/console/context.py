@@ -15,7 +15,7 @@ from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import PageRenderer, redirect_to
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import answerable_requests
-from services.gateway.features.console.views.health import ENDS
+from services.gateway.features.console.views.health import END_STATES
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
@@ -142,7 +142,7 @@ class ConsoleContext:
 
     async def count_ended(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """Count the tasks that the caller may see and that have ended since then, by end state."""
-        ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in ENDS}
+        ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in END_STATES}
         return {state: (await self.services.lists.list_tasks(query, caller)).total for state, query in ends.items()}
 
     async def is_stuck(self, caller: Caller, state: TenantState) -> bool:

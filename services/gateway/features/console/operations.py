@@ -216,7 +216,7 @@ class OperationsPages(PageGroup):
             await services.learned.history(caller.tenant),
         )
         ended = await services.lists.list_tasks(
-            TaskQuery(states=health.ENDS, since=now - _ONE_DAY, size=_TASKS_SAMPLED), caller
+            TaskQuery(states=health.END_STATES, since=now - _ONE_DAY, size=_TASKS_SAMPLED), caller
         )
         spent = health.drop_unbegun_day(
             await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS_SHOWN))

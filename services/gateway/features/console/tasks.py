@@ -43,41 +43,41 @@ class LiveStreams(PageGroup):
 
     async def stream_task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
-        after = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        after = after if _STREAM_ID.fullmatch(after) else "0"
-        return KeepAliveResponse(self._task_frames(record, after), "text/event-stream", SSE_BEAT)
+        last_event_id = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        last_event_id = last_event_id if _STREAM_ID.fullmatch(last_event_id) else "0"
+        return KeepAliveResponse(self._task_frames(record, last_event_id), "text/event-stream", SSE_BEAT)
 
     async def _inbox_frames(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
-        seen = request.query_params.get("seen", "")
+        shown_version = request.query_params.get("seen", "")
         while True:
             try:
                 if await self._context.sessions.find_visitor(request) is None:
                     yield _sse_frame("out", {})
                     return
-                now = await self._context.inbox_cache.page_version(visitor.caller)
-                if now != seen:
-                    yield _sse_frame("changed", {"version": now})
-                seen = now
+                version = await self._context.inbox_cache.page_version(visitor.caller)
+                if version != shown_version:
+                    yield _sse_frame("changed", {"version": version})
+                shown_version = version
             except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
                 log.warning("console_look_failed", error=str(fault))
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _task_frames(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+    async def _task_frames(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[bytes, None]:
         """Yields an SSE frame for each event of a task. Ends if the store fails; the browser then reconnects."""
         try:
             while True:
                 try:
-                    async with aclosing(self._change_frames(record, after)) as changes:
+                    async with aclosing(self._change_frames(record, last_event_id)) as changes:
                         async for change in changes:
                             yield change
                     return
                 except EventsLost:  # from the same place it would be lost again: on with what is kept
-                    after = "0"
+                    last_event_id = "0"
         except StoreUnavailable as fault:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
 
-    async def _change_frames(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._context.services.tasks.watch(record, after)) as events:
+    async def _change_frames(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._context.services.tasks.watch(record, last_event_id)) as events:
             async for stream_id, event in events:
                 yield _sse_frame("changed", {"kind": event.kind}, stream_id)
                 if ends_task(event):
@@ -86,24 +86,24 @@ class LiveStreams(PageGroup):
 
 
 def _sse_frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
-    first = f"id: {stream_id}\n" if stream_id else ""
-    return f"{first}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+    id_line = f"id: {stream_id}\n" if stream_id else ""
+    return f"{id_line}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
 
 
 _PAGE_SIZE = 25
-_LONGEST_ID = 200
+_LONGEST_TASK_ID = 200
 
 
 class TaskPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
         """The list of tasks, the last changed first; with ``?q=ID`` a redirect to that task."""
-        wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
-        if not wanted:
+        task_id = request.query_params.get("q", "").strip()[:_LONGEST_TASK_ID]
+        if not task_id:
             return await self._render_list(request, visitor)
         try:
-            record = await self._context.services.tasks.read(wanted, visitor.caller)
+            record = await self._context.services.tasks.read(task_id, visitor.caller)
         except NoVisibleTask:
-            return await self._render_list(request, visitor, wanted)
+            return await self._render_list(request, visitor, task_id)
         return redirect_to(f"/console/tasks/{quote_id(record.task_id)}")
 
     async def download_file(self, request: Request, visitor: Visitor) -> Response:
@@ -134,21 +134,24 @@ class TaskPages(PageGroup):
         return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
     async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
-        shown, token = views.find_filter(request.query_params.get("state", "")), request.query_params.get("page", "")
-        query = TaskQuery(states=shown.states, size=_PAGE_SIZE, token=token)
-        found = await self._context.services.lists.list_tasks(query, visitor.caller)
-        values = {"rows": found.records, "total": found.total, "more": found.next_token, "token": token}
-        asked = {"filters": views.FILTERS, "shown": shown, "missed": missed}
+        task_filter, token = (
+            views.find_filter(request.query_params.get("state", "")),
+            request.query_params.get("page", ""),
+        )
+        query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, token=token)
+        page = await self._context.services.lists.list_tasks(query, visitor.caller)
+        values = {"rows": page.records, "total": page.total, "more": page.next_token, "token": token}
+        filter_values = {"filters": views.FILTERS, "shown": task_filter, "missed": missed}
         return await self._context.render_page(
-            request, "tasks.html", visitor, 404 if missed else 200, **values, **asked
+            request, "tasks.html", visitor, 404 if missed else 200, **values, **filter_values
         )
 
     async def show_task(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
-        told, kept = await self._read_events_and_details(record)
+        events, details = await self._read_events_and_details(record)
         webhooks = self._context.services.webhooks
-        asked = kept.approvals if kept else ()
-        grounds = asked[-1].grounds if asked else None
+        approvals = details.approvals if details else ()
+        grounds = approvals[-1].grounds if approvals else None
         return await self._context.render_page(
             request,
             "task.html",
@@ -156,17 +159,17 @@ class TaskPages(PageGroup):
             status,
             record=record,
             one=views.task_page(record, self._context.inbox_cache.clock()),
-            stops=timeline_states(told, record),
-            stages=build_stages(told),
-            writes=evidence.write_lines(audit_rows(kept, "") if kept else rows_from_record(record), grounds),
+            stops=timeline_states(events, record),
+            stages=build_stages(events),
+            writes=evidence.write_lines(audit_rows(details, "") if details else rows_from_record(record), grounds),
             policy=evidence.policy_evidence(record),
             unenforced=evidence.unenforced_policy(record),
-            asked=asked,
+            asked=approvals,
             figures=evidence.figure_rows(record, grounds),
             quality_parts=evidence.quality_parts(record),
-            usage=evidence.usage_by_tier(told),
+            usage=evidence.usage_by_tier(events),
             deliveries=await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.are_offered else (),
-            newest=told[-1][0] if told else "0-0",
+            newest=events[-1][0] if events else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             doubts=views.writes_in_doubt(record),
             choices=views.CHOICES if visitor.has_any_role(Role.OPERATOR) else (),
@@ -175,12 +178,12 @@ class TaskPages(PageGroup):
 
     async def _read_events_and_details(self, record: TaskRecord) -> tuple[TimedEvents, ArchivedTask | None]:
         """The task's events, and its ledger and approvals: from the store, else from the archive if it answers."""
-        told = await self._context.services.audit.events_of(record)
+        events = await self._context.services.audit.events_of(record)
         try:
-            kept = await self._context.services.audit.read_details(record, whole=not told)
+            details = await self._context.services.audit.read_details(record, with_events=not events)
         except ArchiveUnavailable as fault:
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
-            return told, None
-        if not told and kept:
-            told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
-        return told, kept
+            return events, None
+        if not events and details:
+            events = [(f"{place}-0", event) for place, event in enumerate(details.events, 1)]
+        return events, details

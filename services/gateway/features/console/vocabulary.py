@@ -46,7 +46,7 @@ VOCABULARY: Mapping[str, object] = {
     "run_ends": assessments.RUN_ENDS,
     "show_value": assessments.format_value,
     "state_badge": words.state_badge,
-    "statuses": approvals.STATUS,
+    "statuses": approvals.STATUS_BADGES,
     "strategy_title": words.strategy_title,
     "trust_badge": memory.trust_badge,
     "verdict_badge": assessments.verdict_badge,

@@ -14,8 +14,8 @@ from shared.infra import keys
 from shared.infra.lua import Call, ScriptedStore
 from shared.infra.stored_tasks import read_record
 
-MOST = 100
-USUAL = 50
+MOST_LISTED_TASKS = 100
+USUAL_LISTED_TASKS = 50
 _EVERY_STATE = tuple(TaskState)
 
 
@@ -55,42 +55,42 @@ class TaskQuery(NamedTuple):
     session: str | None = None
     states: tuple[TaskState, ...] = _EVERY_STATE
     since: datetime | None = None
-    size: int = USUAL
+    size: int = USUAL_LISTED_TASKS
     token: str = ""
 
 
 class TaskLists(ScriptedStore):
     """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
-    async def page(self, wanted: WantedTasks, size: int, after: TaskListPosition | None) -> TaskListPage:
+    async def page(self, filters: WantedTasks, size: int, position: TaskListPosition | None) -> TaskListPage:
         """At most ``size`` of the wanted tasks after a place; may raise ``StoreUnavailable``."""
-        partitions = _list_partitions(wanted)
-        calls = [_build_list_call(wanted, partition, size + 1, after) for partition in partitions]
+        partitions = _list_partitions(filters)
+        calls = [_build_list_call(filters, partition, size + 1, position) for partition in partitions]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
-        found = (
-            (place, keys.listed_record_key(partition, wanted.tenant, place.task))
+        places = (
+            (place, keys.listed_record_key(partition, filters.tenant, place.task))
             for partition, reply in zip(partitions, replies, strict=True)
             for place in _parse_list_reply(reply)
         )
-        rows = sorted(found, reverse=True)
-        shown = rows[:size]
-        records = await self._read_records([record for _, record in shown])
-        following = shown[-1][0] if len(rows) > size else None
-        return TaskListPage(records, following, sum(int(reply[0]) for reply in replies))
+        rows = sorted(places, reverse=True)
+        page_rows = rows[:size]
+        records = await self._read_records([record for _, record in page_rows])
+        next_position = page_rows[-1][0] if len(rows) > size else None
+        return TaskListPage(records, next_position, sum(int(reply[0]) for reply in replies))
 
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
-        wanted = WantedTasks(caller.tenant, visible_owner(caller), query.session, query.states, query.since)
-        page = await self.page(wanted, query.size, _parse_token(query.token))
-        seen = [record for record in page.records if may_read(caller.principal, record)]
-        if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
+        filters = WantedTasks(caller.tenant, visible_owner(caller), query.session, query.states, query.since)
+        page = await self.page(filters, query.size, _parse_token(query.token))
+        visible = [record for record in page.records if may_read(caller.principal, record)]
+        if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)
-        return page._replace(records=seen)
+        return page._replace(records=visible)
 
     async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
         """Read the named records, as far as they still exist."""
-        found = await self._scripts.execute_many(*(("HGET", name, "json") for name in names)) if names else ()
-        return tuple(read_record(stored) for stored in cast("Sequence[str | None]", found) if stored)
+        answers = await self._scripts.execute_many(*(("HGET", name, "json") for name in names)) if names else ()
+        return tuple(read_record(answer) for answer in cast("Sequence[str | None]", answers) if answer)
 
 
 def visible_owner(caller: Caller) -> str | None:
@@ -107,17 +107,17 @@ def _parse_token(token: str) -> TaskListPosition | None:
     return TaskListPosition(int(micros), task)
 
 
-def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
+def _list_partitions(filters: WantedTasks) -> Sequence[int]:
     """The partitions in which the wanted tasks may be: just one if a session is given."""
-    return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
+    return range(PARTITIONS) if filters.session is None else [partition_of(filters.tenant, filters.session)]
 
 
-def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: TaskListPosition | None) -> Call:
-    place = (str(after.micros), after.task) if after else ("", "")
-    since = str(int(wanted.since.timestamp() * 1_000_000)) if wanted.since else "-inf"
-    stems = keys.task_list_prefixes(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
-    stem = stems.session if wanted.session is not None else stems.tenant if wanted.owner is None else stems.owner
-    return [stem + state.value for state in wanted.states], [count, *place, since]
+def _build_list_call(filters: WantedTasks, partition: int, count: int, position: TaskListPosition | None) -> Call:
+    place = (str(position.micros), position.task) if position else ("", "")
+    since = str(int(filters.since.timestamp() * 1_000_000)) if filters.since else "-inf"
+    stems = keys.task_list_prefixes(partition, filters.tenant, filters.owner or "", filters.session or "")
+    stem = stems.session if filters.session is not None else stems.tenant if filters.owner is None else stems.owner
+    return [stem + state.value for state in filters.states], [count, *place, since]
 
 
 def _parse_list_reply(reply: list[str]) -> Iterable[TaskListPosition]:

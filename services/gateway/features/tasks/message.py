@@ -192,7 +192,7 @@ def _is_exact_as_float(value: Json) -> bool:
             return True
 
 
-WORDS = ("approve", "reject")
+DECISION_WORDS = ("approve", "reject")
 
 
 class MessageDecision(NamedTuple):
@@ -208,12 +208,12 @@ def parse_decision(message: ClientMessage) -> MessageDecision | None:
     claims = [part for part in message.data if "decision" in part]
     if not claims:
         word = message.text.strip().lower()
-        return MessageDecision(word) if word in WORDS and not message.data else None
+        return MessageDecision(word) if word in DECISION_WORDS and not message.data else None
     path = "message.parts.data.decision"
     if len(claims) > 1:
         raise InvalidField(path, "there must be one decision in a message")
     word = (text_at(claims[0], "decision", path) or "").strip().lower()
-    if word not in WORDS:
+    if word not in DECISION_WORDS:
         raise InvalidField(path, "must be approve or reject")
     comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
     return MessageDecision(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))

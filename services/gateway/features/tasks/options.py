@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
 from services.gateway.edge.fields import count_at, id_at, json_type_name, list_at, object_at, parse_time, text_at
-from services.gateway.features.tasks.listing import MOST, USUAL, TaskQuery
+from services.gateway.features.tasks.listing import MOST_LISTED_TASKS, USUAL_LISTED_TASKS, TaskQuery
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import A2aVersion, TaskState
 
@@ -98,9 +98,9 @@ def _media_type(item: Json, path: str) -> str:
 def _page_size(params: JsonObject) -> int:
     size = count_at(params, "pageSize", "pageSize")
     if size is None:
-        return USUAL
-    if not 1 <= size <= MOST:
-        raise InvalidField("pageSize", f"must be from 1 to {MOST}")
+        return USUAL_LISTED_TASKS
+    if not 1 <= size <= MOST_LISTED_TASKS:
+        raise InvalidField("pageSize", f"must be from 1 to {MOST_LISTED_TASKS}")
     return size
 
 

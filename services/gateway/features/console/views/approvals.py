@@ -20,7 +20,7 @@ from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, as_object, loads
 from shared.domain.words import Role
 
-STATUS = {
+STATUS_BADGES = {
     ApprovalStatus.WAITING: Badge("Waiting", "warn"),
     ApprovalStatus.APPROVED: Badge("Approved", "good"),
     ApprovalStatus.REJECTED: Badge("Rejected", "bad"),
@@ -77,7 +77,7 @@ class ApprovalPage(NamedTuple):
 
     @property
     def status(self) -> Badge:
-        return STATUS[self.approval.status]
+        return STATUS_BADGES[self.approval.status]
 
     @property
     def is_waiting(self) -> bool:
@@ -95,13 +95,13 @@ class ApprovalPage(NamedTuple):
 
     @property
     def approvals_given(self) -> int:
-        return sum(one.approve for one in self.approval.decisions)
+        return sum(decision.approve for decision in self.approval.decisions)
 
     @property
     def reasons(self) -> list[str]:
         """The reasons that are not those of a rule, since rules are shown with their own."""
-        said = {rule.text for rule in self.rules}
-        return [reason for reason in self.why if reason not in said]
+        rule_texts = {rule.text for rule in self.rules}
+        return [reason for reason in self.why if reason not in rule_texts]
 
     @property
     def figure_rows(self) -> tuple[tuple[str, str], ...]:
@@ -111,14 +111,14 @@ class ApprovalPage(NamedTuple):
 def approval_page(question: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
     approval, record = question
     calls = tuple(_build_call_row(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
-    why = tuple(map(_strip_rule_id, approval.reasons))
+    reasons = tuple(map(_strip_rule_id, approval.reasons))
     rules = tuple(
         PlanReason(
             rule.rule_id, rule.reason, field_rows(loads(rule.values_json)), _describe_action(rule.action, rule.level)
         )
         for rule in approval.grounds.rules
     )
-    return ApprovalPage(approval, record, calls, why, rules, why_barred(approval, reader, now))
+    return ApprovalPage(approval, record, calls, reasons, rules, why_barred(approval, reader, now))
 
 
 def level_title(level: str | None) -> str:
@@ -141,26 +141,24 @@ def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
     return f"It takes the level {approval.level}, which your key does not list."
 
 
-def answerable_requests(
-    questions: Sequence[ApprovalRequest], reader: Principal, now: datetime
-) -> list[ApprovalRequest]:
+def answerable_requests(requests: Sequence[ApprovalRequest], reader: Principal, now: datetime) -> list[ApprovalRequest]:
     """The approvals that the reader may answer now."""
-    return [one for one in questions if not why_barred(one.approval, reader, now)]
+    return [request for request in requests if not why_barred(request.approval, reader, now)]
 
 
 def summarize_calls(calls: tuple[CallRow, ...]) -> str:
     """The calls in one line: ``Approve expense (EXP-1001) and 2 more calls``."""
     if not calls:
         return "No call"
-    first = calls[0]
-    about = ", ".join(row.value.splitlines()[0][:60] for row in first.arguments[:3] if row.value)
+    first_call = calls[0]
+    argument_texts = ", ".join(row.value.splitlines()[0][:60] for row in first_call.arguments[:3] if row.value)
     more = f" and {count_with_noun(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
-    return f"{first.title}{f' ({about})' if about else ''}{more}"
+    return f"{first_call.title}{f' ({argument_texts})' if argument_texts else ''}{more}"
 
 
 def _build_call_row(number: int, call: PlannedCall, grounds: Grounds) -> CallRow:
-    sources = {one.argument: one for one in grounds.arguments if one.call_id == call.call_id}
-    origins = {one.argument: one for one in call.origins}
+    sources = {source.argument: source for source in grounds.arguments if source.call_id == call.call_id}
+    origins = {origin.argument: origin for origin in call.origins}
     rows = tuple(
         ArgumentRow(
             name, _describe_argument(value), _describe_origin(value, sources.get(name), origins.get(name), grounds)
@@ -205,8 +203,8 @@ def describe_source(source: str, ref: str) -> str:
 
 def _strip_rule_id(reason: str) -> str:
     """The reason without the rule id that it may begin with (``RULE_ID: sentence``)."""
-    code, colon, text = reason.partition(": ")
-    return text if colon and code.replace("_", "").replace("-", "").replace(".", "").isalnum() else reason
+    rule_id, colon, text = reason.partition(": ")
+    return text if colon and rule_id.replace("_", "").replace("-", "").replace(".", "").isalnum() else reason
 
 
 def _describe_action(action: str, level: str | None) -> str:
@@ -216,28 +214,28 @@ def _describe_action(action: str, level: str | None) -> str:
 
 def describe_reference(ref: str, grounds: Grounds) -> str:
     """A reference as a phrase: ``f1.amount`` becomes ``amount of get_expense``."""
-    word, _, rest = ref.partition(" ")
-    if word in ("value", "task") and rest:
-        return humanize_name(rest).lower() if word == "value" else f"{rest}, from the request"
-    fact, _, path = ref.partition(".")
-    tool = next((read.tool for read in grounds.reads if read.ref == fact), "")
+    word, _, name = ref.partition(" ")
+    if word in ("value", "task") and name:
+        return humanize_name(name).lower() if word == "value" else f"{name}, from the request"
+    read_ref, _, path = ref.partition(".")
+    tool = next((ground.tool for ground in grounds.reads if ground.ref == read_ref), "")
     return f"{path or 'the answer'} of {tool}" if tool else ref
 
 
 def figure_origin(figure: FigureGround, grounds: Grounds) -> str:
-    operands = tuple(describe_reference(one, grounds) for one in figure.operands)
+    operands = tuple(describe_reference(operand, grounds) for operand in figure.operands)
     return f"{humanize_name(figure.operation)} of {join_in_prose(operands)}"
 
 
-def describe_read_arguments(read: ReadGround) -> str:
-    arguments = loads(read.arguments_json)
+def describe_read_arguments(ground: ReadGround) -> str:
+    arguments = loads(ground.arguments_json)
     return ", ".join(format_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
 
 
-def result_rows(read: ReadGround) -> tuple[tuple[str, str], ...]:
+def result_rows(ground: ReadGround) -> tuple[tuple[str, str], ...]:
     """The fields of a read's result as names and values, or its whole text if it is not a complete JSON object."""
     try:
-        fields = loads(read.shows)
+        fields = loads(ground.shows)
     except ValueError:
         fields = None
-    return field_rows(fields) or (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)
+    return field_rows(fields) or (("Answer", f"{ground.shows}{' ...' if ground.cut else ''}"),)

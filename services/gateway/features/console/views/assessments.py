@@ -93,14 +93,14 @@ def criterion_badge(score: float, most: float, unjudged: bool) -> Badge:
 
 
 _LONGEST_TEXT = 2000
-NOTHING = "nothing"
+NO_VALUE = "nothing"
 
 
 def format_value(value: JsonValue) -> str:
     if isinstance(value, str):
-        return shorten(value) or NOTHING
+        return shorten(value) or NO_VALUE
     if value is None or value in ([], {}):
-        return NOTHING
+        return NO_VALUE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

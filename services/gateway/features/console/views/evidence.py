@@ -30,8 +30,8 @@ from shared.contracts.grounds import Grounds
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
 
-_NOTHING = Grounds()
-_OPERATORS_WORD = ("resolution", "by", "comment")
+_NO_GROUNDS = Grounds()
+_DECISION_FIELDS = ("resolution", "by", "comment")
 
 
 class WriteLine(NamedTuple):
@@ -85,7 +85,7 @@ class TierUsage(NamedTuple):
 
 
 def write_lines(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLine, ...]:
-    return tuple(_write_line(row, grounds or _NOTHING) for row in rows)
+    return tuple(_write_line(row, grounds or _NO_GROUNDS) for row in rows)
 
 
 def policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
@@ -93,9 +93,9 @@ def policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
     verdict = as_object(record.metadata.get("verdict"))
     if not verdict:
         return None
-    rules = tuple(_rule_row(one) for one in objects_in(verdict.get("triggeredRules")))
-    unknown, problems = texts_or_empty(verdict.get("indeterminate")), texts_or_empty(verdict.get("problems"))
-    return PolicyEvidence(verdict_badge(verdict), rules, unknown, problems)
+    rules = tuple(_rule_row(rule) for rule in objects_in(verdict.get("triggeredRules")))
+    undecided_rules, problems = texts_or_empty(verdict.get("indeterminate")), texts_or_empty(verdict.get("problems"))
+    return PolicyEvidence(verdict_badge(verdict), rules, undecided_rules, problems)
 
 
 def unenforced_policy(record: TaskRecord) -> str:
@@ -105,11 +105,11 @@ def unenforced_policy(record: TaskRecord) -> str:
 
 def figure_rows(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
     """The computed figures, with operation and operands if an approval recorded them."""
-    frozen = grounds or _NOTHING
-    origins = {one.name: figure_origin(one, frozen) for one in frozen.figures}
-    found = {one.name: one.value for one in frozen.figures}
-    found |= {name: str(value) for name, value in as_object(record.metadata.get("values")).items()}
-    return tuple(FigureRow(humanize_name(name), value, origins.get(name, "")) for name, value in found.items())
+    frozen = grounds or _NO_GROUNDS
+    origins = {figure.name: figure_origin(figure, frozen) for figure in frozen.figures}
+    values_by_name = {figure.name: figure.value for figure in frozen.figures}
+    values_by_name |= {name: str(value) for name, value in as_object(record.metadata.get("values")).items()}
+    return tuple(FigureRow(humanize_name(name), value, origins.get(name, "")) for name, value in values_by_name.items())
 
 
 def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
@@ -131,18 +131,21 @@ def usage_by_tier(events: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, .
 
 
 def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
-    costs = [cost for one in calls if (cost := one.get("nanos")) is not None]
+    costs = [cost for call in calls if (cost := call.get("nanos")) is not None]
     price = as_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
-    sums = (sum(_int_or_zero(one.get(key)) for one in calls) for key in ("input", "output"))
-    read, written = (f"{number:,}" if number else "" for number in sums)
-    return TierUsage(humanize_name(tier), len(calls), read, written, price)
+    token_sums = (sum(_int_or_zero(call.get(key)) for call in calls) for key in ("input", "output"))
+    input_tokens, output_tokens = (f"{number:,}" if number else "" for number in token_sums)
+    return TierUsage(humanize_name(tier), len(calls), input_tokens, output_tokens, price)
 
 
 def _write_line(row: JsonObject, grounds: Grounds) -> WriteLine:
     arguments, proof = as_object(row.get("arguments")), as_object(row.get("proof"))
-    sources = {str(one.get("argument")): one for one in objects_in(row.get("provenance"))}
+    sources = {str(source.get("argument")): source for source in objects_in(row.get("provenance"))}
     tool, status, attempt = text_or_empty(row.get("tool")), text_or_empty(row.get("status")), row.get("attempt")
-    said = ([text_or_empty(one.get(name)) for name in _OPERATORS_WORD] for one in objects_in(row.get("operators")))
+    decisions = (
+        [text_or_empty(decision.get(name)) for name in _DECISION_FIELDS]
+        for decision in objects_in(row.get("operators"))
+    )
     return WriteLine(
         call_id=text_or_empty(row.get("call_id")),
         title=humanize_name(tool),
@@ -158,35 +161,35 @@ def _write_line(row: JsonObject, grounds: Grounds) -> WriteLine:
         note=text_or_empty(proof.get("note")),
         read_back=text_or_empty(proof.get("read_back")),
         shows=_answer_rows(proof.get("shows")),
-        words=tuple(f"{humanize_name(word)} by {by} {comment}".strip() for word, by, comment in said),
+        words=tuple(f"{humanize_name(word)} by {by} {comment}".strip() for word, by, comment in decisions),
     )
 
 
-def _answer_rows(found: Json) -> tuple[tuple[str, str], ...]:
-    if found is None:
+def _answer_rows(answer: Json) -> tuple[tuple[str, str], ...]:
+    if answer is None:
         return ()
-    if isinstance(found, list) and len(found) == 1:
-        (found,) = found
-    return field_rows(found) if isinstance(found, dict) else (("Answer", format_json(found)),)
+    if isinstance(answer, list) and len(answer) == 1:
+        (answer,) = answer
+    return field_rows(answer) if isinstance(answer, dict) else (("Answer", format_json(answer)),)
 
 
 def _describe_write_source(source: JsonObject | None, grounds: Grounds) -> str:
     if source is None:
         return ""
     ref = text_or_empty(source.get("ref"))
-    told = humanize_name(ref).lower() if source.get("source") == "value" else describe_reference(ref, grounds)
-    return describe_source(text_or_empty(source.get("source")), told)
+    place = humanize_name(ref).lower() if source.get("source") == "value" else describe_reference(ref, grounds)
+    return describe_source(text_or_empty(source.get("source")), place)
 
 
-def _rule_row(one: JsonObject) -> RuleRow:
-    action, level = text_or_empty(one.get("action")), text_or_empty(one.get("level"))
+def _rule_row(rule: JsonObject) -> RuleRow:
+    action, level = text_or_empty(rule.get("action")), text_or_empty(rule.get("level"))
     asks = f"{humanize_name(action)}{f' by {level}' if level else ''}"
     return RuleRow(
-        text_or_empty(one.get("ruleId")) or "rule",
-        text_or_empty(one.get("policyId")),
-        text_or_empty(one.get("reason")),
+        text_or_empty(rule.get("ruleId")) or "rule",
+        text_or_empty(rule.get("policyId")),
+        text_or_empty(rule.get("reason")),
         asks,
-        field_rows(one.get("values")),
+        field_rows(rule.get("values")),
     )
 
 

@@ -20,8 +20,8 @@ from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
 from shared.domain.words import TaskState
 
-ENDS = (TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED)
-_PARTS = {
+END_STATES = (TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED)
+_PART_NAMES = {
     "model": "the model",
     "tool_server": "a tool server",
     "policy_service": "the policy service",
@@ -59,6 +59,8 @@ class HealthItem(NamedTuple):
 
 
 class EndStateRow(NamedTuple):
+    """How many tasks ended in a state, and their share of all that ended, such as ``12 %``."""
+
     state: Badge
     word: str
     number: int
@@ -86,33 +88,35 @@ def load_items(state: TenantState, *, is_stuck: bool) -> tuple[HealthItem, ...]:
 
 def end_state_rows(totals: Mapping[TaskState, int]) -> tuple[EndStateRow, ...]:
     """How many tasks ended in each state; empty if none ended."""
-    whole = sum(totals.values())
-    rows = [(state, totals.get(state, 0)) for state in ENDS]
+    total = sum(totals.values())
+    if not total:
+        return ()
+    counts = [(state, totals.get(state, 0)) for state in END_STATES]
     return tuple(
-        EndStateRow(state_badge(state), state.value, n, _format_percent(n, whole)) for state, n in rows if whole
+        EndStateRow(state_badge(state), state.value, count, _format_percent(count, total)) for state, count in counts
     )
 
 
 def error_rate_item(totals: Mapping[TaskState, int]) -> HealthItem:
     """The share of failed tasks among those not canceled; rejected tasks do not count as failed."""
-    whole = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
+    total = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
-    remark = f"{failed} of {count_with_noun(whole, 'task')} that were not canceled"
-    return HealthItem("Failed", _format_percent(failed, whole) or "none", remark, _failure_tone(failed, whole))
+    remark = f"{failed} of {count_with_noun(total, 'task')} that were not canceled"
+    return HealthItem("Failed", _format_percent(failed, total) or "none", remark, _failure_tone(failed, total))
 
 
-def _failure_tone(failed: int, whole: int) -> str:
-    return "" if not failed else "bad" if failed * 5 > whole else "warn"
+def _failure_tone(failed: int, total: int) -> str:
+    return "" if not failed else "bad" if failed * 5 > total else "warn"
 
 
 def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
     """Percentiles of durations from message to end, apart for tasks that waited for a person and those that did not."""
-    alone = sorted(_duration_of(one) for one in records if not has_waited_for_people(one))
-    rest = sorted(_duration_of(one) for one in records if has_waited_for_people(one))
+    without_people = sorted(_duration_of(record) for record in records if not has_waited_for_people(record))
+    with_approval = sorted(_duration_of(record) for record in records if has_waited_for_people(record))
     figures = (
-        ("Half of the tasks took", alone, 50, f"{len(alone)} that waited for nobody"),
-        ("19 in 20 took at most", alone, 95, "from message to end"),
-        ("With an approval", rest, 50, f"half of the last {len(rest)}, waiting included"),
+        ("Half of the tasks took", without_people, 50, f"{len(without_people)} that waited for nobody"),
+        ("19 in 20 took at most", without_people, 95, "from message to end"),
+        ("With an approval", with_approval, 50, f"half of the last {len(with_approval)}, waiting included"),
     )
     return tuple(
         HealthItem(label, format_duration(times[_percentile_index(len(times), percent)]), remark)
@@ -123,10 +127,10 @@ def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
 
 def failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:
     """The five most frequent reasons why tasks failed."""
-    failed = [one for one in records if one.state is TaskState.FAILED]
-    named = [_failure_cause(one) for one in failed]
-    first = dict(zip(reversed(named), reversed([one.task_id for one in failed]), strict=True))
-    return tuple(FailureCause(text, number, first[text]) for text, number in Counter(named).most_common(5))
+    failed = [record for record in records if record.state is TaskState.FAILED]
+    causes = [_failure_cause(record) for record in failed]
+    first_ids = {cause: record.task_id for cause, record in zip(reversed(causes), reversed(failed), strict=True)}
+    return tuple(FailureCause(cause, count, first_ids[cause]) for cause, count in Counter(causes).most_common(5))
 
 
 def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
@@ -142,15 +146,16 @@ def has_waited_for_people(record: TaskRecord) -> bool:
 
 def mean_cost_of_tasks(spent: Sequence[DailySpending], days: Sequence[DayCounts]) -> int:
     """The mean cost of a task in nano-dollars, over the days for which both cost and counts are known."""
-    ended = {day.date: day.events for day in days}
-    tasks = sum(ended.get(day.date, 0) for day in spent)
+    tasks_by_date = {day.date: day.events for day in days}
+    tasks = sum(tasks_by_date.get(day.date, 0) for day in spent)
     return round(sum(day.nanos for day in spent) / tasks) if tasks else 0
 
 
 def _failure_cause(record: TaskRecord) -> str:
     part = record.metadata.get("failed_part")
-    named = _PARTS.get(part) if isinstance(part, str) else None
-    return f"It broke at {named}" if named else (record.reason or "No reason was given").partition("\n")[0][:160]
+    if isinstance(part, str) and part in _PART_NAMES:
+        return f"It broke at {_PART_NAMES[part]}"
+    return (record.reason or "No reason was given").partition("\n")[0][:160]
 
 
 def _duration_of(record: TaskRecord) -> timedelta:
@@ -162,14 +167,15 @@ def _percentile_index(count: int, percent: int) -> int:
     return max(0, -(-count * percent // 100) - 1)
 
 
-def _format_percent(part: int, whole: int) -> str:
-    if not whole:
+def _format_percent(part: int, total: int) -> str:
+    if not total:
         return ""
-    share = 100 * part / whole
+    share = 100 * part / total
     return f"{share:.1f} %" if 0 < share < 10 else f"{share:.0f} %"
 
 
-WEEK = 7
+_DAYS_OF_WEEK = 7
+_INBOX = "/console/approvals"
 _ARROWS = {"up": "▲", "down": "▼"}
 
 
@@ -203,12 +209,12 @@ def working_tile(
     """How tasks ended in the last day, and whether the queue is stuck. ``state``: the tenant's, for operators only."""
     question, href = "Is it working?", "/console/operations" if state else "/console/tasks"
     if state and state.stopped is not None:
-        why = state.stopped or "no reason was given"
-        return Tile(question, "Stopped", f"an operator stopped it: {why}", href, "bad")
+        reason = state.stopped or "no reason was given"
+        return Tile(question, "Stopped", f"an operator stopped it: {reason}", href, "bad")
     if state and is_stuck:
         return Tile(question, "Stands still", f"{count_with_noun(state.waiting, 'session')} and no worker", href, "bad")
-    ended = (TaskState.COMPLETED, TaskState.FAILED, TaskState.REJECTED)
-    done, failed, rejected = (totals.get(one, 0) for one in ended)
+    end_states = (TaskState.COMPLETED, TaskState.FAILED, TaskState.REJECTED)
+    done, failed, rejected = (totals.get(state, 0) for state in end_states)
     going = f"{open_now or 'none'} running"
     if not done + failed:
         quiet = f"{rejected} rejected, {going}" if rejected else f"{going}; none ended in a day"
@@ -218,60 +224,43 @@ def working_tile(
     return Tile(question, f"{done} of {done + failed}", remark, href, _failure_tone(failed, done + failed) or "good")
 
 
-def quality_tile(found: QualityTrend | None) -> Tile:
+def quality_tile(trend: QualityTrend | None) -> Tile:
     question, href = "Is it getting better?", "/console/learning"
-    if found is None:
+    if trend is None:
         return Tile(question, "–", "known once tasks have ended", href)
-    return Tile(
-        question, f"{found.lately:.2f}", f"quality {found.text}", href, found.tone, _ARROWS.get(found.arrow, "")
-    )
+    mark = _ARROWS.get(trend.arrow, "")
+    return Tile(question, f"{trend.lately:.2f}", f"quality {trend.text}", href, trend.tone, mark)
 
 
-def waiting_tile(needs: WaitingCounts, others: int, first: datetime | None, now: datetime) -> Tile:
-    """What waits for the reader. ``others``: approvals for other people; ``first``: the reader's next deadline."""
+def waiting_tile(needs: WaitingCounts, for_others: int, deadline: datetime | None, now: datetime) -> Tile:
+    """What waits for the reader. ``for_others``: approvals for other people; ``deadline``: the reader's next one."""
     question = "What needs me?"
-    parts = [
-        count_with_noun(number, one)
-        for number, one in (
-            (needs.approvals, "approval"),
-            (needs.doubts, "write in doubt"),
-            (needs.letters, "dead letter"),
-            (needs.hooks, "lost webhook"),
-        )
-        if number
-    ]
-    if not parts:
-        remark = (
-            f"{count_with_noun(others, 'approval waits', 'approvals wait')} for others"
-            if others
-            else "nothing to decide"
-        )
-        return Tile(question, "Nothing", remark, "/console/approvals")
-    due = f"; first due {relative_time(first, now)}" if first else ""
-    href = "/console/approvals" if needs.approvals else _page_of_waiting(needs)
-    return Tile(question, str(needs.total), f"{join_in_prose(tuple(parts))}{due}", href, "warn")
+    if not needs.total:
+        waiting = count_with_noun(for_others, "approval waits", "approvals wait")
+        return Tile(question, "Nothing", f"{waiting} for others" if for_others else "nothing to decide", _INBOX)
+    nouns = ("approval", "write in doubt", "dead letter", "lost webhook")
+    parts = tuple(count_with_noun(count, noun) for count, noun in zip(needs, nouns, strict=True) if count)
+    due = f"; first due {relative_time(deadline, now)}" if deadline else ""
+    return Tile(question, str(needs.total), f"{join_in_prose(parts)}{due}", _page_of_waiting(needs), "warn")
 
 
 def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
     """The cost of today and of the week. ``today``: in UTC; the tenant's day may differ by one."""
     question, href = "What does it cost?", "/console/operations"
-    now = next((one for one in reversed(spent) if one.calls and one.date >= today.isoformat()), None)
-    week = sum(day.nanos for day in spent[-WEEK:])
     if not any(day.calls for day in spent):
         return Tile(question, "$0.00", "no model was asked in the last days", href)
-    ended = next((day.events for day in days if day.date == today.isoformat()), 0)
-    each = f", {as_dollars(round(now.nanos / ended))} a task" if now and ended and now.nanos else ""
-    calls = f"{count_with_noun(now.calls, 'model call')}{each}" if now else "no model call"
-    return Tile(
-        question,
-        as_dollars(now.nanos if now else 0),
-        f"today: {calls}; {as_dollars(week)} in {WEEK} days",
-        href,
-    )
+    week = f"{as_dollars(sum(day.nanos for day in spent[-_DAYS_OF_WEEK:]))} in {_DAYS_OF_WEEK} days"
+    spent_today = next((day for day in reversed(spent) if day.calls and day.date >= today.isoformat()), None)
+    if spent_today is None:
+        return Tile(question, as_dollars(0), f"today: no model call; {week}", href)
+    calls = count_with_noun(spent_today.calls, "model call")
+    tasks = next((day.events for day in days if day.date == today.isoformat()), 0)
+    each = f", {as_dollars(round(spent_today.nanos / tasks))} a task" if tasks and spent_today.nanos else ""
+    return Tile(question, as_dollars(spent_today.nanos), f"today: {calls}{each}; {week}", href)
 
 
-def earliest_deadline(mine: Sequence[ApprovalRequest]) -> datetime | None:
-    return min((one.approval.deadline for one in mine), default=None)
+def earliest_deadline(requests: Sequence[ApprovalRequest]) -> datetime | None:
+    return min((request.approval.deadline for request in requests), default=None)
 
 
 def dates_until_tomorrow(today: date, count: int) -> list[str]:
@@ -285,6 +274,8 @@ def drop_unbegun_day(spent: Sequence[DailySpending]) -> Sequence[DailySpending]:
 
 
 def _page_of_waiting(needs: WaitingCounts) -> str:
+    if needs.approvals:
+        return _INBOX
     if needs.doubts:
         return "/console/tasks?state=waiting"
     return "/console/operations/dead-letters" if needs.letters else "/console/webhooks"

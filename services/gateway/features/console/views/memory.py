@@ -11,7 +11,7 @@ from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Trust, judge_trust
 
-SIZE = 25
+PAGE_SIZE = 25
 OUTCOMES = {
     CaseOutcome.SUCCESS: Badge("Success", "good"),
     CaseOutcome.PARTIAL: Badge("In part", "warn"),
@@ -57,13 +57,13 @@ def parse_page_number(text: str) -> int:
 
 def cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
     """The page of cases that match the query; the kind of a case is its outcome."""
-    words = {one.value: OUTCOMES[one].text for one in CaseOutcome}
-    return _build_page(entries, query, lambda one: one.outcome.value, _case_texts, words)
+    words = {outcome.value: OUTCOMES[outcome].text for outcome in CaseOutcome}
+    return _build_page(entries, query, lambda outcome: outcome.outcome.value, _case_texts, words)
 
 
-def facts_page(known: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[KnownFact]:
+def facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[KnownFact]:
     """The page of facts that match the query; the kind of a fact is its process type."""
-    return _build_page(known, query, lambda one: one.domain, _fact_texts, {})
+    return _build_page(facts, query, lambda fact: fact.domain, _fact_texts, {})
 
 
 def entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
@@ -71,9 +71,9 @@ def entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -
 
     Entities named together with one are shown as they are written, not by their normalised keys.
     """
-    found = _build_page(linked_entities, query, lambda one: one.entity.kind, _entity_texts, {})
-    names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in linked_entities}
-    return found._replace(rows=[_name_linked_entities(thing, names) for thing in found.rows])
+    page = _build_page(linked_entities, query, lambda row: row.entity.kind, _entity_texts, {})
+    names = {f"{row.entity.kind}:{row.entity.value}".casefold(): row.entity.value for row in linked_entities}
+    return page._replace(rows=[_name_linked_entities(row, names) for row in page.rows])
 
 
 def _name_linked_entities(linked: LinkedEntity, names: Mapping[str, str]) -> LinkedEntity:
@@ -93,11 +93,11 @@ def describe_finding_cost(finding: Mapping[str, int]) -> str:
     tasks, calls = finding.get("fact_tasks", 0), finding.get("fact_calls", 0)
     if not tasks:
         return ""
-    read, written = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
+    input_tokens, output_tokens = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
     price = f", {as_dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
-    found = count_with_noun(finding.get("facts_found", 0), "fact")
-    took = f"{count_with_noun(calls, 'model call')}, {read:,} tokens read, {written:,} written{price}"
-    return f"{count_with_noun(tasks, 'task')} read for facts, {found} found: {took}."
+    facts_found = count_with_noun(finding.get("facts_found", 0), "fact")
+    effort = f"{count_with_noun(calls, 'model call')}, {input_tokens:,} tokens read, {output_tokens:,} written{price}"
+    return f"{count_with_noun(tasks, 'task')} read for facts, {facts_found} found: {effort}."
 
 
 def trust_badge(row: Accuracy) -> Badge:
@@ -105,22 +105,23 @@ def trust_badge(row: Accuracy) -> Badge:
 
 
 def _build_page(
-    items: Sequence[Row],
+    rows: Sequence[Row],
     query: MemoryQuery,
     kind_of: Callable[[Row], str],
     texts_of: Callable[[Row], Iterable[str]],
     titles: Mapping[str, str],
 ) -> MemoryPage[Row]:
-    wanted = query.words.casefold().split()
-    named = [one for one in items if all(word in " ".join(texts_of(one)).casefold() for word in wanted)]
-    counts = Counter(kind_of(one) for one in named)
+    words = query.words.casefold().split()
+    matches = [row for row in rows if all(word in " ".join(texts_of(row)).casefold() for word in words)]
+    counts = Counter(kind_of(row) for row in matches)
     order = list(titles) or [word for word, _ in counts.most_common()]
     kinds = tuple(
-        KindChoice(word, titles.get(word) or humanize_name(word), counts[word]) for word in order if counts[word]
+        KindChoice(kind, titles.get(kind) or humanize_name(kind), counts[kind]) for kind in order if counts[kind]
     )
-    chosen = [one for one in named if query.kind in ("", kind_of(one))]
-    first = SIZE * (query.page - 1)
-    return MemoryPage(chosen[first : first + SIZE], len(chosen), len(items), kinds, query, len(chosen) > first + SIZE)
+    chosen = [row for row in matches if query.kind in ("", kind_of(row))]
+    start = PAGE_SIZE * (query.page - 1)
+    end = start + PAGE_SIZE
+    return MemoryPage(chosen[start:end], len(chosen), len(rows), kinds, query, len(chosen) > end)
 
 
 def _case_texts(entry: CaseEntry) -> Iterable[str]:
@@ -144,5 +145,5 @@ def _entity_texts(linked: LinkedEntity) -> Iterable[str]:
         linked.entity.kind,
         linked.entity.value,
         *linked.links.together,
-        *(one.task_id for one in linked.links.tasks),
+        *(task.task_id for task in linked.links.tasks),
     )

@@ -14,10 +14,10 @@ _FEWEST_TASKS = 20  # tasks before anything is said of a direction
 _MOST_LATE_TASKS = 100  # tasks that count as lately
 _QUALITY_SPREAD = 0.25  # how far qualities lie from their mean, roughly
 _MOST_ROWS = 12
-_TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
+_STRATEGY_TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
 _OTHER_TONE = "s4"
 LinePoints = Sequence[tuple[float, float]]
-_START = TrendPoint(0, 0, 0.0, 0.0)
+_BEFORE_FIRST_TASK = TrendPoint(0, 0, 0.0, 0.0)
 
 
 class QualityTrend(NamedTuple):
@@ -73,15 +73,16 @@ def quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
         return None
     last = points[-1]
     if last.n < _FEWEST_TASKS:
-        mean = _mean_between(_START, last)
+        mean = _mean_between(_BEFORE_FIRST_TASK, last)
         return QualityTrend("", "", mean, f"after {count_with_noun(last.n, 'task')}; a few more tell where it goes")
-    turn = _point_at_task(points, last.n - min(max(_FEWEST_TASKS, last.n // 10), last.n // 2, _MOST_LATE_TASKS))
-    start = _point_at_task(points, 2 * turn.n - last.n)
-    lately, before = _mean_between(turn, last), _mean_between(start, turn)
-    said = f"over the last {count_with_noun(last.n - turn.n, 'task')}; {before:.2f} over the {turn.n - start.n} before"
-    if abs(lately - before) <= _standard_error(last.n - turn.n):
-        return QualityTrend("level", "", lately, said)
-    return QualityTrend("up", "good", lately, said) if lately > before else QualityTrend("down", "warn", lately, said)
+    middle = _point_at_task(points, last.n - min(max(_FEWEST_TASKS, last.n // 10), last.n // 2, _MOST_LATE_TASKS))
+    start = _point_at_task(points, 2 * middle.n - last.n)
+    lately, earlier = _mean_between(middle, last), _mean_between(start, middle)
+    tasks = last.n - middle.n
+    text = f"over the last {count_with_noun(tasks, 'task')}; {earlier:.2f} over the {middle.n - start.n} before"
+    if abs(lately - earlier) <= _standard_error(tasks):
+        return QualityTrend("level", "", lately, text)
+    return QualityTrend("up", "good", lately, text) if lately > earlier else QualityTrend("down", "warn", lately, text)
 
 
 def _standard_error(tasks: int) -> float:
@@ -94,11 +95,11 @@ def quality_over_time(points: Sequence[TrendPoint]) -> QualityHistory | None:
     if len(points) < 2:
         return None
     window = max(10, -(-points[-1].n // 10))
-    starts = [_point_at_task(points, max(0, one.n - window)) for one in points]
-    rolling = [one._replace(recent=_mean_between(start, one)) for start, one in zip(starts, points, strict=True)]
+    starts = [_point_at_task(points, max(0, point.n - window)) for point in points]
+    rolling = [point._replace(recent=_mean_between(start, point)) for start, point in zip(starts, points, strict=True)]
     return QualityHistory(
-        recent=[(one.at_ms, one.recent) for one in rolling],
-        mean=[(one.at_ms, one.mean) for one in rolling],
+        recent=[(point.at_ms, point.recent) for point in rolling],
+        mean=[(point.at_ms, point.mean) for point in rolling],
         window=window,
         samples=_sample_rows(rolling),
         first=points[0].at,
@@ -116,31 +117,31 @@ def build_process_cards(
 
 def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, Sequence[TrendPoint]]) -> ProcessCard:
     tasks = sum(arm.n for arm in arms.values())
-    order = [*_TONES, *sorted(set(arms) - set(_TONES))]
+    order = [*_STRATEGY_TONES, *sorted(set(arms) - set(_STRATEGY_TONES))]
     rows = tuple(_build_arm_row(name, arms.get(name, Arm()), tasks, arms) for name in order)
     drawn = {name: histories[name] for name in order if histories.get(name)}
-    moments = sorted((one for points in histories.values() for one in points), key=lambda one: one.at_ms)
+    all_points = sorted((point for points in histories.values() for point in points), key=lambda point: point.at_ms)
     means = ", ".join(f"{row.title} {row.mean or 'not tried'}" for row in rows)
     return ProcessCard(
         process=process,
         title=humanize_name(process),
         tasks=tasks,
         arms=rows,
-        lines=tuple((_arm_tone(name), _mean_line(points, moments[-1].at_ms)) for name, points in drawn.items()),
-        samples=tuple((strategy_title(name), one) for name, points in drawn.items() for one in _sample_rows(points)),
-        first=moments[0].at if moments else None,
-        last=moments[-1].at if moments else None,
+        lines=tuple((_arm_tone(name), _mean_line(points, all_points[-1].at_ms)) for name, points in drawn.items()),
+        samples=tuple((strategy_title(name), row) for name, points in drawn.items() for row in _sample_rows(points)),
+        first=all_points[0].at if all_points else None,
+        last=all_points[-1].at if all_points else None,
         words=f"Mean quality by strategy over time: {means}",
     )
 
 
 def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> LinePoints:
     """The mean over time (ms), drawn on to ``until_ms``."""
-    return [*((one.at_ms, one.mean) for one in points), (until_ms, points[-1].mean)]
+    return [*((point.at_ms, point.mean) for point in points), (until_ms, points[-1].mean)]
 
 
 def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
-    means = [one.mean_reward for one in arms.values() if one.n]
+    means = [other.mean_reward for other in arms.values() if other.n]
     score = ucb1(arm, tasks) if tasks else None
     return ArmRow(
         title=strategy_title(name),
@@ -154,12 +155,12 @@ def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> 
 
 
 def _arm_tone(name: str) -> str:
-    return _TONES.get(name, _OTHER_TONE)
+    return _STRATEGY_TONES.get(name, _OTHER_TONE)
 
 
 def _point_at_task(points: Sequence[TrendPoint], n: int) -> TrendPoint:
     """The last point at or before the ``n``-th task."""
-    return max((one for one in points if one.n <= n), key=lambda one: one.n, default=_START)
+    return max((point for point in points if point.n <= n), key=lambda point: point.n, default=_BEFORE_FIRST_TASK)
 
 
 def _mean_between(start: TrendPoint, end: TrendPoint) -> float:

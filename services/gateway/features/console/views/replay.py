@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.assessments import NOTHING, format_value, shorten
+from services.gateway.features.console.views.assessments import NO_VALUE, format_value, shorten
 from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name, parse_time_or_none
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
@@ -16,8 +16,8 @@ from shared.domain.instants import in_utc
 
 _LONGEST_GIST = 120
 _READ = Badge("Read", "mute")
-_TELLING_PARAMETERS = ("subject", "title", "body", "content", "body_text")
-_AS_WELL = ("folder", "labels", "response")
+_MAIN_PARAMETERS = ("subject", "title", "body", "content", "body_text")
+_OTHER_PARAMETERS = ("folder", "labels", "response")
 
 
 class ActionRow(NamedTuple):
@@ -34,28 +34,26 @@ def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) ->
     """The actions, with successive reads merged. ``titles``: titles of the world's rows, by id."""
     rows: list[ActionRow] = []
     for are_reads, group in groupby(entries, lambda entry: entry.kind == "read" and entry.success):
-        found = [*group]
-        rows += [_merge_reads(found)] if are_reads else [_build_action_row(entry, titles) for entry in found]
+        if are_reads:
+            rows.append(_merge_reads([*group]))
+        else:
+            rows += [_build_action_row(entry, titles) for entry in group]
     return tuple(rows)
 
 
 def _merge_reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
     if len(entries) == 1:
         return ActionRow(_action_title(entries[0]), "", _READ)
-    found = Counter(_action_title(entry) for entry in entries)
-    gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in found.items())
+    counts_by_title = Counter(_action_title(entry) for entry in entries)
+    gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in counts_by_title.items())
     return ActionRow(count_with_noun(len(entries), "read"), gist, _READ)
 
 
 def _build_action_row(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
-    said = tuple((name, text) for name, value in entry.parameters.items() if (text := format_value(value)) != NOTHING)
-    return ActionRow(
-        _action_title(entry),
-        _build_gist(entry.parameters, titles),
-        _choose_badge(entry),
-        said,
-        entry.error_message or "",
-    )
+    texts = ((name, format_value(value)) for name, value in entry.parameters.items())
+    parameters = tuple((name, text) for name, text in texts if text != NO_VALUE)
+    gist = _build_gist(entry.parameters, titles)
+    return ActionRow(_action_title(entry), gist, _choose_badge(entry), parameters, entry.error_message or "")
 
 
 def _action_title(entry: ActionLogEntry) -> str:
@@ -64,10 +62,10 @@ def _action_title(entry: ActionLogEntry) -> str:
 
 
 def _build_gist(parameters: JsonObject, titles: Mapping[str, str]) -> str:
-    told = [value for name in _TELLING_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
-    named = told or list(_referenced_names(parameters, titles))
-    more = [text for name in _AS_WELL if (text := format_value(parameters.get(name))) != NOTHING]
-    line = " ".join(" · ".join([*named, *more]).split())
+    main_texts = [value for name in _MAIN_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
+    subject = main_texts or list(_referenced_names(parameters, titles))
+    other_texts = [text for name in _OTHER_PARAMETERS if (text := format_value(parameters.get(name))) != NO_VALUE]
+    line = " ".join(" · ".join([*subject, *other_texts]).split())
     return line if len(line) <= _LONGEST_GIST else f"{line[:_LONGEST_GIST]}…"
 
 
@@ -76,7 +74,7 @@ def _referenced_names(parameters: JsonObject, titles: Mapping[str, str]) -> Iter
     for name, value in parameters.items():
         if name.endswith(("_id", "_ids")):
             ids: list[JsonValue] = value if isinstance(value, list) else [value]
-            yield from (titles.get(one, one) for one in ids if isinstance(one, str) and one)
+            yield from (titles.get(row_id, row_id) for row_id in ids if isinstance(row_id, str) and row_id)
 
 
 def _choose_badge(entry: ActionLogEntry) -> Badge:
@@ -89,7 +87,7 @@ def _choose_badge(entry: ActionLogEntry) -> Badge:
 
 CHANGE_BADGES = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
 _TURNS_AROUND = 100  # turns before and after the one that is shown
-_LONGEST_NOTE = 4000
+_LONGEST_NOTES = 4000
 _TURN_BEGINS = "update_turn_started"
 
 
@@ -136,18 +134,18 @@ class ReplayedTurn(NamedTuple):
 
 def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     """All turns of a run as the time line shows them, in order."""
-    looks, begins = {look.turn: look for look in run.results.world}, _turn_starts(run)
+    worlds, begins = {world.turn: world for world in run.results.world}, _turn_starts(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
     wrong = {entry.turn for entry in log if not entry.success} | {
-        _read_turn_number(one) for one in run.results.failed_turns
+        _read_turn_number(update) for update in run.results.failed_turns
     }
-    last = max(run.results.turns_taken, *done, *looks, 0)
+    last = max(run.results.turns_taken, *done, *worlds, 0)
     return tuple(
         TimelineTurn(
             turn,
             f"Turn {turn}" if turn else "Start",
-            looks[turn].time if turn in looks else begins.get(turn + 1),
+            worlds[turn].time if turn in worlds else begins.get(turn + 1),
             count_with_noun(done[turn], "action") if turn else "before the first turn",
             "bad" if turn in wrong else "",
         )
@@ -162,18 +160,18 @@ def timeline_turns_near(all_turns: Sequence[TimelineTurn], turn: int) -> Sequenc
 
 def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
     """What is shown of the turn with that number, or of the nearest turn."""
-    looks = {look.turn: look for look in run.results.world}
+    worlds = {world.turn: world for world in run.results.world}
     turn = min(max(turn, 0), len(all_turns) - 1)
-    look, before = looks.get(turn), looks.get(turn - 1)
-    changes = look.changes if look else ()
+    world, world_before = worlds.get(turn), worlds.get(turn - 1)
+    changes = world.changes if world else ()
     return ReplayedTurn(
         stop=all_turns[turn],
         began=all_turns[turn - 1].at if turn else None,
-        has_world_state=look is not None,
-        counts=_count_rows(look, before),
+        has_world_state=world is not None,
+        counts=_count_rows(world, world_before),
         own=tuple(change for change in changes if change.by == "participant"),
         others=tuple(change for change in changes if change.by == "others"),
-        left_out=look.left_out if look else 0,
+        left_out=world.left_out if world else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _row_titles(run)),
         updates=_update_lines(run, turn),
         notes=_notes_or_prompt(run, turn),
@@ -182,36 +180,36 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
 
 def sorted_criteria(run: Run) -> list[CriterionResult]:
     """The criteria, those with the smallest share of points first, unjudged ones last."""
-    return sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
+    return sorted(run.results.criteria_results, key=lambda result: (result.unjudged, result.score / result.max_score))
 
 
 def _row_titles(run: Run) -> Mapping[str, str]:
     """The titles of the rows that changed, by their ids."""
-    return {change.key: change.title for look in run.results.world for change in look.changes if change.title}
+    return {change.key: change.title for world in run.results.world for change in world.changes if change.title}
 
 
 def _turn_starts(run: Run) -> Mapping[int, datetime]:
     """When each turn began, by the assessor's updates; for results without the world's state."""
-    told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
-    return {
-        _read_turn_number(update): in_utc(at)
-        for update in told
-        if (at := parse_time_or_none(update.get("current_time")))
-    }
+    starts: dict[int, datetime] = {}
+    for update in run.updates:
+        time = parse_time_or_none(update.get("current_time"))
+        if time and update.get("message_type") == _TURN_BEGINS:
+            starts[_read_turn_number(update)] = in_utc(time)
+    return starts
 
 
 def _updates_of_turn(run: Run, turn: int) -> list[JsonObject]:
     """The assessor's updates between the beginning of a turn and that of the next."""
-    found: list[JsonObject] = []
-    now = 0
+    updates: list[JsonObject] = []
+    current_turn = 0
     for update in run.updates:
         if update.get("message_type") == _TURN_BEGINS:
-            now = _read_turn_number(update)
+            current_turn = _read_turn_number(update)
         elif update.get("message_type") == "update_evaluation_started":
-            now = -1
-        if now == turn:
-            found.append(update)
-    return found
+            current_turn = -1
+        if current_turn == turn:
+            updates.append(update)
+    return updates
 
 
 def _read_turn_number(update: JsonObject) -> int:
@@ -220,20 +218,24 @@ def _read_turn_number(update: JsonObject) -> int:
 
 def _notes_or_prompt(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
-    words = [update.get(field) for update in _updates_of_turn(run, turn) if update.get("message_type") == kind]
-    return next((word[:_LONGEST_NOTE] for word in words if isinstance(word, str)), "")
+    texts = [update.get(field) for update in _updates_of_turn(run, turn) if update.get("message_type") == kind]
+    return next((text[:_LONGEST_NOTES] for text in texts if isinstance(text, str)), "")
 
 
 def _update_lines(run: Run, turn: int) -> tuple[UpdateLine, ...]:
-    said = (_describe_update(update) for update in _updates_of_turn(run, turn)) if turn else ()
-    return tuple(one for one in said if one is not None)
+    lines = (_describe_update(update) for update in _updates_of_turn(run, turn)) if turn else ()
+    return tuple(line for line in lines if line is not None)
 
 
 def _describe_update(update: JsonObject) -> UpdateLine | None:
     match update.get("message_type"):
         case "update_responses_generated" if update.get("responses_count"):
-            who = update.get("characters_involved")
-            names = ", ".join(humanize_name(str(name)).title() for name in who) if isinstance(who, list) else ""
+            characters = update.get("characters_involved")
+            names = (
+                ", ".join(humanize_name(str(name)).title() for name in characters)
+                if isinstance(characters, list)
+                else ""
+            )
             return UpdateLine(f"{names} answered", "info")
         case "update_simulation_advanced" if update.get("events_processed"):
             return UpdateLine(
@@ -255,30 +257,32 @@ def _read_int(update: JsonObject, name: str, unknown: int = 0) -> int:
     return int(value) if isinstance(value, int | float) else unknown
 
 
-def _format_duration(written: str) -> str:
+def _format_duration(duration: str) -> str:
     """An ISO 8601 duration as people write it: ``PT1H30M`` becomes ``1 h 30 min``."""
-    words = {"D": " d", "H": " h", "M": " min", "S": " s"}
-    text = "".join(words.get(letter, letter) + " " if letter in words else letter for letter in written.strip("PT"))
+    unit_words = {"D": " d", "H": " h", "M": " min", "S": " s"}
+    text = "".join(
+        unit_words.get(letter, letter) + " " if letter in unit_words else letter for letter in duration.strip("PT")
+    )
     return text.replace("T", "").strip() or "no time"
 
 
 def _count_rows(
-    world: WorldAfterTurn | None, before: WorldAfterTurn | None
+    world: WorldAfterTurn | None, world_before: WorldAfterTurn | None
 ) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
     if world is None:
         return ()
-    old = before.counts if before else world.counts
+    counts_before = world_before.counts if world_before else world.counts
     return tuple(
         (
             humanize_name(modality),
-            tuple(_build_turn_count(name, value, old.get(modality, {})) for name, value in found.items()),
+            tuple(_build_turn_count(name, value, counts_before.get(modality, {})) for name, value in counts.items()),
         )
-        for modality, found in world.counts.items()
-        if any(found.values()) or any(old.get(modality, {}).values())
+        for modality, counts in world.counts.items()
+        if any(counts.values()) or any(counts_before.get(modality, {}).values())
     )
 
 
-def _build_turn_count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
-    moved = value - old.get(name, value)
-    words = name.removesuffix("_count").removeprefix("total_")
-    return TurnCount(humanize_name(words), value, f"{moved:+d}" if moved else "")
+def _build_turn_count(name: str, value: int, counts_before: Mapping[str, int]) -> TurnCount:
+    change = value - counts_before.get(name, value)
+    short_name = name.removesuffix("_count").removeprefix("total_")
+    return TurnCount(humanize_name(short_name), value, f"{change:+d}" if change else "")

@@ -20,7 +20,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import loads, to_exact
 from shared.domain.words import FsmState, TaskState
 
-_TITLES = {
+_STATE_TITLES = {
     FsmState.DECOMPOSE: "Understand",
     FsmState.ASSESS: "Read",
     FsmState.COMPUTE: "Compute",
@@ -32,8 +32,8 @@ _TITLES = {
     FsmState.ESCALATE: "Escalate",
     FsmState.FAILED: "Failed",
 }
-_PHASES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
-_WAY = tuple(FsmState)[:8]
+_PHASE_TITLES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
+_USUAL_STATES = tuple(FsmState)[:8]
 _STATUS_WORDS = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
 TimedEvents = Sequence[tuple[str, TaskEvent]]
 
@@ -74,21 +74,21 @@ def timeline_states(events: TimedEvents, record: TaskRecord) -> tuple[TimelineSt
     """The row of states, in order: those that the task has visited, skipped, is in, or has ahead."""
     visited = _visited_states(events, record)
     last = visited[-1] if visited else None
-    ends = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
-    way = [*_WAY, *ends]
-    reached = max((way.index(state) for state in visited), default=-1)
-    broke = record.state in (TaskState.FAILED, TaskState.REJECTED, TaskState.CANCELED)
-    over = record.state.is_terminal
-    stops = []
-    for place, state in enumerate(way):
+    end_states = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
+    states = [*_USUAL_STATES, *end_states]
+    last_place = max((states.index(state) for state in visited), default=-1)
+    is_broken = record.state in (TaskState.FAILED, TaskState.REJECTED, TaskState.CANCELED)
+    is_over = record.state.is_terminal
+    row = []
+    for place, state in enumerate(states):
         if state is last:
-            progress = "bad" if broke else "done" if over else "now"
+            progress = "bad" if is_broken else "done" if is_over else "now"
         elif state in visited:
             progress = "done"
         else:
-            progress = "passed" if over or place < reached else "ahead"
-        stops.append(TimelineState(state.value, _TITLES[state], progress))
-    return tuple(stops)
+            progress = "passed" if is_over or place < last_place else "ahead"
+        row.append(TimelineState(state.value, _STATE_TITLES[state], progress))
+    return tuple(row)
 
 
 class _StageSteps(NamedTuple):
@@ -112,19 +112,19 @@ def build_stages(events: TimedEvents) -> tuple[Stage, ...]:
         if event.kind != "turn_finished":
             if not groups:
                 groups.append(_StageSteps(stream_id, "", [], event.at))
-            groups[-1].steps.append(TaskStep(stream_id, event.at, _MAKERS.get(event.kind, _other_step)(event)))
-    ends = [*(group.at for group in groups[1:]), events[-1][1].at if events else None]
-    return tuple(_build_stage(group, end) for group, end in zip(groups, ends, strict=False) if end)
+            groups[-1].steps.append(TaskStep(stream_id, event.at, _STEP_MAKERS.get(event.kind, _other_step)(event)))
+    end_times = [*(group.at for group in groups[1:]), events[-1][1].at if events else None]
+    return tuple(_build_stage(group, end) for group, end in zip(groups, end_times, strict=False) if end)
 
 
 def _build_stage(group: _StageSteps, end: datetime) -> Stage:
-    titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
+    titles = {**{state.value: title for state, title in _STATE_TITLES.items()}, **_PHASE_TITLES, "": "Received"}
     counts = [(sum(step.words.icon == icon for step in group.steps), noun) for icon, noun in _ICON_NOUNS]
     seconds = (end - group.at).total_seconds()
-    took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else duration_words(end - group.at) if seconds >= 60 else ""
-    summary = " · ".join([count_with_noun(count, noun) for count, noun in counts if count] + ([took] if took else []))
+    duration = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else duration_words(end - group.at) if seconds >= 60 else ""
+    summary_parts = [*(count_with_noun(count, noun) for count, noun in counts if count), duration]
     title = titles.get(group.word, humanize_name(group.word.lower()))
-    return Stage(group.stage_id, title, group.word, tuple(group.steps), summary)
+    return Stage(group.stage_id, title, group.word, tuple(group.steps), " · ".join(filter(None, summary_parts)))
 
 
 _ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
@@ -132,9 +132,9 @@ _ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write 
 
 def _visited_states(events: TimedEvents, record: TaskRecord) -> list[FsmState]:
     words = [event.data.get("state") for _, event in events if event.kind == "state"]
-    known = record.metadata.get("states")
-    if not words and isinstance(known, list):
-        words = known
+    stored_words = record.metadata.get("states")
+    if not words and isinstance(stored_words, list):
+        words = stored_words
     return [FsmState(word) for word in words if isinstance(word, str) and word in _STATE_WORDS]
 
 
@@ -143,39 +143,39 @@ _STATE_WORDS = frozenset(state.value for state in FsmState)
 
 def _model_step(event: TaskEvent) -> StepWords:
     name, tier = event.data.get("model"), event.data.get("tier")
-    read, cached, written, nanos = (event.data.get(key) for key in ("input", "cached", "output", "nanos"))
-    kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
-    words = [
-        f"{tier} tier" if tier else "",
-        f"{read:,} tokens read{kept}" if isinstance(read, int) else "",
-        f"{count_with_noun(written, 'token') if read is None else f'{written:,}'} written"
-        if isinstance(written, int)
-        else "",
-        as_dollars(nanos) if isinstance(nanos, int) else "",
-    ]
-    return StepWords("spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)))
+    input_tokens, cached, output_tokens, nanos = (event.data.get(k) for k in ("input", "cached", "output", "nanos"))
+    parts = [f"{tier} tier"] if tier else []
+    if isinstance(input_tokens, int):
+        cache_remark = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
+        parts.append(f"{input_tokens:,} tokens read{cache_remark}")
+    if isinstance(output_tokens, int):
+        count = count_with_noun(output_tokens, "token") if input_tokens is None else f"{output_tokens:,}"
+        parts.append(f"{count} written")
+    if isinstance(nanos, int):
+        parts.append(as_dollars(nanos))
+    return StepWords("spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, parts)))
 
 
 def _tool_step(event: TaskEvent) -> StepWords:
     tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
     if refused:
         return StepWords("shield", "bad", f"Refused to call {tool}", str(refused))
-    ok = event.data.get("ok") is not False
-    title = f"Called {tool}" if ok else f"{tool} answered with an error"
+    is_ok = event.data.get("ok") is not False
+    title = f"Called {tool}" if is_ok else f"{tool} answered with an error"
     text = str(event.data.get("error") or "") or _arguments_line(event.data.get("asked"))
-    return StepWords("read", "info" if ok else "warn", title, text)
+    return StepWords("read", "info" if is_ok else "warn", title, text)
 
 
 def _arguments_line(arguments: JsonValue) -> str:
     """A call's arguments in one line; the raw text if it is not valid JSON, since it was shortened."""
     text = arguments if isinstance(arguments, str) else ""
     try:
-        found = loads(text) if text else {}
+        parsed = loads(text) if text else {}
     except ValueError:
         return f"{text} ..."
-    return (
-        ", ".join(f"{name} {format_json(value)}" for name, value in found.items()) if isinstance(found, dict) else text
-    )
+    if not isinstance(parsed, dict):
+        return text
+    return ", ".join(f"{name} {format_json(value)}" for name, value in parsed.items())
 
 
 def _plan_step(event: TaskEvent) -> StepWords:
@@ -187,12 +187,12 @@ def _plan_step(event: TaskEvent) -> StepWords:
 
 def _verdict_step(event: TaskEvent) -> StepWords:
     rules, passed = event.data.get("rules"), event.data.get("passed") is True
-    named = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
-    said = " ".join(dict.fromkeys(texts_or_empty(event.data.get("why"))))
-    text = f"{named}: {said}" if named and said else named
+    rule_names = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
+    reasons = " ".join(dict.fromkeys(texts_or_empty(event.data.get("why"))))
+    text = f"{rule_names}: {reasons}" if rule_names and reasons else rule_names
     if event.data.get("escalates") is True and not event.data.get("blocked"):
         return StepWords("shield", "warn", "The policy hands it to a person", text)
-    if passed and named:
+    if passed and rule_names:
         return StepWords("shield", "warn", "The policy asks for more", text)
     title = "The policy lets it pass" if passed else "The policy does not let it pass"
     return StepWords("shield", "good" if passed else "bad", title, text)
@@ -232,14 +232,14 @@ def _note_step(event: TaskEvent) -> StepWords:
     if problem := data.get("problem"):
         return StepWords("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
     if strategy := data.get("strategy"):
-        why = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return StepWords("dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why)
+        reason = str(data.get("chosen_because") or data.get("not_applied") or "")
+        return StepWords("dot", "mute", f"Strategy: {strategy_title(str(strategy))}", reason)
     if process := data.get("process_type"):
-        why = str(data.get("classified_by") or "")
-        return StepWords("dot", "mute", f"Kind of process: {humanize_name(str(process))}", why)
-    for key, words in _NOTES.items():
+        reason = str(data.get("classified_by") or "")
+        return StepWords("dot", "mute", f"Kind of process: {humanize_name(str(process))}", reason)
+    for key, title_format in _NOTE_TITLES.items():
         if key in data:
-            title = words.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
+            title = title_format.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
             return StepWords("dot", "mute", title, rows=_data_rows(data))
     return _other_step(event)
 
@@ -248,7 +248,7 @@ def _join_list(value: JsonValue) -> str:
     return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
 
 
-_NOTES = {
+_NOTE_TITLES = {
     "figures": "Worked out: {figures}",
     "drafts_of": "Compared two drafts of the {drafts_of}",
     "primer": "Recalled like cases",
@@ -268,13 +268,12 @@ def _other_step(event: TaskEvent) -> StepWords:
     return StepWords("dot", "mute", humanize_name(event.kind), rows=_data_rows(event.data))
 
 
-def _data_rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (name, format_json(to_exact(value))) for name, value in data.items() if name not in but and value is not None
-    )
+def _data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tuple[str, str], ...]:
+    shown = {name: value for name, value in data.items() if name not in skipped_names and value is not None}
+    return tuple((name, format_json(to_exact(value))) for name, value in shown.items())
 
 
-_MAKERS: Mapping[str, Callable[[TaskEvent], StepWords]] = {
+_STEP_MAKERS: Mapping[str, Callable[[TaskEvent], StepWords]] = {
     "submitted": lambda _: StepWords("person", "mute", "Message received"),
     "model": _model_step,
     "tool": _tool_step,
