@@ -157,7 +157,7 @@ async def test_names_and_secrets_in_an_agents_address_are_not_kept(scene: Scene)
 @pytest.mark.promise("console.assessments")
 async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(redis: Redis) -> None:
     """The oldest leave; each key of it stands in the table and lives no longer than said."""
-    store = AssessmentRepository(redis, most=3)
+    store = AssessmentRepository(redis, most_kept=3)
     for number in range(5):
         one = an_assessment(f"n{number}")
         await store.write("acme", KeptAssessment(card_of(f"id{number}", "casey", one), one))

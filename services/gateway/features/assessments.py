@@ -31,9 +31,9 @@ class KeptAssessment(NamedTuple):
     assessment: Assessment
 
 
-_URL = "participant_url"
-_ID_LETTERS = 24
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
+_AGENT_URL_KEY = "participant_url"
+_ID_LENGTH = 24
+_URL_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
 
 
 def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
@@ -42,7 +42,7 @@ def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
         raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
     assessment = _strip_credentials(_validate_assessment(object_at(body, "assessment", "assessment")))
     owner = caller.principal.id
-    name = sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LETTERS]
+    name = sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LENGTH]
     return KeptAssessment(card_of(name, owner, assessment), assessment)
 
 
@@ -55,9 +55,9 @@ def may_see(caller: Caller, card: AssessmentCard) -> bool:
     return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
 
 
-def _validate_assessment(given: JsonObject) -> Assessment:
+def _validate_assessment(fields: JsonObject) -> Assessment:
     try:
-        return Assessment.model_validate_json(dumps(given))
+        return Assessment.model_validate_json(dumps(fields))
     except ValidationError as error:
         raise to_invalid_field(error, "assessment") from None
 
@@ -70,17 +70,17 @@ def _strip_credentials(assessment: Assessment) -> Assessment:
 
 def _strip_run(run: Run) -> Run:
     results = run.results.model_copy(update={"participant": _strip_url(run.results.participant)})
-    return run.model_copy(update={"results": results, "updates": tuple(_strip_update(one) for one in run.updates)})
+    return run.model_copy(update={"results": results, "updates": tuple(map(_strip_update, run.updates))})
 
 
 def _strip_update(update: Wire) -> Wire:
-    return {**update, _URL: _strip_url(str(update[_URL]))} if _URL in update else update
+    return {**update, _AGENT_URL_KEY: _strip_url(str(update[_AGENT_URL_KEY]))} if _AGENT_URL_KEY in update else update
 
 
 def _strip_url(url: str) -> str:
     """The scheme, host, port and path of a URL."""
-    found = _ADDRESS.match(url)
-    return f"{found[1] or ''}{found[2]}" if found else ""
+    match = _URL_PARTS.match(url)
+    return f"{match[1] or ''}{match[2]}" if match else ""
 
 
 MOST_KEPT = 100  # of one tenant; the oldest leave
@@ -94,63 +94,63 @@ class AssessmentRepository(ScriptedStore):
     All methods may raise ``StoreUnavailable`` and may be repeated.
     """
 
-    def __init__(self, redis: Redis, most: int = MOST_KEPT) -> None:
+    def __init__(self, redis: Redis, most_kept: int = MOST_KEPT) -> None:
         super().__init__(redis)
-        self._most = most
+        self._most = most_kept
 
     async def store_assessment(self, caller: Caller, body: JsonObject) -> AssessmentCard:
         """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
-        kept = parse_assessment(caller, body)
-        await self.write(caller.tenant, kept)
-        return kept.card
+        kept_assessment = parse_assessment(caller, body)
+        await self.write(caller.tenant, kept_assessment)
+        return kept_assessment.card
 
     async def write(self, tenant: str, kept_assessment: KeptAssessment) -> None:
         body = b64encode(zlib.compress(kept_assessment.assessment.model_dump_json().encode(), 6)).decode()
         if len(body) > MOST_CHARACTERS:
             raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
         card = kept_assessment.card
-        words: list[str | int | float] = [
+        arguments: list[str | int | float] = [
             card.assessment_id,
             card.model_dump_json(),
             body,
             self._most,
             keys.ASSESSMENT_SECONDS,
         ]
-        await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), words)
+        await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), arguments)
 
     async def list_cards(self, caller: Caller) -> Sequence[AssessmentCard]:
         """The summaries of the assessments that the caller may see, the newest first."""
-        names = keys.assessment_keys(caller.tenant)
-        order = await self._scripts.execute("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
+        hashes = keys.assessment_keys(caller.tenant)
+        order = await self._scripts.execute("ZREVRANGEBYSCORE", hashes.order, "+inf", "-inf", "WITHSCORES")
         times = _read_times(cast("Sequence[object]", order))
         if not times:
             return ()
-        rows = cast("Sequence[str | None]", await self._scripts.execute("HMGET", names.cards, *times))
-        found = (_read_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
-        return tuple(card for card in found if card is not None and may_see(caller, card))
+        rows = cast("Sequence[str | None]", await self._scripts.execute("HMGET", hashes.cards, *times))
+        cards = (_read_card(row, time) for row, time in zip(rows, times.values(), strict=True) if row)
+        return tuple(card for card in cards if card is not None and may_see(caller, card))
 
     async def get_assessment(self, assessment_id: str, caller: Caller) -> KeptAssessment:
         """One assessment; raises ``UnknownAssessment``."""
-        found = await self._find(caller.tenant, assessment_id)
-        if found is None or not may_see(caller, found.card):
+        kept = await self._find(caller.tenant, assessment_id)
+        if kept is None or not may_see(caller, kept.card):
             raise UnknownAssessment(f"assessment {assessment_id!r}")
-        return found
+        return kept
 
     async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
-        names = keys.assessment_keys(tenant)
-        asked = (("ZSCORE", names.order), ("HGET", names.cards), ("HGET", names.bodies))
-        score, card, body = await self._scripts.execute_many(*((*each, assessment_id) for each in asked))
+        hashes = keys.assessment_keys(tenant)
+        commands = (("ZSCORE", hashes.order), ("HGET", hashes.cards), ("HGET", hashes.bodies))
+        score, card, body = await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
         if score is None or card is None or body is None:
             return None
-        read, assessment = _read_card(str(card), _parse_score_time(score)), _read_assessment(str(body))
-        return KeptAssessment(read, assessment) if read and assessment else None
+        summary, assessment = _read_card(str(card), _parse_score_time(score)), _read_assessment(str(body))
+        return KeptAssessment(summary, assessment) if summary and assessment else None
 
     async def delete(self, assessment_id: str, caller: Caller) -> None:
         """Delete an assessment; whoever may see it may do so. Raises ``UnknownAssessment``."""
         await self.get_assessment(assessment_id, caller)
         order, cards, bodies = keys.assessment_keys(caller.tenant)
-        words = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
-        await self._scripts.execute_many(*((*each, assessment_id) for each in words))
+        commands = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
+        await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
 
 
 def _read_times(pairs: Sequence[object]) -> dict[str, datetime]:
@@ -163,9 +163,9 @@ def _parse_score_time(score: object) -> datetime:
     return datetime.fromtimestamp(float(str(score)) / 1000, UTC)
 
 
-def _read_card(row: str, at: datetime) -> AssessmentCard | None:
+def _read_card(row: str, time: datetime) -> AssessmentCard | None:
     try:
-        return AssessmentCard.model_validate_json(row).model_copy(update={"kept_at": at})
+        return AssessmentCard.model_validate_json(row).model_copy(update={"kept_at": time})
     except ValidationError as error:  # written by another version: a list without it is better than none
         log.warning("assessment_unreadable", errors=error.error_count())
         return None
@@ -179,7 +179,7 @@ def _read_assessment(body: str) -> Assessment | None:
         return None
 
 
-PAGE = "/console/learning/assessments/"
+PAGE_PATH = "/console/learning/assessments/"
 
 
 class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
@@ -187,7 +187,7 @@ class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
     async def keep(self, call: ApiCall) -> Response:
         """Store an assessment for the console: ``{"assessment"}``; 201 with its id and the path of its page."""
         card = await self._service.store_assessment(call.caller, call.body)
-        return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
+        return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE_PATH + card.assessment_id}, 201)
 
     @api_path("GET", "/assessments")
     async def list_all(self, call: ApiCall) -> JsonValue:
@@ -198,5 +198,5 @@ class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
     @api_path("GET", "/assessments/{assessment_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one assessment as it was stored."""
-        kept = await self._service.get_assessment(call.path_value("assessment_id"), call.caller)
-        return {"assessment": kept.assessment.model_dump(mode="json")}
+        kept_assessment = await self._service.get_assessment(call.path_value("assessment_id"), call.caller)
+        return {"assessment": kept_assessment.assessment.model_dump(mode="json")}

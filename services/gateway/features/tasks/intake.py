@@ -79,33 +79,35 @@ class JoinTurn(NamedTuple):
 Intake = AcceptTurn | SignalTurn | JoinTurn
 
 
-def decide_intake(message: ClientMessage, caller: Caller, found: FoundTask, moment: TimeAndFreshId) -> Intake:
+def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask, moment: TimeAndFreshId) -> Intake:
     """Decide what a message becomes. ``found``: the task that its task id leads to, if any.
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
-    names, known = id_rules_of(message.dialect), found.record
-    same = digest(["same", found.key.fingerprint]) if message.same_as else None
-    dedupe = same or names.dedupe_key(message, found, moment.fresh_id)
+    id_rules, record = id_rules_of(message.dialect), found_task.record
+    dedupe = id_rules.dedupe_key(message, found_task, moment.fresh_id)
+    if message.same_as:
+        dedupe = digest(["same", found_task.key.fingerprint])
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
-    if known is None:
+    if record is None:
         check_client(caller)
-        return incoming.begin_task(names.ids_of_new_task(incoming, found))
-    if incoming.turn_id in (*known.turns_done, found.signalled):
-        return JoinTurn(known, incoming.turn_id)
-    decision = parse_decision(message) if known.state is TaskState.INPUT_REQUIRED else None
-    if not (decision and may_decide(caller.principal, known)):
-        _check_is_requester(message, caller, known)
+        return incoming.begin_task(id_rules.ids_of_new_task(incoming, found_task))
+    if incoming.turn_id in (*record.turns_done, found_task.signalled):
+        return JoinTurn(record, incoming.turn_id)
+    decision = parse_decision(message) if record.state is TaskState.INPUT_REQUIRED else None
+    if not (decision and may_decide(caller.principal, record)):
+        _check_is_requester(message, caller, record)
     if not decision:
         check_client(caller)
-    if known.state.is_terminal:
-        return incoming.begin_task(names.ids_of_new_task(incoming, found))
-    if message.session_id not in (None, known.session_id):
-        raise InvalidField(names.session_field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
-    turn = incoming.build_turn(known.task_id).model_copy(update={"files": _sent_files(message)})
-    return (
-        SignalTurn(known, _as_decision(turn, decision, known)) if decision else AcceptTurn(known, turn, incoming.dedupe)
-    )
+    if record.state.is_terminal:
+        return incoming.begin_task(id_rules.ids_of_new_task(incoming, found_task))
+    if message.session_id not in (None, record.session_id):
+        cause = f"task {message.task_id!r} belongs to session {record.session_id!r}"
+        raise InvalidField(id_rules.session_field, cause)
+    turn = incoming.build_turn(record.task_id).model_copy(update={"files": _sent_files(message)})
+    if decision:
+        return SignalTurn(record, _as_decision(turn, decision, record))
+    return AcceptTurn(record, turn, incoming.dedupe)
 
 
 class TaskIds(NamedTuple):
@@ -139,8 +141,8 @@ class _IncomingMessage(NamedTuple):
     def begin_task(self, ids: TaskIds) -> AcceptTurn:
         """Build a new task with the message's turn as its first."""
         message, turn, now = self.message, self.build_turn(ids.task_id), self.moment.now
-        named = message.message_id or self.turn_id
-        said = HistoryMessage(role="user", text=turn.text, message_id=named, at=now, parts=turn.parts)
+        message_id = message.message_id or self.turn_id
+        first_message = HistoryMessage(role="user", text=turn.text, message_id=message_id, at=now, parts=turn.parts)
         record = TaskRecord(
             tenant=self.caller.tenant,
             task_id=ids.task_id,
@@ -156,7 +158,7 @@ class _IncomingMessage(NamedTuple):
                 files=_sent_files(message),
                 practice=message.practice,
             ),
-            history=(said,),
+            history=(first_message,),
             accepted_at=now,
             updated_at=now,
         )
@@ -172,18 +174,19 @@ class IdRules:
     task_field, session_field = "message.taskId", "message.contextId"
     answer_counts = False  # whether a message that comes again is a new one if its answer was received
 
-    def dedupe_key(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
+    def dedupe_key(self, message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
         """The key by which a repeat of the message is recognised: its id; without one, no message is a repeat."""
-        return digest(["a2a", found.key.fingerprint if message.message_id and not message.is_always_new else fresh_id])
+        may_be_repeat = message.message_id and not message.is_always_new
+        return digest(["a2a", found_task.key.fingerprint if may_be_repeat else fresh_id])
 
-    def ids_of_new_task(self, incoming: _IncomingMessage, found: FoundTask) -> TaskIds:
+    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> TaskIds:
         """The ids of the new task that a message begins.
 
         Raises ``NoVisibleTask`` if the message names a task that does not exist, ``TaskHasEnded`` for one that has
         ended.
         """
-        if found.record is not None:
-            raise TaskHasEnded(found.record.task_id, found.record.state.value)
+        if found_task.record is not None:
+            raise TaskHasEnded(found_task.record.task_id, found_task.record.state.value)
         if incoming.message.task_id:
             raise NoVisibleTask(incoming.message.task_id)
         session = incoming.message.session_id or derive_id("session", incoming.caller.tenant, incoming.dedupe)
@@ -201,25 +204,24 @@ class LegacyIdRules(IdRules):
     answer_counts = True
 
     @override
-    def dedupe_key(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
-        return digest(["legacy", found.key.alias, found.key.fingerprint, found.answered])
+    def dedupe_key(self, message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
+        return digest(["legacy", found_task.key.alias, found_task.key.fingerprint, found_task.answered])
 
     @override
-    def ids_of_new_task(self, incoming: _IncomingMessage, found: FoundTask) -> TaskIds:
+    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> TaskIds:
         """As in ``IdRules``. A first task without session id gets its own id as one, made unique per caller."""
-        named, alias = incoming.message.session_id, found.key.alias
-        if found.record is not None:
-            return TaskIds(incoming.moment.fresh_id, named or found.record.session_id)
-        return TaskIds(
-            alias, named or (caller_scoped_id(alias, incoming.caller) if incoming.caller.principal.verified else alias)
-        )
+        session_id, alias = incoming.message.session_id, found_task.key.alias
+        if found_task.record is not None:
+            return TaskIds(incoming.moment.fresh_id, session_id or found_task.record.session_id)
+        own_id = caller_scoped_id(alias, incoming.caller) if incoming.caller.principal.verified else alias
+        return TaskIds(alias, session_id or own_id)
 
 
-_NAMES, _LEGACY_NAMES = IdRules(), LegacyIdRules()
+_ID_RULES, _LEGACY_ID_RULES = IdRules(), LegacyIdRules()
 
 
 def id_rules_of(dialect: A2aVersion) -> IdRules:
-    return _LEGACY_NAMES if dialect is A2aVersion.LEGACY else _NAMES
+    return _LEGACY_ID_RULES if dialect is A2aVersion.LEGACY else _ID_RULES
 
 
 def caller_scoped_id(task_id: str, caller: Caller) -> str:
@@ -240,23 +242,23 @@ def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
     return digest([caller.principal.id, *content])
 
 
-def _as_decision(turn: Turn, decision: MessageDecision, known: TaskRecord) -> Turn:
+def _as_decision(turn: Turn, decision: MessageDecision, record: TaskRecord) -> Turn:
     """The turn as a decision on the approval that the message names, else on the one that the task waits for."""
-    asked = decision.approval_id or known.metadata.get("approval_id")
-    data = {"decision": decision.decision, "comment": decision.comment, "approval_id": asked}
-    decided = {"kind": TurnKind.DECISION, "message_id": None, "text": decision.decision, "data": data}
-    return turn.model_copy(update=decided)
+    approval_id = decision.approval_id or record.metadata.get("approval_id")
+    data = {"decision": decision.decision, "comment": decision.comment, "approval_id": approval_id}
+    decision_fields = {"kind": TurnKind.DECISION, "message_id": None, "text": decision.decision, "data": data}
+    return turn.model_copy(update=decision_fields)
 
 
 def _sent_files(message: ClientMessage) -> tuple[SentFile, ...]:
     return tuple(file.file for file in message.files)
 
 
-def _check_is_requester(message: ClientMessage, caller: Caller, known: TaskRecord) -> None:
+def _check_is_requester(message: ClientMessage, caller: Caller, record: TaskRecord) -> None:
     """Raises ``InvalidField`` or ``NoVisibleTask`` unless the caller is the task's requester."""
-    if caller.principal.id == known.requester.id:
+    if caller.principal.id == record.requester.id:
         return
-    if may_read(caller.principal, known):
+    if may_read(caller.principal, record):
         cause = "the task belongs to another principal; an approver may only decide it"
         raise InvalidField(id_rules_of(message.dialect).task_field, cause)
-    raise NoVisibleTask(message.task_id or known.task_id)
+    raise NoVisibleTask(message.task_id or record.task_id)

@@ -39,7 +39,7 @@ async def return_message_unchanged(message: ClientMessage, _: Caller) -> ClientM
     return message
 
 
-_ASSESSED_SECONDS = 600.0  # an assessor asks for a turn's task only once
+_ASSESSED_WAIT_SECONDS = 600.0  # an assessor asks for a turn's task only once
 
 
 class AcceptedMessage(NamedTuple):
@@ -79,42 +79,42 @@ class TaskService:
         """Store a message durably, a repeated one only once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
-        meant = await self._read_assessment(message, caller)
-        if isinstance(meant, TaskRecord):
-            return AcceptedMessage(meant, "", meant.task_id, is_reply=True)
-        await self._rules.check(meant, caller)
+        task_message = await self._read_assessment(message, caller)
+        if isinstance(task_message, TaskRecord):
+            return AcceptedMessage(task_message, "", task_message.task_id, is_reply=True)
+        await self._rules.check(task_message, caller)
         with suppress(TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
-            return await self._submit_once(meant, caller)
+            return await self._submit_once(task_message, caller)
         try:
-            return await self._submit_once(meant, caller)
+            return await self._submit_once(task_message, caller)
         except TaskEnded:  # its record still says otherwise: the turn could not be read, and was buried
-            raise TaskHasEnded(str(meant.task_id), TaskState.FAILED.value) from None
+            raise TaskHasEnded(str(task_message.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
-            cause = f"session {meant.session_id or meant.task_id!r} belongs to another principal"
-            raise InvalidField(id_rules_of(meant.dialect).session_field, cause) from None
+            cause = f"session {task_message.session_id or task_message.task_id!r} belongs to another principal"
+            raise InvalidField(id_rules_of(task_message.dialect).session_field, cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Find the message's task, store what the message becomes, and record where the client's task id leads."""
         key = MessageKey(caller.tenant, message.task_id or "", fingerprint_of(message, caller))
-        found = await self._find_task(key, caller) if message.task_id else FoundTask(key)
-        intake = decide_intake(message, caller, found, self._take_time_and_id())
-        is_known = found.record is not None and intake.record.task_id == found.record.task_id
+        found_task = await self._find_task(key, caller) if message.task_id else FoundTask(key)
+        intake = decide_intake(message, caller, found_task, self._take_time_and_id())
+        is_known = found_task.record is not None and intake.record.task_id == found_task.record.task_id
         if is_known:  # before the turn begins, so that the webhook misses nothing
             await self._register_webhook(intake.record, message, caller)
         keep_files = partial(self.files.store_contents, caller.tenant, message.files) if message.files else None
         record, turn_id = await self._store(intake, keep_files)
         if not is_known:
             await self._register_webhook(record, message, caller, from_start=True)
-        key = found.key if message.task_id else key._replace(alias=record.task_id)
+        key = found_task.key if message.task_id else key._replace(alias=record.task_id)
         if isinstance(intake, SignalTurn):
             await self._client_ids.record_signal(key, turn_id)
-        await self._record_newest_task(key, record, found.record)
+        await self._record_newest_task(key, record, found_task.record)
         answer_counts = id_rules_of(message.dialect).answer_counts
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
-    async def _record_newest_task(self, key: MessageKey, record: TaskRecord, before: TaskRecord | None) -> None:
+    async def _record_newest_task(self, key: MessageKey, record: TaskRecord, newest_before: TaskRecord | None) -> None:
         """Record that the client's task id leads to ``record``, unless that is its own id, or ``before`` is as new."""
-        if record.task_id != key.alias and (before is None or record.accepted_at > before.accepted_at):
+        if record.task_id != key.alias and (newest_before is None or record.accepted_at > newest_before.accepted_at):
             await self._client_ids.record_task(key, record.task_id)
 
     async def _store(self, intake: Intake, keep_files: Prepare | None) -> tuple[TaskRecord, str]:
@@ -137,24 +137,24 @@ class TaskService:
             return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
-                limit = _ASSESSED_SECONDS if is_assessment_turn(ticket.record) else self._wait_seconds
+                limit = _ASSESSED_WAIT_SECONDS if is_assessment_turn(ticket.record) else self._wait_seconds
                 await self.wait_for_turn_end(ticket.record, ticket.turn_id, limit)
             return await self.refresh(ticket.record)
         except StoreUnavailable as error:
-            known = f"task {ticket.shown_id!r} was accepted, but its end could not be followed"
-            raise StoreUnavailable(f"{known}: {error}") from error
+            cause = f"task {ticket.shown_id!r} was accepted, but its end could not be followed"
+            raise StoreUnavailable(f"{cause}: {error}") from error
 
     async def wait_for_turn_end(self, record: TaskRecord, turn_id: str, limit: float) -> None:
         """Wait until a turn of the task is over, at most ``limit`` seconds."""
         try:
             async with self._shutdown.limit_wait(limit):
-                after = "0"  # of a task that was just accepted all events are new
+                last_event_id = "0"  # of a task that was just accepted all events are new
                 if record.state is not TaskState.SUBMITTED or record.turns_done:
                     task_snapshot = await self.snapshot(record)
                     if task_snapshot.record.state.is_terminal or turn_id in task_snapshot.record.turns_done:
                         return
-                    after = task_snapshot.newest or "0"
-                async with aclosing(self.watch(record, after)) as events:
+                    last_event_id = task_snapshot.newest or "0"
+                async with aclosing(self.watch(record, last_event_id)) as events:
                     async for _, event in events:
                         if is_end_of(event, turn_id):
                             return
@@ -175,26 +175,26 @@ class TaskService:
 
     async def snapshot(self, record: TaskRecord) -> TaskSnapshot:
         """Read a task again, with the first and last ids of its event stream."""
-        found = await self._tasks.get_snapshot(record.tenant, record.task_id, record.session_id)
-        if found is None:
+        fresh = await self._tasks.get_snapshot(record.tenant, record.task_id, record.session_id)
+        if fresh is None:
             raise NoVisibleTask(record.task_id)
-        return found
+        return fresh
 
     async def refresh(self, record: TaskRecord) -> TaskRecord:
         """Read a task again."""
-        found = await self._tasks.get_record(record.tenant, record.task_id, record.session_id)
-        if found is None:
+        fresh = await self._tasks.get_record(record.tenant, record.task_id, record.session_id)
+        if fresh is None:
             raise NoVisibleTask(record.task_id)
-        return found
+        return fresh
 
-    def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
-        return self._tasks.watch(record.tenant, record.task_id, after, record.session_id)
+    def watch(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
+        return self._tasks.watch(record.tenant, record.task_id, last_event_id, record.session_id)
 
     async def _find_task(self, key: MessageKey, caller: Caller) -> FoundTask:
         """Find the task with a client's id; one that the caller may not see is skipped."""
-        found = await self._client_ids.find(key)
-        if found.record is None or may_read(caller.principal, found.record):
-            return found
+        found_task = await self._client_ids.find(key)
+        if found_task.record is None or may_read(caller.principal, found_task.record):
+            return found_task
         return await self._client_ids.find(key._replace(alias=caller_scoped_id(key.alias, caller)))
 
     async def _register_webhook(
@@ -213,7 +213,7 @@ def is_end_of(event: TaskEvent, turn_id: str) -> bool:
 
 
 def ends_task(event: TaskEvent) -> bool:
-    return event.kind == "turn_finished" and event.data.get("state") in _TERMINAL
+    return event.kind == "turn_finished" and event.data.get("state") in _END_STATES
 
 
-_TERMINAL = frozenset(state.value for state in TaskState if state.is_terminal)
+_END_STATES = frozenset(state.value for state in TaskState if state.is_terminal)
