@@ -13,7 +13,7 @@ from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import normalize_token, read_figure
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import (
-    Left,
+    RemaindersByFigure,
     apply_joint_remainders,
     build_process_policy,
     figures_for_rules,
@@ -198,7 +198,7 @@ class _VerdictInputs(NamedTuple):
     most_rows: int
     asked_names: tuple[str, ...]
     constants: frozenset[str]
-    remainders: Left
+    remainders: RemaindersByFigure
     trusts_requests: bool
     sums: CallSums
     keys: RecordKeys

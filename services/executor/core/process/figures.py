@@ -53,7 +53,7 @@ from services.executor.core.states.machine import (
 from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys, is_id_name
-from shared.contracts.plan import WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, as_text
 from shared.domain.keywords import keywords, stem
@@ -75,32 +75,31 @@ def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str,
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
 def _compute_figures(
-    figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str, keys: RecordKeys
+    figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, keys: RecordKeys
 ) -> FigureResults:
-    links, sources = RecordLinks(build_record_graph(given, keys)), OperandFinder(OperandSources(given, (), (task,)))
-    records = links.records
-    known: dict[str, NamedValue] = {}
+    links, finder = RecordLinks(build_record_graph(facts, keys)), OperandFinder(OperandSources(facts, (), (task,)))
+    computed: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
-    about: dict[str, set[str]] = {}
+    record_ids: dict[str, set[str]] = {}
     for figure in figures:
         for subject in _find_subjects(figure, links, task):
-            about.setdefault(figure.name, set()).update(ids_of_figure_kind(figure, subject.anchors))
-            names = {name for one in known.values() if one.about == subject.id for name in (one.figure, one.group)}
-            if figure.name in names:
+            record_ids.setdefault(figure.name, set()).update(ids_of_figure_kind(figure, subject.anchors))
+            earlier = [value for value in computed.values() if value.about == subject.id]
+            if any(figure.name in (value.figure, value.group) for value in earlier):
                 continue
+            inputs = FigureInputs(subject.anchors, task, links)
             try:
-                found = _compute_values(figure, FigureInputs(subject.anchors, task, links), subject.id, sources, known)
-            except (AmbiguousOperand, OperandNotFound, NoSuchPath, CannotCalculate) as why:
-                missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(why), subject.id))
+                values = _compute_values(figure, inputs, subject.id, finder, computed)
+            except (AmbiguousOperand, OperandNotFound, NoSuchPath, CannotCalculate) as error:
+                missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(error), subject.id))
                 continue
-            known |= {value.name: value for value in found}
-            for value in found:
-                sources = sources.with_value(value)
+            computed |= {value.name: value for value in values}
+            for value in values:
+                finder = finder.with_value(value)
             missing.pop((figure.name, subject.id), None)
-    subjects = {name: frozenset(ids) for name, ids in about.items()}
-    return FigureResults(
-        tuple(known.values()), tuple(missing.values()), subjects, _find_shared_operands(known.values(), records)
-    )
+    subjects = {name: frozenset(ids) for name, ids in record_ids.items()}
+    shared = _find_shared_operands(computed.values(), links.records)
+    return FigureResults(tuple(computed.values()), tuple(missing.values()), subjects, shared)
 
 
 def _find_shared_operands(
@@ -113,76 +112,87 @@ def _find_shared_operands(
         for key in record.record
         if key != "currency"
     }
-    drawn: dict[str, dict[tuple[str, str], list[tuple[str, int]]]] = {}
+    uses_by_place: dict[tuple[str, tuple[str, str]], list[tuple[str, int]]] = {}  # by figure and place
     for value in values:
         if value.about and value.operation == "difference":
             for rank, operand in enumerate(value.operands):
                 if place := places.get((operand.ref, operand.path)):
-                    drawn.setdefault(value.figure, {}).setdefault(place, []).append((value.about.casefold(), rank))
-    found = {
-        name: [_build_shared_operand(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()
-    }
-    return {name: tuple(one for one in some if len(one.ids) > 1) for name, some in found.items()}
+                    uses_by_place.setdefault((value.figure, place), []).append((value.about.casefold(), rank))
+    shared: dict[str, tuple[SharedOperand, ...]] = {}
+    for (figure, place), uses in uses_by_place.items():
+        operand = _build_shared_operand(uses, place, records)
+        if len(operand.ids) > 1:
+            shared[figure] = (*shared.get(figure, ()), operand)
+    return shared
 
 
 def _build_shared_operand(
     uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[SeenRecord]
 ) -> SharedOperand:
-    """The subjects that share an operand. ``whole``: its value, if all differences start from it and reads agree."""
+    """The operand at a place, which is an identity and a key. ``uses``: a subject's id, and the operand's position in
+    the subject's difference. The operand's value is known if all differences start from it and all reads agree.
+    """
     identity, key = place
-    same = [record.record for record in records if record.identity == identity]
-    read = {plain_figure(record[key]) for record in same if key in record}
-    whole = read.pop() if len(read) == 1 and all(rank == 0 for _, rank in uses) else None
-    return SharedOperand(frozenset(about for about, _ in uses), whole)
+    reads = [record.record for record in records if record.identity == identity]
+    amounts = {plain_figure(record[key]) for record in reads if key in record}
+    amount = amounts.pop() if len(amounts) == 1 and all(rank == 0 for _, rank in uses) else None
+    return SharedOperand(frozenset(about for about, _ in uses), amount)
 
 
 def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_FigureSubject]:
     """What to compute the figure for: each record of its kind that the task names; else the only record of the kind, or
     the one whose amount the task states; else all records that the task names, as one subject.
     """
-    wanted, records = figure.kinds, links.records
+    kinds, records = figure.kinds, links.records
     of_kind: dict[str, list[SeenRecord]] = {}
-    for record in (one for one in records if any(one.name_ends_in(kind) for kind in wanted)):
-        of_kind.setdefault(record.identity, []).append(record)
-    named = {identity: same for identity, same in of_kind.items() if any(is_named_in_task(one, task) for one in same)}
-    if not named and len(of_kind) == 1:
-        named = of_kind
+    for record in records:
+        if any(record.name_ends_in(kind) for kind in kinds):
+            of_kind.setdefault(record.identity, []).append(record)
+    candidates = list(of_kind.values())
+    named = [reads for reads in candidates if any(is_named_in_task(record, task) for record in reads)]
     if len(named) > 1:
-        return [_FigureSubject(tuple(same), str(same[0].id)) for same in named.values()]
-    if named:
-        return [_FigureSubject(tuple(next(iter(named.values()))))]
+        return [_FigureSubject(tuple(reads), str(reads[0].id)) for reads in named]
+    if named or len(candidates) == 1:
+        return [_FigureSubject(tuple((named or candidates)[0]))]
     others = tuple(record for record in records if is_named_in_task(record, task))
-    stated = [same for same in of_kind.values() if _is_amount_stated(figure, same, others, links, task)]
-    return [_FigureSubject(tuple(stated[0]), str(stated[0][0].id)) if len(stated) == 1 else _FigureSubject(others)]
+    candidates = [reads for reads in candidates if _is_amount_stated(figure, reads, others, links, task)]
+    if len(candidates) == 1:
+        return [_FigureSubject(tuple(candidates[0]), str(candidates[0][0].id))]
+    return [_FigureSubject(others)]
 
 
 def _is_amount_stated(
-    figure: Figure, same: Sequence[SeenRecord], others: Sequence[SeenRecord], links: RecordLinks, task: str
+    figure: Figure, reads: Sequence[SeenRecord], other_records: Sequence[SeenRecord], links: RecordLinks, task: str
 ) -> bool:
     """Whether the task states an amount of these records, and they belong to no other record than those named."""
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
-    wanted = [parse_pattern(text) for text in figure.operands if not is_figure_name(text)]
-    own = [one for one in wanted if any(record.name_ends_in(kind) for record in same for kind in one.kinds)]
-    given = [
-        record.record[field] for record in same for one in own if (field := record.find_field(one.fields)) is not None
-    ]
-    return any(plain_figure(value) in amounts for value in given) and not any(
-        links.belongs_to_another(record, other) for record in same for other in others
-    )
+    if any(links.belongs_to_another(record, other) for record in reads for other in other_records):
+        return False
+    for pattern in (parse_pattern(text) for text in figure.operands if not is_figure_name(text)):
+        if any(record.name_ends_in(kind) for record in reads for kind in pattern.kinds):
+            fields = [(record.record, record.find_field(pattern.fields)) for record in reads]
+            if any(field is not None and plain_figure(record[field]) in amounts for record, field in fields):
+                return True
+    return False
 
 
 def _compute_values(
-    figure: Figure, inputs: FigureInputs, subject_id: str, given: OperandFinder, known: Mapping[str, NamedValue]
+    figure: Figure, inputs: FigureInputs, subject_id: str, finder: OperandFinder, computed: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
-    wanted = [_find_earlier_figure(text, known, subject_id) or parse_pattern(text) for text in figure.operands]
-    sources = [choose_rows(one, inputs) if isinstance(one, OperandPattern) and one.rows else one for one in wanted]
-    made = []
-    for group in group_rows([one for one in sources if isinstance(one, ChosenRows)], figure.by):
-        found = [operand for one in sources for operand in _find_operands(one, inputs, figure.operation, group)]
-        asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
-        result = evaluate_value(given, asked)
-        made.append(_build_value(figure, subject_id, found, Decimal(result.value), group.value if group else None))
-    return made
+    patterns = [_find_earlier_figure(text, computed, subject_id) or parse_pattern(text) for text in figure.operands]
+    sources = [
+        choose_rows(pattern, inputs) if isinstance(pattern, OperandPattern) and pattern.rows else pattern
+        for pattern in patterns
+    ]
+    values = []
+    for group in group_rows([source for source in sources if isinstance(source, ChosenRows)], figure.by):
+        operands: list[Operand] = []
+        for source in sources:
+            operands += _find_operands(source, inputs, figure.operation, group)
+        formula = NamedValue(name="", operation=figure.operation, operands=tuple(operands), value="")
+        result = evaluate_value(finder, formula)
+        values.append(_build_value(figure, subject_id, operands, Decimal(result.value), group.value if group else None))
+    return values
 
 
 def _find_operands(
@@ -195,27 +205,27 @@ def _find_operands(
     return find_pattern_operands(source, inputs, operation)
 
 
-def _build_value(figure: Figure, subject_id: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
-    own = figure.name if group is None else f"{figure.name}_{_to_snake_case(str(group))}"
+def _build_value(figure: Figure, subject_id: str, operands: list[Operand], result: Decimal, group: Json) -> NamedValue:
+    figure_name = figure.name if group is None else f"{figure.name}_{_to_snake_case(str(group))}"
     return NamedValue(
-        name=f"{own}_{_to_snake_case(subject_id)}" if subject_id else own,
+        name=f"{figure_name}_{_to_snake_case(subject_id)}" if subject_id else figure_name,
         operation=figure.operation,
-        operands=tuple(found),
+        operands=tuple(operands),
         value=decimal_text(result),
-        figure=own,
+        figure=figure_name,
         about=subject_id,
         group=figure.name if group is not None else "",
     )
 
 
-def _find_earlier_figure(text: str, known: Mapping[str, NamedValue], subject_id: str) -> Operand | None:
+def _find_earlier_figure(text: str, computed: Mapping[str, NamedValue], subject_id: str) -> Operand | None:
     """The earlier figure that the text names, of this subject or of none, as an operand; None if the text is no
     figure's name. Raises ``OperandNotFound`` if the figure could not be computed.
     """
     if not is_figure_name(text):
         return None
     for owner in (subject_id, ""):
-        for value in known.values():
+        for value in computed.values():
             if value.figure == text and value.about == owner:
                 return Operand(source="value", ref=value.name)
     raise OperandNotFound(f"{text} is not known")
@@ -229,23 +239,23 @@ def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with the process's figures, computed from its present facts; they take precedence over the model's
     own values of the same names.
     """
-    own = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
-    return progress.update_dossier(values=with_figures(progress.dossier.values, own))
+    results = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
+    return progress.update_dossier(values=with_figures(progress.dossier.values, results))
 
 
 def render_figures(ctx: TurnContext, progress: Progress) -> str:
     """The process's figures as text for the model, also those that could not be computed; empty if there are none."""
-    own = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
-    values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
-    missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
-    told = [*values, *missing]
-    return render_in_order({"values": told}) if told else ""
+    results = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
+    values: list[Json] = [{"name": value.name, "value": value.value} for value in results.values]
+    missing: list[Json] = [{"missing": figure.text} for figure in results.missing] if progress.dossier.facts else []
+    entries = [*values, *missing]
+    return render_in_order({"values": entries}) if entries else ""
 
 
 def describe_process(template: ProcessTemplate) -> Json:
     """What a process file tells a model, without its empty entries."""
     instruction = " ".join(" ".join(template.instructions.get(state, "") for state in template.states).split())
-    said: dict[str, Json] = {
+    entries: dict[str, Json] = {
         "suggested" if template.synthesized else "instruction": instruction,
         "outputs": list(template.outputs),
         "notice_to": template.notice_to,
@@ -259,10 +269,10 @@ def describe_process(template: ProcessTemplate) -> Json:
             for route in template.routes
         ],
     }
-    return {"type": template.process_type, **{name: value for name, value in said.items() if value}}
+    return {"type": template.process_type, **{name: value for name, value in entries.items() if value}}
 
 
-_MOST_NAMED = 20  # how many rows a sentence names; the rest are counted
+_MOST_ROWS_NAMED = 20  # how many rows a sentence names; the rest are counted
 
 
 class DueRow(NamedTuple):
@@ -280,26 +290,24 @@ class DueRow(NamedTuple):
 def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) -> Progress:
     """The answered progress; its answer, or its notes if the answer is exact (I9), lists rows without a call."""
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
-    left = (
-        []
-        if plan is None
-        else [row for row in rows_without_call(progress, task, plan, keys) if not occurs_in(row.id, answer)]
-    )
-    if not left or plan is None:
+    if plan is None:
         return progress
-    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    said = f"Nothing was done for {', '.join(row.text for row in left[:_MOST_NAMED])}{more}."
-    noted = progress.add_notes(rows_left_out=said)
-    return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
+    rows = [row for row in rows_without_call(progress, task, plan, keys) if not occurs_in(row.id, answer)]
+    if not rows:
+        return progress
+    rest = f" and {len(rows) - _MOST_ROWS_NAMED} more" if len(rows) > _MOST_ROWS_NAMED else ""
+    sentence = f"Nothing was done for {', '.join(row.text for row in rows[:_MOST_ROWS_NAMED])}{rest}."
+    progress = progress.add_notes(rows_left_out=sentence)
+    return progress if is_json_list(answer) else progress.update_dossier(answer=f"{answer.rstrip()}\n\n{sentence}")
 
 
 def rows_without_call(progress: Progress, task: str, plan: WritePlan, keys: RecordKeys) -> list[DueRow]:
     """The rows that are due under a route and that no call names; empty if it is unclear which list is meant."""
     rows = _find_routed_rows(progress, task, keys)
-    spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_scalars(call.arguments)}
-    common = set.intersection(*map(_ids_of_row, rows)) if len(rows) > 1 else set()  # that tells none from the others
-    left = [record for record in rows if not (_ids_of_row(record) - common) & spoken_of]
-    return [row for record in left for row in _find_due_row(progress.template, record)]
+    named_ids = set[str]().union(*map(_scalars_of, plan.calls))
+    common_ids = set.intersection(*map(_ids_of_row, rows)) if len(rows) > 1 else set()  # ids that tell no row apart
+    unnamed = [record for record in rows if not (_ids_of_row(record) - common_ids) & named_ids]
+    return [row for record in unnamed for row in _find_due_row(progress.template, record)]
 
 
 def calls_on_wrong_route(
@@ -308,25 +316,25 @@ def calls_on_wrong_route(
     """By call id, why a call is not made: its row's age belongs to another route, and no user text names the row or the
     call's route.
     """
-    template, found = progress.template, dict[str, str]()
+    template, reasons = progress.template, dict[str, str]()
     rows = {
         row.id.casefold(): row
         for record in _find_routed_rows(progress, user_texts[0], keys)
         for row in _find_due_row(template, record)
     }
-    asked = frozenset(word for text in user_texts for word in keywords(text, len(text)))
+    user_words = frozenset(word for text in user_texts for word in keywords(text, len(text)))
     for call in plan.calls if rows else ():
-        ways = _routes_of_tool(template.routes, call.tool)
-        for one in {as_text(part).strip().casefold() for part in literal_scalars(call.arguments)} & rows.keys():
-            row = rows[one]
-            if not ways or row.route in ways or any(occurs_in(row.id, text) for text in user_texts):
+        tool_routes = _routes_of_tool(template.routes, call.tool)
+        for row_id in _scalars_of(call) & rows.keys():
+            row = rows[row_id]
+            if not tool_routes or row.route in tool_routes or any(occurs_in(row.id, text) for text in user_texts):
                 continue
-            if asked.isdisjoint(frozenset[str]().union(*ways.values())):
-                found[call.call_id] = (
+            if user_words.isdisjoint(frozenset[str]().union(*tool_routes.values())):
+                reasons[call.call_id] = (
                     f"{row.id} stands at {row.age:f} days: its way is {row.route}, and {call.tool} is that of "
-                    f"{' or '.join(ways)}"
+                    f"{' or '.join(tool_routes)}"
                 )
-    return found
+    return reasons
 
 
 def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str]]:
@@ -334,11 +342,17 @@ def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[s
     no other route has.
     """
     words = {route.name: frozenset(keywords(f"{route.name} {route.way}")) for route in routes}
-    shared = Counter(word for own in words.values() for word in own)
-    named = frozenset(map(stem, words_of(tool)))
-    hits = {name: frozenset(word for word in own & named if shared[word] == 1) for name, own in words.items()}
-    most = max(map(len, hits.values()), default=0)
-    return {name: own for name, own in hits.items() if own and len(own) == most}
+    routes_by_word = Counter(word for route_words in words.values() for word in route_words)
+    tool_words = frozenset(map(stem, words_of(tool)))
+    of_one_route = frozenset(word for word in tool_words if routes_by_word[word] == 1)
+    matches = {name: route_words & of_one_route for name, route_words in words.items()}
+    most_words = max(map(len, matches.values()), default=0)
+    return {name: matching for name, matching in matches.items() if matching and len(matching) == most_words}
+
+
+def _scalars_of(call: PlannedCall) -> set[str]:
+    """The texts and numbers in a call's arguments, in lower case."""
+    return {as_text(scalar).strip().casefold() for scalar in literal_scalars(call.arguments)}
 
 
 def _find_routed_rows(progress: Progress, task: str, keys: RecordKeys) -> list[SeenRecord]:
@@ -347,15 +361,17 @@ def _find_routed_rows(progress: Progress, task: str, keys: RecordKeys) -> list[S
     if not template.routes or not template.routed:
         return []
     links = RecordLinks(build_record_graph(progress.dossier.facts, keys))
-    named = [record for record in links.records if is_named_in_task(record, task)]
-    around = FigureInputs(named, task, links)
+    anchors = [record for record in links.records if is_named_in_task(record, task)]
+    inputs = FigureInputs(anchors, task, links)
     try:
-        rows = choose_rows(parse_pattern(template.routed), around)
+        rows = choose_rows(parse_pattern(template.routed), inputs)
     except (AmbiguousOperand, OperandNotFound):
         return []
-    paths = (f"{rows.first.rows}{''.join(f'[{one}]' for one in each)}" for each in rows.alternatives)
-    meant = [cell.value for path in paths for cell in select_cells(rows.first.fact.result, path).cells]
-    return [record for record in rows.records if record.record in meant]
+    chosen = []
+    for conditions in rows.alternatives:
+        path = f"{rows.first.rows}{''.join(f'[{condition}]' for condition in conditions)}"
+        chosen += [cell.value for cell in select_cells(rows.first.fact.result, path).cells]
+    return [record for record in rows.records if record.record in chosen]
 
 
 def _find_due_row(template: ProcessTemplate, record: SeenRecord) -> Iterator[DueRow]:
@@ -363,8 +379,8 @@ def _find_due_row(template: ProcessTemplate, record: SeenRecord) -> Iterator[Due
     age = plain_figure(record.record[field]) if field else None
     if age is None or record.id is None:
         return
-    ways = (one for one in template.routes if age > one.over and (one.up_to is None or age <= one.up_to))
-    if (route := next(ways, None)) is not None:
+    routes = (route for route in template.routes if age > route.over and (route.up_to is None or age <= route.up_to))
+    if (route := next(routes, None)) is not None:
         yield DueRow(as_text(record.id), age, route.name)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 from services.executor.core.figures.numbers import read_figure
@@ -16,8 +16,8 @@ from services.executor.core.tools.record_tree import format_condition, is_id_nam
 from shared.domain.exact_json import Json, as_text, dumps
 
 _MOST_LINKS = 4
-_DATE = re.compile(r"\d{4}-\d\d")
-_SAYS_LITTLE = frozenset(
+_DATE_PREFIX = re.compile(r"\d{4}-\d\d")
+_FIELDS_THAT_LINK_NOTHING = frozenset(
     """id name number code status state type kind category currency unit priority severity description note notes reason
     year level role risk region title subject message""".split()
 )
@@ -30,64 +30,64 @@ class RecordLinks:
         self._graph = graph
         self.records = [node.seen for node in graph.nodes]
 
-    def find_nearest(self, anchors: Sequence[SeenRecord], wanted: Callable[[SeenRecord], bool]) -> list[SeenRecord]:
+    def find_nearest(self, anchors: Sequence[SeenRecord], is_wanted: Callable[[SeenRecord], bool]) -> list[SeenRecord]:
         """The wanted records that are the fewest links away from the anchors; empty if no path leads to one.
 
         Only references count as links at first; if they lead nowhere, equal texts do, too. A path leads through no
         record of an anchor's kind.
         """
         kinds = {name[-1] for anchor in anchors for name in anchor.names if name}
-        known = {anchor.identity for anchor in anchors}
+        anchor_identities = {anchor.identity for anchor in anchors}
 
         def is_step(record: SeenRecord) -> bool:
-            of_kind = any(name and name[-1] in kinds for name in record.names)
-            return not of_kind or record.identity in known or wanted(record)
+            has_anchors_kind = any(name and name[-1] in kinds for name in record.names)
+            return not has_anchors_kind or record.identity in anchor_identities or is_wanted(record)
 
         steps = [node for node in self._graph.nodes if is_step(node.seen)]
-        near = [node for node in steps if node.seen.identity in known]
-        ways = (self._walk_links(near, steps, wanted, linked) for linked in (self._referring_ids, self._linked_ids))
-        return next((found for found in ways if found), [])
+        starts = [node for node in steps if node.seen.identity in anchor_identities]
+        by_reference = self._walk_links(starts, steps, is_wanted, self._referring_ids)
+        return by_reference or self._walk_links(starts, steps, is_wanted, self._linked_ids)
 
     def _walk_links(
         self,
-        near: list[GraphNode],
-        steps: list[GraphNode],
-        wanted: Callable[[SeenRecord], bool],
-        linked: Callable[[Sequence[GraphNode]], set[int]],
+        nodes: list[GraphNode],
+        remaining: list[GraphNode],
+        is_wanted: Callable[[SeenRecord], bool],
+        find_linked_ids: Callable[[Sequence[GraphNode]], set[int]],
     ) -> list[SeenRecord]:
         for _ in range(_MOST_LINKS + 1):
-            if found := [node.seen for node in near if wanted(node.seen)]:
-                return found
-            steps = [node for node in steps if node not in near]
-            reached = linked(near)
-            near = [node for node in steps if id(node) in reached]
+            if records := [node.seen for node in nodes if is_wanted(node.seen)]:
+                return records
+            remaining = [node for node in remaining if node not in nodes]
+            linked_ids = find_linked_ids(nodes)
+            nodes = [node for node in remaining if id(node) in linked_ids]
         return []
 
     def _referring_ids(self, nodes: Sequence[GraphNode]) -> set[int]:
-        return {
-            id(other)
-            for node in nodes
-            for other in (*self._graph.linked_records(node), *self._graph.referring_records(node))
-        }
+        linked = (set(map(id, self._graph.linked_records(node))) for node in nodes)
+        referring = (set(map(id, self._graph.referring_records(node))) for node in nodes)
+        return set[int]().union(*linked, *referring)
 
     def _linked_ids(self, nodes: Sequence[GraphNode]) -> set[int]:
-        sharing = (other for node in nodes for text in _linking_texts(node.seen) for other in self._nodes_by_text[text])
-        return self._referring_ids(nodes) | set(map(id, sharing))
+        texts = set[str]().union(*(_linking_texts(node.seen) for node in nodes))
+        return self._referring_ids(nodes) | {id(node) for text in texts for node in self._nodes_by_text[text]}
 
     @cached_property
     def _nodes_by_text(self) -> Mapping[str, Sequence[GraphNode]]:
-        table: dict[str, list[GraphNode]] = {}
+        nodes_by_text: dict[str, list[GraphNode]] = {}
         for node in self._graph.nodes:
             for text in _linking_texts(node.seen):
-                table.setdefault(text, []).append(node)
-        return table
+                nodes_by_text.setdefault(text, []).append(node)
+        return nodes_by_text
 
     def belongs_to_another(self, record: SeenRecord, anchor: SeenRecord) -> bool:
         """Whether the record refers to another record of the anchor's kind."""
-        one, other = self._graph.node_of(record), self._graph.node_of(anchor)
-        own = frozenset().union(*other.names)
-        told = (found for found in one.references if found.is_id and are_same_kind(found.noun, other.kind))
-        return any(found.text not in own for found in told)
+        node, anchor_node = self._graph.node_of(record), self._graph.node_of(anchor)
+        anchor_names = frozenset().union(*anchor_node.names)
+        return any(
+            reference.is_id and are_same_kind(reference.noun, anchor_node.kind) and reference.text not in anchor_names
+            for reference in node.references
+        )
 
 
 def _linking_texts(record: SeenRecord) -> set[str]:
@@ -95,15 +95,15 @@ def _linking_texts(record: SeenRecord) -> set[str]:
     return {
         f"{key.lower()}={value.strip().casefold()}"
         for key, value in record.record.items()
-        if key.lower() not in _SAYS_LITTLE
+        if key.lower() not in _FIELDS_THAT_LINK_NOTHING
         and isinstance(value, str)
         and value.strip()
         and read_figure(value) is None
-        and not _DATE.match(value.strip())
+        and not _DATE_PREFIX.match(value.strip())
     }
 
 
-COUNTS = frozenset({"count"})
+COUNTING_OPERATIONS = frozenset({"count"})
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
 
@@ -118,8 +118,8 @@ class AmbiguousOperand(LookupError):
 
 def ids_of_figure_kind(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
     """The ids of those of the records that are of the figure's kind."""
-    wanted = figure.kinds
-    of_kind = (record for record in records if any(record.name_ends_in(kind) for kind in wanted))
+    kinds = figure.kinds
+    of_kind = (record for record in records if any(record.name_ends_in(kind) for kind in kinds))
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 
 
@@ -151,23 +151,23 @@ class ChosenRows(NamedTuple):
 
     def distinct_values(self, fields: Sequence[str]) -> list[Json]:
         """The different values of a field in the rows; raises ``OperandNotFound`` if a row has none."""
-        found: dict[str, Json] = {}
+        values_by_json: dict[str, Json] = {}
         for record in self.records:
             field = record.find_field(fields)
             if field is None:
                 raise OperandNotFound(f"not every row has a {fields[0]}")
-            found.setdefault(dumps(record.record[field]), record.record[field])
-        return list(found.values())
+            values_by_json.setdefault(dumps(record.record[field]), record.record[field])
+        return list(values_by_json.values())
 
 
 def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operation: str) -> list[Operand]:
     """The figure that the pattern describes, and its currency. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
     record, field = _find_single_match(pattern, inputs)
-    found = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
+    operands = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
     currency = record.record.get("currency")
-    if operation not in COUNTS and isinstance(currency, str) and is_currency(currency):
-        found.append(Operand(source="result", ref=record.fact.ref, path=field_path(record.path, "currency")))
-    return found
+    if operation not in COUNTING_OPERATIONS and isinstance(currency, str) and is_currency(currency):
+        operands.append(Operand(source="result", ref=record.fact.ref, path=field_path(record.path, "currency")))
+    return operands
 
 
 def build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Callable[[SeenRecord], bool]:
@@ -178,7 +178,7 @@ def build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Call
 
 
 def describe_pattern(pattern: OperandPattern) -> str:
-    return f"the {' or '.join(pattern.fields[:2])} of the {pattern.kinds[0].replace('_', ' ')}"
+    return f"the {' or '.join(pattern.fields[:2])} of the {_describe_kind(pattern)}"
 
 
 def field_path(path: str, field: str) -> str:
@@ -190,11 +190,11 @@ def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
     records = _find_row_list(pattern, inputs)
     if not all(record.is_fully_read for record in records):
         raise OperandNotFound(f"not all rows of the list of {_describe_kind(pattern)} were read")
-    found = [
+    conditions = [
         *(_choice_conditions(choice, records, inputs) for choice in pattern.choices),
         _list_owner_conditions(pattern, records, inputs),
     ]
-    alternatives = tuple(tuple(one for part in parts for one in part) for parts in product(*found))
+    alternatives = tuple(tuple(chain.from_iterable(chosen)) for chosen in product(*conditions))
     return ChosenRows(pattern, records, alternatives)
 
 
@@ -212,14 +212,14 @@ def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
 
 def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> list[Operand]:
     """For each alternative, the path to the field of the chosen rows, and to their currency if they have one."""
-    found = []
+    operands = []
     for conditions in rows.alternatives:
-        steps = "".join(f"[{one}]" for one in (*conditions, *_conditions_of_group(rows, group)))
+        steps = "".join(f"[{condition}]" for condition in (*conditions, *_conditions_of_group(rows, group)))
         path = f"{rows.first.rows}{steps or '[*]'}"
-        found.append(_build_operand(rows, path, _common_field_name(rows)))
-        if operation not in COUNTS and is_currency(rows.first.record.get("currency")):
-            found.append(_build_operand(rows, path, "currency"))
-    return found
+        operands.append(_build_operand(rows, path, _common_field_name(rows)))
+        if operation not in COUNTING_OPERATIONS and is_currency(rows.first.record.get("currency")):
+            operands.append(_build_operand(rows, path, "currency"))
+    return operands
 
 
 def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, str]:
@@ -228,26 +228,28 @@ def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[S
     def is_wanted(record: SeenRecord) -> bool:
         return record.find_field(pattern.fields) is not None and of_kind(record)
 
-    found = inputs.links.find_nearest(inputs.anchors, is_wanted) or _unlinked_records(inputs, is_wanted)
+    records = inputs.links.find_nearest(inputs.anchors, is_wanted) or _unlinked_records(inputs, is_wanted)
     values = {
         (record.identity, dumps(record.record[field]))
-        for record in found
+        for record in records
         if (field := record.find_field(pattern.fields)) is not None
     }
     if not values:
         raise OperandNotFound(f"nothing was read that is {describe_pattern(pattern)}")
     if len(values) > 1:
         raise AmbiguousOperand(f"there are {len(values)} different things that could be {describe_pattern(pattern)}")
-    return next((record, field) for record in found if (field := record.find_field(pattern.fields)) is not None)
+    return next((record, field) for record in records if (field := record.find_field(pattern.fields)) is not None)
 
 
-def _unlinked_records(inputs: FigureInputs, wanted: Callable[[SeenRecord], bool]) -> list[SeenRecord]:
+def _unlinked_records(inputs: FigureInputs, is_wanted: Callable[[SeenRecord], bool]) -> list[SeenRecord]:
     """The wanted records that do not refer to another record of an anchor's kind."""
-    found = [record for record in inputs.links.records if wanted(record)]
+    records = [record for record in inputs.links.records if is_wanted(record)]
     strangers = [
-        record for record in found if any(inputs.links.belongs_to_another(record, anchor) for anchor in inputs.anchors)
+        record
+        for record in records
+        if any(inputs.links.belongs_to_another(record, anchor) for anchor in inputs.anchors)
     ]
-    return [record for record in found if record not in strangers]
+    return [record for record in records if record not in strangers]
 
 
 def _build_operand(rows: ChosenRows, path: str, field: str) -> Operand:
@@ -282,26 +284,25 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
         if record.rows is not None and of_kind(record):
             lists.setdefault((record.fact.ref, record.rows), []).append(record)
     fields = pattern.fields
-    lists = {
-        place: found
-        for place, found in lists.items()
-        if not fields or any(row.find_field(fields) is not None for row in found)
-    } or lists
-    own = [
-        found
-        for (ref, path), found in lists.items()
-        if any(one.fact.ref == ref and one.rows != path and path.startswith(one.path) for one in inputs.anchors)
-    ]
-    candidates = own or list(lists.values())
+    if fields:
+        with_field = {
+            place: rows for place, rows in lists.items() if any(row.find_field(fields) is not None for row in rows)
+        }
+        lists = with_field or lists
+    candidates = [rows for place, rows in lists.items() if _is_in_anchor(place, inputs.anchors)] or list(lists.values())
     if not candidates:
         raise OperandNotFound(f"no list of {_describe_kind(pattern)} was read")
-    every = {record.identity for found in candidates for record in found}
-    whole = [found for found in candidates if {record.identity for record in found} == every]
-    if not whole:
-        raise AmbiguousOperand(
-            f"there are {len(candidates)} lists of {_describe_kind(pattern)}, and none holds all rows"
-        )
-    return tuple(whole[0])
+    identities = [{record.identity for record in rows} for rows in candidates]
+    for rows, identities_of_rows in zip(candidates, identities, strict=True):
+        if identities_of_rows.issuperset(*identities):
+            return tuple(rows)
+    raise AmbiguousOperand(f"there are {len(candidates)} lists of {_describe_kind(pattern)}, and none holds all rows")
+
+
+def _is_in_anchor(place: tuple[str, str], anchors: Sequence[SeenRecord]) -> bool:
+    """Whether a list, given by its fact's reference and its path, lies within the record of an anchor."""
+    ref, path = place
+    return any(anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path) for anchor in anchors)
 
 
 def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs: FigureInputs) -> list[tuple[str, ...]]:
@@ -310,29 +311,29 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
     if choice.sign == "~":
         return _conditions_from_task(field, records, inputs.task)
     is_own = choice.values == (OWN,)
-    own = _anchor_value(choice, inputs) if is_own else None
-    if field is None and choice.sign == "!=" and not is_own:
-        return [()]
+    own_value = _anchor_value(choice, inputs) if is_own else None
     if field is None:
+        if choice.sign == "!=" and not is_own:
+            return [()]
         raise OperandNotFound(f"the rows have no {choice.fields[0]}")
     if is_own:
-        return [(format_condition(field, choice.sign, own),)]
-    conditions = [format_condition(field, choice.sign, value) for value in _values_as_written(field, choice, records)]
-    return [tuple(conditions)] if choice.sign == "!=" else [(one,) for one in conditions]
+        return [(write_condition(field, choice.sign, own_value),)]
+    values = _values_as_rows_spell_them(field, choice, records)
+    conditions = [write_condition(field, choice.sign, value) for value in values]
+    return [tuple(conditions)] if choice.sign == "!=" else [(condition,) for condition in conditions]
 
 
-def _values_as_written(field: str, choice: RowChoice, records: Sequence[SeenRecord]) -> list[Json]:
+def _values_as_rows_spell_them(field: str, choice: RowChoice, records: Sequence[SeenRecord]) -> list[Json]:
     """The values of the choice as the rows write them, in any case; the pattern's first if no row has one."""
     present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
-    wanted = [value.replace("_", " ") for value in choice.values]
-    found = [value for text, value in present.items() if text.replace("_", " ") in wanted]
-    return found or [choice.values[0]]
+    names = [value.replace("_", " ") for value in choice.values]
+    values = [value for text, value in present.items() if text.replace("_", " ") in names]
+    return values or [choice.values[0]]
 
 
 def _anchor_value(choice: RowChoice, inputs: FigureInputs) -> Json:
     for anchor in inputs.anchors:
-        field = anchor.find_field(choice.fields)
-        if field is not None:
+        if (field := anchor.find_field(choice.fields)) is not None:
             return anchor.record[field]
     raise OperandNotFound(f"what this is about has no {choice.fields[0]}")
 
@@ -342,10 +343,10 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
         return [()]
     present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
     months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task)]
-    said = " ".join([task, *months])
-    named = [value for text, value in present.items() if text and occurs_in(text, said)]
-    if named:
-        return [(format_condition(field, "=", value),) for value in named]
+    wording = " ".join([task, *months])
+    values = [value for text, value in present.items() if text and occurs_in(text, wording)]
+    if values:
+        return [(write_condition(field, "=", value),) for value in values]
     if len(present) > 1:
         raise AmbiguousOperand(f"the rows have {len(present)} values of {field}, and the task names none")
     return [()]
@@ -358,9 +359,9 @@ def _list_owner_conditions(
     if any(OWN in choice.values for choice in pattern.choices):
         return [()]
     anchors = {anchor.identity for anchor in inputs.anchors}
-    named = [record for record in records if record.identity in anchors and record.id_field]
-    if named:
-        return [(format_condition(str(record.id_field), "=", record.id),) for record in named]
+    anchor_rows = [record for record in records if record.identity in anchors and record.id_field]
+    if anchor_rows:
+        return [(write_condition(str(record.id_field), "=", record.id),) for record in anchor_rows]
     owners = {*(_write_owner_condition(records, anchor) for anchor in inputs.anchors)}
     owners.discard("")
     return [(owner,) for owner in sorted(owners)] or [()]

@@ -36,14 +36,14 @@ from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
 from shared.domain.words import Level, RuleAction, ToolClass
 
-Left = Mapping[str, Mapping[str, Decimal]]  # by figure and record
+RemaindersByFigure = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
 
 class UnknownInput(NamedTuple):
     """A figure or field that calls of a plan need and that is not known. ``verbs``: the verbs of these calls."""
 
     name: str
-    why: str
+    reason: str
     verbs: frozenset[str]
 
 
@@ -60,69 +60,70 @@ def named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str])
     """The ids of records of the figure's kind that a call names: known ids anywhere in it, and values of arguments
     named after the kind.
     """
-    said = {str(part).casefold() for part in literal_scalars(arguments)}
+    scalars = {str(part).casefold() for part in literal_scalars(arguments)}
     keys = frozenset((*singular_words(kind), "id") for kind in figure.kinds)
-    under = (value for name, value in walk_json(arguments) if singular_words(name) in keys)
-    given = {str(value).casefold() for value in under if value is not None and not isinstance(value, dict | list)}
-    return frozenset((said & ids) | given)
+    values = (value for name, value in walk_json(arguments) if singular_words(name) in keys)
+    of_kind = {str(value).casefold() for value in values if value is not None and not isinstance(value, dict | list)}
+    return frozenset((scalars & ids) | of_kind)
 
 
 def joint_remainder(
-    figure: Figure, together: Collection[str], shared: SharedOperand, found: FigureResults
+    figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults
 ) -> Decimal | None:
     """What is left of a shared amount after all these records together; None if that is not known."""
-    alone = [
-        Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
-    ]
-    if not figure.remainder or shared.whole is None or len(alone) != len(together):
+    values = [value for value in results.values if value.figure == figure.name]
+    remainders = [Decimal(value.value) for value in values if value.about.casefold() in record_ids]
+    if not figure.remainder or shared.whole is None or len(remainders) != len(record_ids):
         return None
-    return shared.whole - sum((shared.whole - one for one in alone), Decimal(0))
+    return shared.whole - sum((shared.whole - remainder for remainder in remainders), Decimal(0))
 
 
 def joint_remainders(
     template: ProcessTemplate,
     calls: Sequence[PlannedCall],
-    found: FigureResults,
+    results: FigureResults,
     facts: Sequence[Fact],
     keys: RecordKeys,
 ) -> dict[str, dict[str, Decimal]]:
-    """By figure and record, what is left of a shared amount after all records of the plan that draw on it."""
-    left: dict[str, dict[str, Decimal]] = {}
-    for figure in (one for one in template.figures if one.remainder and found.shared):
+    """By figure and record, what remains of an amount that several records share, after all calls of the plan that draw
+    on it: two orders of 60 and 30 on one budget of 100 leave 10.
+    """
+    remainders: dict[str, dict[str, Decimal]] = {}
+    for figure in (figure for figure in template.figures if figure.remainder and results.shared):
         ids = ids_of_figure_kind(figure, find_records(facts, keys))
-        named = [named_record_ids(figure, call.arguments, ids) for call in changes_needing_figure(figure, calls)]
-        for shared, together in _find_shared_amounts(figure, named, found):
-            if (least := joint_remainder(figure, together, shared, found)) is not None:
-                left.setdefault(figure.name, {}).update(dict.fromkeys(together, least))
-    return left
+        ids_by_call = [named_record_ids(figure, call.arguments, ids) for call in changes_needing_figure(figure, calls)]
+        for shared, record_ids in _find_shared_amounts(figure, ids_by_call, results):
+            if (remainder := joint_remainder(figure, record_ids, shared, results)) is not None:
+                remainders.setdefault(figure.name, {}).update(dict.fromkeys(record_ids, remainder))
+    return remainders
 
 
 def _find_shared_amounts(
-    figure: Figure, named: Iterable[frozenset[str]], found: FigureResults
+    figure: Figure, ids_by_call: Iterable[frozenset[str]], results: FigureResults
 ) -> Iterator[tuple[SharedOperand, frozenset[str]]]:
     """Yields each amount that several of the named records draw on, with these records."""
-    written = frozenset[str]().union(*named)
-    shares = ((shared, shared.ids & written) for shared in found.shared.get(figure.name, ()))
-    return ((shared, together) for shared, together in shares if len(together) > 1)
+    named_ids = frozenset[str]().union(*ids_by_call)
+    shares = ((shared, shared.ids & named_ids) for shared in results.shared.get(figure.name, ()))
+    return ((shared, record_ids) for shared, record_ids in shares if len(record_ids) > 1)
 
 
 def apply_joint_remainders(
-    arguments: JsonObject, figures: Mapping[str, Decimal], remainders: Left
+    arguments: JsonObject, figures: Mapping[str, Decimal], remainders: RemaindersByFigure
 ) -> dict[str, Decimal]:
     """The figures for one call, in which each remainder is what the whole plan leaves of the shared amount."""
-    named = {str(part).casefold() for part in literal_scalars(arguments)}
-    after = {
-        name: min(by[one] for one in named & by.keys())
-        for name, by in remainders.items()
-        if name in figures and named & by.keys()
+    scalars = {str(part).casefold() for part in literal_scalars(arguments)}
+    remainders_of_call = {
+        name: min(by_record[record_id] for record_id in scalars & by_record.keys())
+        for name, by_record in remainders.items()
+        if name in figures and scalars & by_record.keys()
     }
-    return {**figures, **after}
+    return {**figures, **remainders_of_call}
 
 
 def unknown_inputs(
     template: ProcessTemplate,
     calls: Sequence[PlannedCall],
-    found: FigureResults,
+    results: FigureResults,
     facts: Sequence[Fact],
     keys: RecordKeys,
     values: Sequence[NamedValue] = (),
@@ -130,52 +131,57 @@ def unknown_inputs(
     """The figures and fields that changes need and that are not known for all records they name. A calculated value may
     stand in for a figure.
     """
-    stands_in = {one.figure for one in figures_for_rules(template, values, found).stand_ins}
-    found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
+    stand_in_names = {value.figure for value in figures_for_rules(template, values, results).stand_ins}
+    results = results._replace(missing=tuple(figure for figure in results.missing if figure.name not in stand_in_names))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
-    figures = [(figure, changed) for figure in template.figures if (changed := changes_needing_figure(figure, changes))]
-    records = find_records(facts, keys) if any(figure.about for figure, _ in figures) else ()
-    figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
-    asked = chain.from_iterable(_unknown_inputs_of_figure(figure, some, found, records) for figure, some in figures)
-    return _join_by_name([*asked, *_find_unread_fields(template, changes, facts, keys)])
+    changes_by_figure = [
+        (figure, changes_needing_figure(figure, changes))
+        for figure in template.figures
+        if figure.name not in stand_in_names
+    ]
+    is_about_records = any(figure.about for figure, needing in changes_by_figure if needing)
+    records = find_records(facts, keys) if is_about_records else ()
+    inputs = [_unknown_inputs_of_figure(figure, needing, results, records) for figure, needing in changes_by_figure]
+    return _join_by_name([*chain.from_iterable(inputs), *_find_unread_fields(template, changes, facts, keys)])
 
 
 def _unknown_inputs_of_figure(
-    figure: Figure, changes: Sequence[PlannedCall], found: FigureResults, records: Sequence[SeenRecord]
+    figure: Figure, changes: Sequence[PlannedCall], results: FigureResults, records: Sequence[SeenRecord]
 ) -> Iterator[UnknownInput]:
     ids = ids_of_figure_kind(figure, records)
-    subjects = found.subjects.get(figure.name, frozenset())
-    named = {call.call_id: named_record_ids(figure, call.arguments, ids) for call in changes}
+    subjects = results.subjects.get(figure.name, frozenset())
+    ids_by_call = {call.call_id: named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
-        if why := _why_figure_unknown(figure.name, call, named[call.call_id], subjects, found):
-            yield UnknownInput(figure.name, why, frozenset({verb_of_tool(call.tool)}))
-    for shared, together in _find_shared_amounts(figure, named.values(), found):
-        if why := _why_too_much(figure, together, shared, found):
-            yield UnknownInput(figure.name, why, frozenset(verb_of_tool(call.tool) for call in changes))
+        if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], subjects, results):
+            yield UnknownInput(figure.name, reason, frozenset({verb_of_tool(call.tool)}))
+    for shared, record_ids in _find_shared_amounts(figure, ids_by_call.values(), results):
+        if reason := _why_too_much(figure, record_ids, shared, results):
+            yield UnknownInput(figure.name, reason, frozenset(verb_of_tool(call.tool) for call in changes))
 
 
-def _why_too_much(figure: Figure, together: Collection[str], shared: SharedOperand, found: FigureResults) -> str:
+def _why_too_much(figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults) -> str:
     """Why records may together take more than the amount that they share; empty if what is left is not negative."""
-    left = joint_remainder(figure, together, shared, found)
-    if left is not None and left >= 0:
+    remainder = joint_remainder(figure, record_ids, shared, results)
+    if remainder is not None and remainder >= 0:
         return ""
-    why = f"{figure.name} is known of each alone, and {', '.join(sorted(together))} draw on the same"
-    return why if left is None else f"{why}: {decimal_text(left)} is left after all of them"
+    reason = f"{figure.name} is known of each alone, and {', '.join(sorted(record_ids))} draw on the same"
+    return reason if remainder is None else f"{reason}: {decimal_text(remainder)} is left after all of them"
 
 
 def _why_figure_unknown(
-    name: str, call: PlannedCall, named: frozenset[str], subjects: frozenset[str], found: FigureResults
+    name: str, call: PlannedCall, record_ids: frozenset[str], subjects: frozenset[str], results: FigureResults
 ) -> str:
     """Why the figure is not known for the call; empty if it is known for the one record that the call is about."""
-    if len(named) > 1:
-        return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(named))}"
-    if strangers := named - subjects if subjects else ():
+    if len(record_ids) > 1:
+        return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(record_ids))}"
+    if strangers := record_ids - subjects if subjects else ():
         return f"{name} is not known of {', '.join(strangers)}"
-    if name in find_figures_about(found.values, [str(part) for part in literal_scalars(call.arguments)]):
+    if name in find_figures_about(results.values, [str(part) for part in literal_scalars(call.arguments)]):
         return ""
-    missing = [one for one in found.missing if one.name == name]
-    own = [one for one in missing if not one.about or one.about.casefold() in named] or missing
-    return "; ".join(one.text for one in own) or f"{name} is not known of what {call.tool} is about"
+    missing = [figure for figure in results.missing if figure.name == name]
+    of_records = [figure for figure in missing if not figure.about or figure.about.casefold() in record_ids]
+    reasons = [figure.text for figure in of_records or missing]
+    return "; ".join(reasons) or f"{name} is not known of what {call.tool} is about"
 
 
 def _find_unread_fields(
@@ -183,29 +189,29 @@ def _find_unread_fields(
 ) -> Iterator[UnknownInput]:
     """The fields that the template must know and that no record around a call has."""
     for call in changes if template.must_know else ():
-        wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
+        wanted_names = [name for alternatives in template.must_know for name in alternatives.split("|")]
         bound = bind_fields(build_call_view(call.tool, call.arguments, facts, keys), wanted_names)
-        known = {name for one in (bound.fields, *bound.beyond) for name, value in one.items() if value is not None}
-        for wanted in template.must_know:
-            names = wanted.split("|")
-            if known.isdisjoint(names):
-                why = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
-                yield UnknownInput(names[0], why, frozenset({verb_of_tool(call.tool)}))
+        pairs = chain.from_iterable(fields.items() for fields in (bound.fields, *bound.beyond))
+        known_names = {name for name, value in pairs if value is not None}
+        for alternatives in template.must_know:
+            names = alternatives.split("|")
+            if known_names.isdisjoint(names):
+                reason = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
+                yield UnknownInput(names[0], reason, frozenset({verb_of_tool(call.tool)}))
 
 
 def _join_by_name(inputs: Sequence[UnknownInput]) -> list[UnknownInput]:
     """One input for each name, with all reasons and all verbs."""
     by_name: dict[str, UnknownInput] = {}
-    for one in inputs:
-        before = by_name.get(one.name, UnknownInput(one.name, "", frozenset()))
-        whys: Mapping[str, None] = dict.fromkeys(
-            text for text in (*before.why.split("; "), *one.why.split("; ")) if text
-        )
-        by_name[one.name] = UnknownInput(one.name, "; ".join(whys), before.verbs | one.verbs)
+    for unknown in inputs:
+        earlier = by_name.get(unknown.name, UnknownInput(unknown.name, "", frozenset()))
+        reasons = dict.fromkeys([*earlier.reason.split("; "), *unknown.reason.split("; ")])
+        reason = "; ".join(filter(None, reasons))
+        by_name[unknown.name] = UnknownInput(unknown.name, reason, earlier.verbs | unknown.verbs)
     return [*by_name.values()]
 
 
-_MOST_SHOWN = 80
+_MOST_CHARACTERS_SHOWN = 80
 _IS_CHANGE = f'tool_class == "{ToolClass.CHANGE}"'
 
 
@@ -215,104 +221,106 @@ def find_deviations(
     """By figure, sentences on arguments of changes that differ from the figure by which the process governs them. A
     figure that is not known governs nothing.
     """
-    wanted = {one.name: [parse_governed(text) for text in one.governs] for one in figures if one.governs}
-    found: dict[str, tuple[str, ...]] = {}
+    governed_by_name = {
+        figure.name: [parse_governed(text) for text in figure.governs] for figure in figures if figure.governs
+    }
+    deviations: dict[str, tuple[str, ...]] = {}
     for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
-        known = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
-        for name in (name for name in wanted if name in known):
-            given = _governed_arguments(call.arguments, wanted[name], singular_words(call.tool))
-            others = [
-                f"{call.tool} has {said} {as_text(value)[:_MOST_SHOWN]}"
-                for said, value in given
-                if not _agrees_with_figure(said, value, known[name])
+        figures_about = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
+        for name in (name for name in governed_by_name if name in figures_about):
+            arguments = _governed_arguments(call.arguments, governed_by_name[name], singular_words(call.tool))
+            contradictions = [
+                f"{call.tool} has {argument} {as_text(value)[:_MOST_CHARACTERS_SHOWN]}"
+                for argument, value in arguments
+                if not _agrees_with_figure(argument, value, figures_about[name])
             ]
-            if others:
-                before = found.get(name, (f"the process's own {name} is {decimal_text(known[name])}",))
-                found[name] = (*before, *others)
-    return found
+            if contradictions:
+                sentences = deviations.get(name, (f"the process's own {name} is {decimal_text(figures_about[name])}",))
+                deviations[name] = (*sentences, *contradictions)
+    return deviations
 
 
 def build_process_policy(
-    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys, strict: bool = False
+    template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys, strict: bool = False
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan; empty without rules. ``strict``: a person is asked about unknown inputs."""
-    lacking = _rules_for_unknown(template, dossier, found, keys) if strict else ()
-    rules = (*template.rules, *lacking, *_rules_for_deviations(template, dossier.plan, found))
+    rules_for_unknown = _rules_for_unknown(template, dossier, results, keys) if strict else ()
+    rules = (*template.rules, *rules_for_unknown, *_rules_for_deviations(template, dossier.plan, results))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
 def describe_unknown_inputs(
-    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys
+    template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> tuple[str, ...]:
     """Sentences for the approver on what the plan needs and nobody could find out."""
-    return tuple(rule.reason or "" for rule in _rules_for_unknown(template, dossier, found, keys))
+    return tuple(rule.reason or "" for rule in _rules_for_unknown(template, dossier, results, keys))
 
 
 def _governed_arguments(
-    value: Json, wanted: Sequence[GovernedArgument], tool: Sequence[str]
+    value: Json, governed_arguments: Sequence[GovernedArgument], tool_words: Sequence[str]
 ) -> Iterator[tuple[str, Json]]:
     """Yields name and value of each argument, at any depth, that a figure governs."""
     if isinstance(value, list):
         for item in value:
-            yield from _governed_arguments(item, wanted, tool)
+            yield from _governed_arguments(item, governed_arguments, tool_words)
     elif isinstance(value, dict):
         for name, inner in value.items():
-            if any(_governs_argument(one, name, tool) for one in wanted):
+            if any(_governs_argument(governed, name, tool_words) for governed in governed_arguments):
                 yield name, inner
             else:
-                yield from _governed_arguments(inner, wanted, tool)
+                yield from _governed_arguments(inner, governed_arguments, tool_words)
 
 
-def _governs_argument(governed: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
+def _governs_argument(governed: GovernedArgument, name: str, tool_words: Sequence[str]) -> bool:
     """Whether the name is the governed argument's or an alias of it, in a tool for which it is governed."""
-    if governed.kinds and not any(set(singular_words(kind)) <= set(tool) for kind in governed.kinds):
+    if governed.kinds and not any(set(singular_words(kind)) <= set(tool_words) for kind in governed.kinds):
         return False
-    plain = words_without_minor_unit(name)
-    return any(plain == singular_words(known) for known in (governed.argument, *field_aliases(governed.argument)))
+    words = words_without_minor_unit(name)
+    return any(words == singular_words(argument) for argument in (governed.argument, *field_aliases(governed.argument)))
 
 
-def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:
+def _agrees_with_figure(name: str, value: Json, figure: Decimal) -> bool:
     """Whether an argument equals the figure, in whole units or in cents, or has no figure in it."""
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, dict | list):
         return False
-    said = plain_figure(value)
-    if said is None:
+    number = plain_figure(value)
+    if number is None:
         return not (isinstance(value, str) and number_bearing_tokens(value))
-    return said == (known * 100 if words_without_minor_unit(name) != singular_words(name) else known)
+    return number == (figure * 100 if words_without_minor_unit(name) != singular_words(name) else figure)
 
 
 def _rules_for_unknown(
-    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys
+    template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> Iterator[Rule]:
     """A rule that asks a person for each figure or field that is not known, and for lists that were read in part."""
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _has_change(plan):
         return
     level = _find_approval_level(template)
-    for need in unknown_inputs(template, plan.every_call, found, facts, keys, dossier.values):
-        yield _build_approval_rule(f"needs-{need.name}", need.why, level, sorted(need.verbs))
-    partial = [fact.tool for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)] if template.whole_lists else []
+    for unknown in unknown_inputs(template, plan.every_call, results, facts, keys, dossier.values):
+        yield _build_approval_rule(f"needs-{unknown.name}", unknown.reason, level, sorted(unknown.verbs))
+    partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
         yield _build_approval_rule(
             "whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level
         )
 
 
-def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
+def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan | None, results: FigureResults) -> Iterator[Rule]:
     """A rule that asks a person for each figure that a change contradicts, and for a change made twice."""
     if plan is None or not _has_change(plan):
         return
     level = _find_approval_level(template)
-    for name, said in find_deviations(template.figures, plan.every_call, found.values).items():
-        yield _build_approval_rule(f"governed-by-{name}", "; ".join(said), level)
+    for name, sentences in find_deviations(template.figures, plan.every_call, results.values).items():
+        yield _build_approval_rule(f"governed-by-{name}", "; ".join(sentences), level)
     # Perhaps the same change is wanted more than once, and a person can tell.
     changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
-    times = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
-    if twice := ", ".join(tool for (_, tool, _), number in times.items() if number > 1):
+    counts = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
+    if repeated_tools := ", ".join(tool for (_, tool, _), count in counts.items() if count > 1):
         yield _build_approval_rule(
-            "same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level
+            "same-call-twice", f"the plan makes the same call twice, argument for argument: {repeated_tools}", level
         )
 
 
@@ -322,14 +330,14 @@ def _has_change(plan: WritePlan) -> bool:
 
 def _find_approval_level(template: ProcessTemplate) -> str:
     """The level that is asked where too little is known: the highest in the process's rules, else manager."""
-    named = [Level.parse(rule.level) for rule in template.rules if rule.level]
-    return max(named, default=Level.MANAGER).word
+    levels = [Level.parse(rule.level) for rule in template.rules if rule.level]
+    return max(levels, default=Level.MANAGER).word
 
 
 def _build_approval_rule(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Rule:
-    only = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
+    verb_condition = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
     action = RuleAction.REQUIRE_APPROVAL
-    return Rule(id=rule_id, condition=_IS_CHANGE + only, action=action, level=level, reason=reason)
+    return Rule(id=rule_id, condition=_IS_CHANGE + verb_condition, action=action, level=level, reason=reason)
 
 
 def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
@@ -340,12 +348,10 @@ def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
     a record counts only if its value is not false, zero or empty.
     """
     words = progress.template.two_persons_about
-    found = (
-        (_find_two_person_word(call, view, words) for call, view in _changes_with_views(progress, keys))
-        if words
-        else ()
-    )
-    return next(filter(None, found), None)
+    if not words:
+        return None
+    phrases = (_find_two_person_word(call, view, words) for call, view in _changes_with_views(progress, keys))
+    return next(filter(None, phrases), None)
 
 
 def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | None:
@@ -381,34 +387,38 @@ def _has_filled_field_of_words(view: CallView, words: Sequence[str]) -> bool:
 
 def _texts_and_field_names_of(value: Json) -> Iterator[str]:
     """Yields every text of a value, and the name of every field whose value is not empty, zero or false."""
-    having = (pair for pair in walk_json(value) if pair[1] not in (None, False, 0, "", [], {}))
-    return (text for pair in having for text in pair if isinstance(text, str) and text)
+    filled_pairs = (pair for pair in walk_json(value) if pair[1] not in (None, False, 0, "", [], {}))
+    return (text for pair in filled_pairs for text in pair if isinstance(text, str) and text)
 
 
 def _first_word_in(texts: Iterable[str], words: Sequence[str]) -> str | None:
     return next((word for text in texts for word in words if contains_phrase(text, word)), None)
 
 
-def _as_stand_in_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue | None:
-    """The calculated value as the figure that its name says, for one of the subjects of ``names``; else None. An empty
-    subject stands for the only record there is.
+def _as_stand_in_figure(value: NamedValue, subjects_by_figure: Mapping[str, Sequence[str]]) -> NamedValue | None:
+    """The value as the missing figure that its name says: ``budget_left``, or ``budget_left_PO_1`` for a subject PO-1.
+    An empty subject stands for the only record there is. None if no name fits.
     """
-    for name, subjects in names.items():
+    words = singular_words(value.name)
+    for name, subjects in subjects_by_figure.items():
         for about in subjects:
-            called = {singular_words(f"{one}_{about}" if about else one) for one in (name, *field_aliases(name))}
-            if singular_words(value.name) in called:
+            suffix = f"_{about}" if about else ""
+            if any(words == singular_words(alias + suffix) for alias in (name, *field_aliases(name))):
                 return value.model_copy(update={"figure": name, "about": about})
     return None
 
 
-def figures_for_rules(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
+def figures_for_rules(
+    template: ProcessTemplate, values: Sequence[NamedValue], results: FigureResults
+) -> ProcessFigures:
     """The figures as rules see them. A calculated value may stand in for a figure of its name."""
-    own = tuple(value for value in values if value.figure)
-    known = {value.figure for value in own}
-    names: dict[str, list[str]] = {}
-    for one in found.missing:
-        if one.name not in known and any(figure.name == one.name for figure in template.figures):
-            ids = found.subjects.get(one.name, frozenset())
-            names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
-    others = (_as_stand_in_figure(value, names) for value in values if not value.figure)
-    return ProcessFigures(own, tuple(filter(None, others)), found.subjects)
+    computed = tuple(value for value in values if value.figure)
+    computed_names = {value.figure for value in computed}
+    subjects_by_figure: dict[str, list[str]] = {}
+    for missing in results.missing:
+        if missing.name not in computed_names and any(figure.name == missing.name for figure in template.figures):
+            ids = results.subjects.get(missing.name, frozenset())
+            subjects = subjects_by_figure.setdefault(missing.name, [])
+            subjects += [missing.about, *(ids if len(ids) == 1 else ())]
+    stand_ins = (_as_stand_in_figure(value, subjects_by_figure) for value in values if not value.figure)
+    return ProcessFigures(computed, tuple(filter(None, stand_ins)), results.subjects)

@@ -27,7 +27,7 @@ from shared.domain.exact_json import dumps, to_exact
 from shared.domain.marks import protected_values
 from shared.domain.words import FsmState, Level, RuleAction
 
-_ORDER = (
+_STATES_IN_ORDER = (
     FsmState.DECOMPOSE,
     FsmState.ASSESS,
     FsmState.COMPUTE,
@@ -48,9 +48,9 @@ def refuse_bad_builtin_processes() -> None:
 
 def refuse_bad_template(template: ProcessTemplate, *, synthesized: bool = False) -> None:
     """Raises ``BadTemplate``, naming everything that is wrong with the template."""
-    wrong = tuple(find_template_problems(template, synthesized=synthesized))
-    if wrong:
-        raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(wrong)}")
+    problems = tuple(find_template_problems(template, synthesized=synthesized))
+    if problems:
+        raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(problems)}")
 
 
 def find_template_problems(template: ProcessTemplate, *, synthesized: bool = False) -> Iterator[str]:
@@ -58,14 +58,15 @@ def find_template_problems(template: ProcessTemplate, *, synthesized: bool = Fal
     if not template.process_type.strip():
         yield "it has no process_type"
     states = template.states
-    unknown = [state for state in states if state not in _ORDER]
+    unknown = [state for state in states if state not in _STATES_IN_ORDER]
     if unknown:
         yield f"{', '.join(unknown)} is no state of a path"
         return
-    if states[:1] != _ORDER[:1] or states[-1:] != _ORDER[-1:]:
+    if states[:1] != _STATES_IN_ORDER[:1] or states[-1:] != _STATES_IN_ORDER[-1:]:
         yield "it must begin with DECOMPOSE and end with COMPLETE"
-    if [_ORDER.index(state) for state in states] != sorted({_ORDER.index(state) for state in states}):
-        yield f"each state stands once, in the order {', '.join(_ORDER)}"
+    positions = [_STATES_IN_ORDER.index(state) for state in states]
+    if positions != sorted(set(positions)):
+        yield f"each state stands once, in the order {', '.join(_STATES_IN_ORDER)}"
     needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if synthesized else (FsmState.ASSESS,)
     missing = [state for state in needed if state not in states]
     if missing and any(state in _STATES_THAT_WRITE for state in states):
@@ -80,7 +81,7 @@ def _find_problems_of_figures(template: ProcessTemplate) -> Iterator[str]:
     """Yields a sentence for each thing that is wrong with how a figure is defined, so that it can never be computed or
     used, and for a wrong pattern of the routed rows.
     """
-    before: set[str] = set()
+    earlier_names: set[str] = set()
     for figure in template.figures:
         if figure.operation not in OPERATIONS and figure.operation not in CALCULATORS:
             yield f"figure {figure.name}: there is no operation {figure.operation}"
@@ -88,31 +89,31 @@ def _find_problems_of_figures(template: ProcessTemplate) -> Iterator[str]:
             yield f"figure {figure.name}: only a required difference is a remainder"
         for text in figure.operands:
             if is_figure_name(text):
-                yield from () if text in before else (f"figure {figure.name}: no figure before it is {text}",)
+                yield from () if text in earlier_names else (f"figure {figure.name}: no figure before it is {text}",)
             else:
                 yield from _find_pattern_problem(figure.name, text)
         for text in figure.governs:
             yield from _find_pattern_problem(figure.name, text, parse_governed)
-        before.add(figure.name)
+        earlier_names.add(figure.name)
     if template.routed:
         yield from _find_pattern_problem("routed", template.routed)
 
 
-def _find_pattern_problem(name: str, text: str, reading: Callable[[str], object] = parse_pattern) -> Iterator[str]:
+def _find_pattern_problem(name: str, text: str, parse: Callable[[str], object] = parse_pattern) -> Iterator[str]:
     try:
-        reading(text)
+        parse(text)
     except BadPattern as error:
         yield f"figure {name}: {error}"
 
 
-_INSTRUCTION_MOST, _OUTPUT_MOST, _OUTPUTS_MOST = 600, 80, 12
+_LONGEST_INSTRUCTION, _LONGEST_OUTPUT, _MOST_OUTPUTS = 600, 80, 12
 
 
 class StateInstruction(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     state: FsmState
-    text: str = Field(max_length=_INSTRUCTION_MOST)
+    text: str = Field(max_length=_LONGEST_INSTRUCTION)
 
 
 class ProposedProcess(BaseModel):
@@ -129,15 +130,16 @@ class ProposedProcess(BaseModel):
 
 def build_template(process_type: str, proposed: ProposedProcess, example: str) -> ProcessTemplate:
     """The proposal as a template; a risky one asks a person before its writes. Raises ``BadTemplate``."""
-    _refuse_case_details((*(one.text for one in proposed.instructions), *proposed.outputs), example)
-    if len(proposed.outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in proposed.outputs):
+    instructions = {entry.state: " ".join(entry.text.split()) for entry in proposed.instructions if entry.text.strip()}
+    _refuse_case_details((*(entry.text for entry in proposed.instructions), *proposed.outputs), example)
+    if len(proposed.outputs) > _MOST_OUTPUTS or any(len(text) > _LONGEST_OUTPUT for text in proposed.outputs):
         raise BadTemplate("its outputs are too many or too long")
     guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
     template = ProcessTemplate(
         process_type=process_type,
         states=with_approval_gate(proposed.states) if guarded else proposed.states,
         risk=proposed.risk,
-        instructions={one.state: " ".join(one.text.split()) for one in proposed.instructions if one.text.strip()},
+        instructions=instructions,
         outputs=tuple(text.strip() for text in proposed.outputs if text.strip()),
         rules=(_build_risk_rule(process_type, proposed),) if guarded else (),
         synthesized=True,
@@ -169,14 +171,15 @@ def may_ask_a_person(text: str) -> bool:
 
 def general_template_with_approval(kind: str) -> ProcessTemplate:
     """The ``general`` process for tasks whose own process cannot be followed: each write waits for a person."""
-    asks = Rule(
+    approval_rule = Rule(
         id="approval-wanted",
         condition=f'process_type == "{GENERAL.process_type}"',
         action=RuleAction.REQUIRE_APPROVAL,
         level=Level.MANAGER.word,
         reason=f"{kind} has a process of its own, which may ask for an approval and cannot be followed now",
     )
-    return GENERAL.model_copy(update={"states": with_approval_gate(GENERAL.states), "rules": (*GENERAL.rules, asks)})
+    rules = (*GENERAL.rules, approval_rule)
+    return GENERAL.model_copy(update={"states": with_approval_gate(GENERAL.states), "rules": rules})
 
 
 def _refuse_unusable_template(template: ProcessTemplate) -> None:
@@ -187,20 +190,20 @@ def _refuse_unusable_template(template: ProcessTemplate) -> None:
 
 
 def _build_risk_rule(process_type: str, proposed: ProposedProcess) -> Rule:
-    why = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
+    reason = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
     return Rule(
         id="approval-wanted",
         condition=f'process_type == "{process_type}"',
         action=RuleAction.REQUIRE_APPROVAL,
         level=Level.MANAGER.word,
-        reason=f"{process_type} is a process that was designed without a person, and {why}",
+        reason=f"{process_type} is a process that was designed without a person, and {reason}",
     )
 
 
 def _refuse_case_details(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts have details of the example task, or what the privacy guard marks."""
-    said = " ".join(texts)
-    if protected_values(said) or find_case_details(example) & find_case_details(said):
+    joined_text = " ".join(texts)
+    if protected_values(joined_text) or find_case_details(example) & find_case_details(joined_text):
         raise BadTemplate("it speaks of the one task that it was made for")
 
 
@@ -218,23 +221,23 @@ class BadDefinitions(Exception):
 
 async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
     """Stores the unknown processes of a file, and reports on each. May be repeated. Raises ``StoreUnavailable``."""
-    told = {"file": request.file, "dry_run": request.dry_run}
+    fields = {"file": request.file, "dry_run": request.dry_run}
     if request.file is not LearningFile.SYNTHESIZED:
-        return FileReport(**told, problems=("the executor imports processes and nothing else",))
+        return FileReport(**fields, problems=("the executor imports processes and nothing else",))
     try:
-        found = read_definitions(request.content)
-    except BadDefinitions as bad:
-        return FileReport(**told, problems=bad.problems)
-    known = set(await learned.list_process_types(request.tenant))
+        templates = read_definitions(request.content)
+    except BadDefinitions as error:
+        return FileReport(**fields, problems=error.problems)
+    known_names = set(await learned.list_process_types(request.tenant)) & templates.keys()
     taken, left_out = 0, 0
-    for name, template in found.items():
-        if name in known:
+    for name, template in templates.items():
+        if name in known_names:
             continue
         if not request.dry_run:
             await learned.store_process_if_new(request.tenant, name, template.model_dump_json())
             left_out += await learned.get_process(request.tenant, name) is None
         taken += 1
-    return FileReport(**told, taken=taken - left_out, known=len(known & found.keys()), left_out=left_out)
+    return FileReport(**fields, taken=taken - left_out, known=len(known_names), left_out=left_out)
 
 
 def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
@@ -245,16 +248,16 @@ def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
         raise BadDefinitions(["it is no object of processes"])
     if len(content) > _MOST_PROCESSES:
         raise BadDefinitions([f"it has more than {_MOST_PROCESSES} processes"])
-    good: dict[str, ProcessTemplate] = {}
+    templates: dict[str, ProcessTemplate] = {}
     problems: list[str] = []
-    for name, told in content.items():
+    for name, fields in content.items():
         try:
-            good[name] = _read_template(name, told)
+            templates[name] = _read_template(name, fields)
         except (BadTemplate, ValidationError) as error:
             problems.append(f"{name}: {_describe_error(error)}")
     if problems:
         raise BadDefinitions(problems)
-    return good
+    return templates
 
 
 def _read_template(name: str, fields: JsonValue) -> ProcessTemplate:
@@ -264,11 +267,11 @@ def _read_template(name: str, fields: JsonValue) -> ProcessTemplate:
         raise BadTemplate("its name is none that a task could be given: a few words of letters in snake case")
     if not isinstance(fields, dict):
         raise BadTemplate("it is no object")
-    whole = fields.get("template")
-    if not isinstance(whole, dict):
+    stored = fields.get("template")
+    if not isinstance(stored, dict):
         return build_template(name, _parse_proposal(fields), example="")
     try:
-        text = dumps(to_exact(whole))
+        text = dumps(to_exact(stored))
     except ValueError as error:
         raise BadTemplate(f"its template is no JSON: {error}") from error
     return parse_stored_template(name, text)
@@ -279,19 +282,19 @@ def _parse_proposal(fields: Mapping[str, JsonValue]) -> ProposedProcess:
     instructions = fields.get("state_instructions") or {}
     if not isinstance(instructions, dict):
         raise BadTemplate("state_instructions is no object")
-    said = {
+    proposal = {
         "states": fields.get("states"),
         "risk": fields.get("risk_level", "medium"),
         "approval_wanted": fields.get("hitl_required") is not False,
         "instructions": [
-            {"state": state, "text": str(text)[:_INSTRUCTION_MOST]} for state, text in instructions.items()
+            {"state": state, "text": str(text)[:_LONGEST_INSTRUCTION]} for state, text in instructions.items()
         ],
     }
-    return ProposedProcess.model_validate(said)
+    return ProposedProcess.model_validate(proposal)
 
 
 def _describe_error(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
-    wrong = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+    first_error = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}"
