@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.figures.calculate import LOOK, MOST_SHOWN, select_rows_for_model
+from services.executor.core.figures.calculate import LOOK, MOST_CHARACTERS_SHOWN, select_rows_for_model
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.tools.shorten import shorten_result
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -23,7 +23,7 @@ FACTS = (fact({"items": ROWS, "page": 1}, "r1"), fact({"claim": {"id": "C-1", "l
 def asked(**given_: Json) -> JsonObject:
     answer = select_rows_for_model({"ref": "r1", **given_}, FACTS, date(2026, 1, 11))
     assert isinstance(answer, dict)
-    assert len(dumps(answer)) <= MOST_SHOWN
+    assert len(dumps(answer)) <= MOST_CHARACTERS_SHOWN
     return answer
 
 
@@ -98,7 +98,7 @@ def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]],
             answer = select_rows_for_model({"ref": "r1", **more}, [of])
         except CannotCalculate:
             continue
-        assert len(dumps(answer)) <= MOST_SHOWN
+        assert len(dumps(answer)) <= MOST_CHARACTERS_SHOWN
 
 
 def test_the_tool_has_a_closed_schema_and_no_figure_becomes_a_float() -> None:

@@ -61,7 +61,7 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 def test_every_number_is_read_as_it_is_said(number: int, joint: str, title: bool) -> None:
     said = _said(number, joint)
     task = f"Pay {said.title() if title else said} dollars today."
-    assert trace("amount", number, sources(task)).strictness_met
+    assert trace("amount", number, sources(task)).is_sourced
 
 
 @pytest.mark.promise("I2.provenance.words")
@@ -69,7 +69,7 @@ def test_every_number_is_read_as_it_is_said(number: int, joint: str, title: bool
 def test_an_amount_passes_exactly_if_the_task_has_it(planned: int, known: list[int], spelled: bool) -> None:
     """Whether it has it in digits or spells it out."""
     task = ". ".join(f"Pay {_said(one) if spelled else one} dollars" for one in known)
-    assert trace("amount", planned, sources(task)).strictness_met is (planned in known)
+    assert trace("amount", planned, sources(task)).is_sourced is (planned in known)
 
 
 @pytest.mark.promise("I2.provenance.words")
@@ -77,13 +77,13 @@ def test_an_amount_passes_exactly_if_the_task_has_it(planned: int, known: list[i
     "text", ["one of your orders", "no one", "two reminders at most", "someone often tendered", "the seventh", "atone"]
 )
 def test_everyday_words_are_no_amounts(text: str) -> None:
-    assert not any(trace("amount", number, sources(text)).strictness_met for number in (1, 2, 7, 10))
+    assert not any(trace("amount", number, sources(text)).is_sourced for number in (1, 2, 7, 10))
 
 
 @pytest.mark.promise("I2.provenance.words")
 @each_row(("text", "figure"), [("two EUR", 2), ("a hundred dollars", 100)])
 def test_small_numbers_with_a_unit_and_round_ones_are_amounts(text: str, figure: int) -> None:
-    assert trace("amount", figure, sources(text)).strictness_met
+    assert trace("amount", figure, sources(text)).is_sourced
 
 
 def _said(number: int, joint: str = " ") -> str:

@@ -198,7 +198,7 @@ _REST = (OriginKind.CALCULATED, "rest")
 
 def test_a_field_names_its_record_also_one_that_is_keyed_by_its_id_or_has_several_ids() -> None:
     found = trace("amount", 80, sources("Pay EXP-1", {"c1": _CLAIMS}))
-    assert found.strictness_met
+    assert found.is_sourced
     assert [(one.path, one.record and one.record.identifier) for one in found.origins] == [
         ("claims[1].amount", "EXP-2")
     ]
@@ -247,7 +247,7 @@ _PEOPLE: Json = [{"id": "E1", "first": "Ada", "last": "Byron"}, {"id": "E2", "fi
 )  # fmt: skip
 def test_a_whole_field_of_the_right_kind_is_enough(name: str, value: Json, fact: Json, is_enough: bool) -> None:
     """In any writing; a name of one record's parts; of a free text nothing has to be found."""
-    assert trace(name, value, sources("", {"c1": fact})).strictness_met is is_enough
+    assert trace(name, value, sources("", {"c1": fact})).is_sourced is is_enough
 
 
 @each_row(
@@ -260,7 +260,7 @@ def test_a_whole_field_of_the_right_kind_is_enough(name: str, value: Json, fact:
 def test_what_stands_only_in_somebodys_text_is_marked_and_not_enough(name: str, value: Json, fact: Json) -> None:
     """JSON within a mail's body is still somebody's text."""
     found = trace(name, value, sources("Pay EXP-2", {"c1": fact}))
-    assert (found.origin, found.free_text_only, found.strictness_met) == (OriginKind.FACT, True, False)
+    assert (found.origin, found.is_only_in_free_text, found.is_sourced) == (OriginKind.FACT, True, False)
 
 
 @each_row(
@@ -278,13 +278,13 @@ def test_the_task_comes_first_then_what_was_calculated_or_may_be_chosen(
 ) -> None:
     found = trace(name, value, known, schema)
     assert (found.origin, found.where if origin == _REST else "") == origin
-    assert found.strictness_met is (origin[0] is not OriginKind.NONE)
+    assert found.is_sourced is (origin[0] is not OriginKind.NONE)
 
 
 def test_nested_arguments_are_traced_leaf_by_leaf() -> None:
     known = sources("Pay 80 to Ada", {"c1": _CLAIMS})
     lines: Json = {"lines": [{"claim_id": "EXP-2", "amount": 80}, {"claim_id": "EXP-3", "amount": 80}]}
-    assert [(leaf.path, leaf.strictness_met) for leaf in trace_argument("payment", {}, lines, known)] == [
+    assert [(leaf.path, leaf.is_sourced) for leaf in trace_argument("payment", {}, lines, known)] == [
         ("payment.lines[0].claim_id", True),
         ("payment.lines[0].amount", True),
         ("payment.lines[1].claim_id", False),

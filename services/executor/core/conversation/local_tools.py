@@ -26,7 +26,7 @@ from services.executor.core.figures.calculate import (
     describe_value,
     select_rows_for_model,
 )
-from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
+from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
@@ -94,7 +94,7 @@ class LocalTools:
     asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
     hypothetical_calls: int = 0
-    made_tools: MadeToolResults = NOTHING
+    made_tools: MadeToolResults = NO_MADE_TOOLS
 
     def is_local_tool(self, name: str) -> bool:
         return name in _METHODS

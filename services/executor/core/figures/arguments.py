@@ -30,9 +30,9 @@ class ArgumentKind(StrEnum):
     OTHER = "other"
 
 
-STRICT = frozenset({ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+SOURCED_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _DECIMAL_TEXT = re.compile(r"-?\d+\.\d\d")  # as servers write money that is no number to them
-LONGEST_FIELD = 6  # words; a longer text is prose
+MOST_WORDS_OF_DATA = 6  # a longer text is prose
 
 
 class ArgumentHints(NamedTuple):
@@ -54,29 +54,31 @@ def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_FREE_TEXT = _split_words(
+_FREE_TEXT_NAMES = _split_words(
     "body note notes description desc comment comments message text memo subject title summary reason content details "
     "instruction instructions remark remarks purpose caption justification explanation narrative html markdown query "
     "beschreibung notiz bemerkung nachricht betreff grund commentaire objet motif"
 )
-_ACCOUNTS = _split_words("iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib")
-_RECIPIENTS = _split_words(
+_ACCOUNT_NAMES = _split_words(
+    "iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib"
+)
+_RECIPIENT_NAMES = _split_words(
     "to cc bcc recipient recipients email emails mail addressee payee beneficiary phone mobile fax telephone attendee "
     "attendees invitee invitees participants assignee approver approvers channel webhook callback url uri endpoint "
     "empfanger destinataire sender"
 )
-_IDENTIFIER = _split_words(
+_IDENTIFIER_NAMES = _split_words(
     "id ids uuid guid number no num nr nummer numero ref reference code key sku isbn vin slug ticket tracking"
 )
-_NO_IDENTIFIER = _split_words(
+_NAMES_OF_NO_IDENTIFIER = _split_words(
     "currency country language lang locale zip postal post area state status color colour promo"
 )
-_DATE = _split_words(
+_DATE_NAMES = _split_words(
     "date day datetime timestamp deadline due month year week birthday dob when time start end begin until since "
     "expiry expires scheduled schedule at on from to datum termin jour heure hour quarter period"
 )
 _NAMES_OF_DATES = _split_words("date datetime timestamp deadline birthday dob datum expiry month year")
-_QUANTITY = _split_words(
+_QUANTITY_NAMES = _split_words(
     "count quantity qty limit offset page pages size nights guests seats hours minutes seconds days weeks "
     "months years units persons people rooms copies percent percentage pct ratio weight duration length width "
     "height distance age score rating priority rank version attempts retries interval anzahl menge nombre quantite"
@@ -90,18 +92,18 @@ _AMOUNT_WORDS = _PLAIN_MONEY | _split_words(
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
 )
 _CODES_IN_NAMES = _split_words("eur usd gbp chf jpy sek pln")
-_MINOR = _split_words("cents cent minor pence rappen centimes")
-_MONEY_SAID = re.compile(
+_MINOR_UNIT_WORDS = _split_words("cents cent minor pence rappen centimes")
+_SAYS_MONEY = re.compile(
     r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
 )
-_MINOR_SAID = re.compile(
+_SAYS_MINOR_UNIT = re.compile(
     r"\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit", re.I
 )
-_DIFFERENCE = _split_words("delta diff difference adjustment change")
+_DIFFERENCE_WORDS = _split_words("delta diff difference adjustment change")
 _WRITTEN_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")
 _ENDS_IN_YEAR = re.compile(r"\b(?:19|20|21)\d\d$")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d.*)?|\d{4}-\d\d|\d\d?:\d\d(?::\d\d)?")
-_FORMATS = {
+_KINDS_BY_FORMAT = {
     "email": ArgumentKind.RECIPIENT,
     "idn-email": ArgumentKind.RECIPIENT,
     "uri": ArgumentKind.RECIPIENT,
@@ -112,7 +114,7 @@ _FORMATS = {
     "uuid": ArgumentKind.IDENTIFIER,
     "iban": ArgumentKind.ACCOUNT,
 }
-_SHAPES = {
+_KINDS_BY_IDENTIFIER = {
     IdentifierKind.EMAIL: ArgumentKind.RECIPIENT,
     IdentifierKind.IBAN: ArgumentKind.ACCOUNT,
     IdentifierKind.LINK: ArgumentKind.RECIPIENT,
@@ -123,7 +125,7 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
     """What the argument is for, by its schema, else by the last telling part of its name, else by its value's form."""
     if isinstance(value, bool) or "enum" in schema or "const" in schema or schema.get("type") == "boolean":
         return ArgumentKind.CHOICE
-    if (kind := _FORMATS.get(str(schema.get("format", "")))) is not None:
+    if (kind := _KINDS_BY_FORMAT.get(str(schema.get("format", "")))) is not None:
         return kind
     steps = [part for part in re.split(r"[.\[\]]", name) if part and not part.isdecimal()] or [""]
     words = words_of(steps[-1])
@@ -139,16 +141,16 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
 def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
     """The argument's kind, and the unit and form of its number, from its name and description."""
     words = words_of(name.rsplit(".", 1)[-1])
-    said = str(schema.get("description", ""))
-    in_minor_units = names_minor_unit(name) or _MINOR_SAID.search(said) is not None
+    description = str(schema.get("description", ""))
+    in_minor_units = names_minor_unit(name) or _SAYS_MINOR_UNIT.search(description) is not None
     return ArgumentHints(
         kind=kind_of_argument(name, schema, value),
         is_in_minor_units=in_minor_units,
         is_in_major_units=not in_minor_units and names_currency(name),
         is_integer=schema.get("type") == "integer",
-        is_plain_money=bool(_PLAIN_MONEY.intersection(words)) and not _QUANTITY.intersection(words),
-        is_signed=not _DIFFERENCE.isdisjoint(words),
-        unit=_unit_of(words, said),
+        is_plain_money=bool(_PLAIN_MONEY.intersection(words)) and not _QUANTITY_NAMES.intersection(words),
+        is_signed=not _DIFFERENCE_WORDS.isdisjoint(words),
+        unit=_unit_of(words, description),
     )
 
 
@@ -156,7 +158,7 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
 def names_minor_unit(name: str) -> bool:
     """Whether a field of this name is in cents or the like: ``amount_cents``, or ``net_ct`` with a word for money."""
     words = frozenset(words_of(name.rsplit(".", 1)[-1]))
-    return not _MINOR.isdisjoint(words) or ("ct" in words and not _AMOUNT_WORDS.isdisjoint(words))
+    return not _MINOR_UNIT_WORDS.isdisjoint(words) or ("ct" in words and not _AMOUNT_WORDS.isdisjoint(words))
 
 
 @lru_cache(maxsize=4096)
@@ -170,85 +172,87 @@ def may_hold_amount(name: str, kind: ArgumentKind) -> bool:
     """Whether a number under this name may be an amount: ``rent`` or ``new_limit``, but no count or measure such as
     ``nights``.
     """
-    is_unknown = kind is ArgumentKind.QUANTITY and (_QUANTITY - _AMOUNT_WORDS).isdisjoint(
-        words_of(name.rsplit(".", 1)[-1])
-    )
-    return kind is ArgumentKind.AMOUNT or is_unknown
+    if kind is not ArgumentKind.QUANTITY:
+        return kind is ArgumentKind.AMOUNT
+    return (_QUANTITY_NAMES - _AMOUNT_WORDS).isdisjoint(words_of(name.rsplit(".", 1)[-1]))
 
 
 @lru_cache(maxsize=4096)
 def is_free_text_name(name: str) -> bool:
     """Whether a field of this name holds prose: ``body``, ``internal_note``, ``comments[0]``; not ``note_id``."""
     words = words_of(name.partition("[")[0])
-    return bool(words) and words[-1] in _FREE_TEXT
+    return bool(words) and words[-1] in _FREE_TEXT_NAMES
 
 
 def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
-    given = frozenset(words)
-    last = words[-1] if words else ""
-    if last in ("id", "ids") or (last in _IDENTIFIER and given.isdisjoint(_QUANTITY) and "of" not in given):
-        return _kind_of_party(given) or ArgumentKind.IDENTIFIER
-    if given & _ACCOUNTS and not given & _AMOUNT_WORDS:
+    word_set = frozenset(words)
+    last_word = words[-1] if words else ""
+    is_counted = "of" in word_set or not word_set.isdisjoint(_QUANTITY_NAMES)  # "number of nights"
+    if last_word in ("id", "ids") or (last_word in _IDENTIFIER_NAMES and not is_counted):
+        return _kind_of_party(word_set) or ArgumentKind.IDENTIFIER
+    if word_set & _ACCOUNT_NAMES and not word_set & _AMOUNT_WORDS:
         return ArgumentKind.ACCOUNT
-    if last in _NAMES_OF_DATES and last not in _PLAIN_MONEY:
+    if last_word in _NAMES_OF_DATES and last_word not in _PLAIN_MONEY:
         return ArgumentKind.DATE
-    quantities = given & _QUANTITY - _AMOUNT_WORDS
-    if quantities:
+    if word_set & _QUANTITY_NAMES - _AMOUNT_WORDS:
         return ArgumentKind.QUANTITY
-    if given & (_AMOUNT_WORDS - {"limit", "due", "value"} | _CODES_IN_NAMES):
+    if word_set & (_AMOUNT_WORDS - {"limit", "due", "value"} | _CODES_IN_NAMES):
         return ArgumentKind.AMOUNT
-    says_money = _MONEY_SAID.search(str(schema.get("description", ""))) is not None
-    return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= given else ArgumentKind.QUANTITY
+    says_money = _SAYS_MONEY.search(str(schema.get("description", ""))) is not None
+    return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= word_set else ArgumentKind.QUANTITY
 
 
 def _names_day(words: Sequence[str]) -> bool:
     """Whether eight digits under this name may be a day: ``due``, ``payable_on``, ``from_date``; not ``amount_due``,
     ``to_account``, ``rent_due`` or a mere ``to``.
     """
-    given = frozenset(words)
-    is_day = given <= _DATE | {"first", "last", "payable"} or not given.isdisjoint(_NAMES_OF_DATES) or words[-1] == "on"
-    is_other = given & (_ACCOUNTS | _IDENTIFIER | _QUANTITY - _DATE | _AMOUNT_WORDS - {"due", "payable"})
-    return is_day and not is_other and given not in ({"to"}, {"from"}, {"at"}, {"period"})
+    word_set = frozenset(words)
+    if word_set & (_ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _DATE_NAMES):
+        return False
+    if word_set & (_AMOUNT_WORDS - {"due", "payable"}) or word_set in ({"to"}, {"from"}, {"at"}, {"period"}):
+        return False
+    has_date_word = "on" in words[-1:] or not word_set.isdisjoint(_NAMES_OF_DATES)
+    return has_date_word or word_set <= _DATE_NAMES | {"first", "last", "payable"}
 
 
-def _kind_of_party(given: frozenset[str]) -> ArgumentKind | None:
-    if given & _ACCOUNTS:
+def _kind_of_party(words: frozenset[str]) -> ArgumentKind | None:
+    if words & _ACCOUNT_NAMES:
         return ArgumentKind.ACCOUNT
-    return ArgumentKind.RECIPIENT if given & _RECIPIENTS else None
+    return ArgumentKind.RECIPIENT if words & _RECIPIENT_NAMES else None
 
 
 def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> ArgumentKind:
-    given = frozenset(words)
-    last = words[-1] if words else ""
-    if last in _FREE_TEXT:
+    word_set = frozenset(words)
+    last_word = words[-1] if words else ""
+    if last_word in _FREE_TEXT_NAMES:
         return ArgumentKind.FREE_TEXT
-    if (kind := _SHAPES.get(kind_of_identifier(value) or IdentifierKind.CODE)) is not None:
+    if (kind := _KINDS_BY_IDENTIFIER.get(kind_of_identifier(value) or IdentifierKind.CODE)) is not None:
         return kind
-    if last == "currency" or (value in CURRENCIES and "currency" in given):
+    if last_word == "currency" or (value in CURRENCIES and "currency" in word_set):
         return ArgumentKind.CHOICE
-    names_month = any(map(str.isalpha, value)) and (given & _DATE or _ENDS_IN_YEAR.search(value))
+    names_month = any(map(str.isalpha, value)) and (word_set & _DATE_NAMES or _ENDS_IN_YEAR.search(value))
     may_be_day = names_month or _WRITTEN_DATE.fullmatch(value)
-    if _ISO_DATE.fullmatch(value) or last in _NAMES_OF_DATES or (may_be_day and read_possible_dates(value)):
+    if _ISO_DATE.fullmatch(value) or last_word in _NAMES_OF_DATES or (may_be_day and read_possible_dates(value)):
         return ArgumentKind.DATE
-    if given & _ACCOUNTS:
+    if word_set & _ACCOUNT_NAMES:
         return ArgumentKind.ACCOUNT
-    if last in _IDENTIFIER and _NO_IDENTIFIER.isdisjoint(given):
-        return ArgumentKind.RECIPIENT if given & _RECIPIENTS else ArgumentKind.IDENTIFIER
-    if len(value.split()) > LONGEST_FIELD:
+    if last_word in _IDENTIFIER_NAMES and _NAMES_OF_NO_IDENTIFIER.isdisjoint(word_set):
+        return ArgumentKind.RECIPIENT if word_set & _RECIPIENT_NAMES else ArgumentKind.IDENTIFIER
+    if len(value.split()) > MOST_WORDS_OF_DATA:
         return ArgumentKind.FREE_TEXT
-    if given & _RECIPIENTS:
+    if word_set & _RECIPIENT_NAMES:
         return ArgumentKind.RECIPIENT
     return _kind_of_short_text(words, value, schema)
 
 
 def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) -> ArgumentKind:
-    given = frozenset(words)
+    word_set = frozenset(words)
     digits = sum(mark.isdecimal() for mark in value)
-    if given & _AMOUNT_WORDS and digits and not given & _QUANTITY - _AMOUNT_WORDS:
+    if word_set & _AMOUNT_WORDS and digits and not word_set & _QUANTITY_NAMES - _AMOUNT_WORDS:
         return ArgumentKind.AMOUNT
-    if given & _QUANTITY and digits:
+    if word_set & _QUANTITY_NAMES and digits:
         return ArgumentKind.QUANTITY
-    if given & _DATE and digits:
+    if word_set & _DATE_NAMES and digits:
         return ArgumentKind.DATE
     if _DECIMAL_TEXT.fullmatch(value):
         return ArgumentKind.AMOUNT
@@ -284,10 +288,10 @@ class EnclosingRecord(NamedTuple):
 
 
 class ReadField(NamedTuple):
-    """One scalar of a read's answer. ``parent`` and ``name`` make up its path; ``is_free``: it is within somebody's
-    text.
+    """One scalar of a read's answer. ``parent`` and ``name`` make up its path.
 
-    ``is_whole``, for the result of a search: the value that was searched for is the field's whole value.
+    ``is_free``: it is within somebody's text. ``is_whole``, for the result of a search: the value that was searched for
+    is the field's whole value.
     """
 
     fact_id: str
@@ -313,7 +317,7 @@ class ReadField(NamedTuple):
             return ContentKind.FREE_TEXT
         if not isinstance(self.value, str):
             return ContentKind.STRUCTURED
-        is_text = self.value.count(" ") >= LONGEST_FIELD or "\n" in self.value
+        is_text = self.value.count(" ") >= MOST_WORDS_OF_DATA or "\n" in self.value
         if not self.name or self.is_tool_text:
             return ContentKind.PROSE if is_text or " " in self.value.strip() else ContentKind.STRUCTURED
         return ContentKind.FREE_TEXT if is_text or is_free_text_name(self.name) else ContentKind.STRUCTURED
@@ -324,10 +328,10 @@ class ReadField(NamedTuple):
         return self.name == "text" and _TOOL_TEXT.fullmatch(self.path) is not None
 
 
-_MOST_DEPTH = 100
+_DEEPEST_LEVEL = 100
 _JSON_BRACKETS = ("{", "[")
 _TOOL_TEXT = re.compile(r"(?:content\[\d+\]\.)?text")
-_OWN_ID = ("id", "uuid")
+_OWN_ID_NAMES = ("id", "uuid")
 _PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")
 
 
@@ -337,7 +341,7 @@ def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadFiel
     JSON within somebody's text counts as free text. ``tool`` is the read that gave the answer: its nouns tell a
     record's own id from the ids of others.
     """
-    return _walk_fields(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH, words_of_tool(tool))
+    return _walk_fields(ReadField(fact_id, "", "", None, answer), _DEEPEST_LEVEL, words_of_tool(tool))
 
 
 def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:
@@ -345,19 +349,19 @@ def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:
     return (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result, fact.tool))
 
 
-def _walk_fields(step: ReadField, depth: int, about: ToolWords) -> Iterator[ReadField]:
+def _walk_fields(step: ReadField, depth: int, tool_words: ToolWords) -> Iterator[ReadField]:
     step = _parse_nested_json(step)
     if not isinstance(step.value, dict | list):
         if step.value is not None and not isinstance(step.value, bool):
             yield step
         return
-    inner = [*_child_fields(step, about)] if depth else []
-    yield from (one for one in inner if _is_plain_scalar(one.value))
+    children = [*_child_fields(step, tool_words)] if depth else []
+    yield from (child for child in children if _is_plain_scalar(child.value))
     if isinstance(step.value, dict):
         yield from _fields_of_id_keys(step, step.value)
-    for one in inner:
-        if not _is_plain_scalar(one.value):
-            yield from _walk_fields(one, depth - 1, about)
+    for child in children:
+        if not _is_plain_scalar(child.value):
+            yield from _walk_fields(child, depth - 1, tool_words)
 
 
 def _is_plain_scalar(value: Json) -> bool:
@@ -379,9 +383,9 @@ def _parse_nested_json(step: ReadField) -> ReadField:
     return step._replace(value=value, is_free=is_free) if isinstance(value, dict | list) else step
 
 
-def _child_fields(step: ReadField, about: ToolWords) -> Iterator[ReadField]:
+def _child_fields(step: ReadField, tool_words: ToolWords) -> Iterator[ReadField]:
     if isinstance(step.value, dict):
-        record = _identify_record(step.value, step.path, step.name, about) or step.record
+        record = _identify_record(step.value, step.path, step.name, tool_words) or step.record
         for key, inner in step.value.items():
             yield ReadField(step.fact_id, step.path, key, record, inner, step.is_free)
     elif isinstance(step.value, list):
@@ -401,30 +405,30 @@ def _join_path(parent: str, name: str) -> str:
     return f"{parent}.{name}" if parent and name and not name.startswith("[") else f"{parent}{name}"
 
 
-def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -> EnclosingRecord | None:
+def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWords) -> EnclosingRecord | None:
     """The object as a record, if a field or its key identifies it; else None.
 
     A field ``id`` counts first, then the key of a table, then the id of what the tool reads, then an id that may be
     another record's, such as a booking's ``guest_id``.
     """
     ids = [key for key, value in item.items() if _names_own_record(key) and type(value) in (str, int)]
-    own = next((key for key in ids if key.lower() in _OWN_ID), "")
-    if not own and _is_table_key(name):
+    own_key = next((key for key in ids if key.lower() in _OWN_ID_NAMES), "")
+    if not own_key and _is_table_key(name):
         return EnclosingRecord(path, name)
-    own = own or max(ids, key=lambda key: _rate_identifier(key, about), default="")
-    best = str(item[own]) if own else name if _is_record_id(name) else ""
-    return EnclosingRecord(path, best) if best else None
+    own_key = own_key or max(ids, key=lambda key: _rate_identifier(key, tool_words), default="")
+    identifier = str(item[own_key]) if own_key else name if _is_record_id(name) else ""
+    return EnclosingRecord(path, identifier) if identifier else None
 
 
-def _rate_identifier(key: str, about: ToolWords) -> int:
+def _rate_identifier(key: str, tool_words: ToolWords) -> int:
     """How surely an id is that of what a tool is about: ``standing_order_id`` for ``list_standing_orders``."""
     subject = nouns_of_identifier(key, frozenset())
-    return 2 * (subject == about.nouns) + (about.head in subject)
+    return 2 * (subject == tool_words.nouns) + (tool_words.head in subject)
 
 
 def _names_own_record(name: str) -> bool:
     """Whether a field of this name identifies its own record, and not a person it is for, as ``assignee_id`` does."""
-    return is_identifying_name(name) and _RECIPIENTS.isdisjoint(words_of(name))
+    return is_identifying_name(name) and _RECIPIENT_NAMES.isdisjoint(words_of(name))
 
 
 def _is_table_key(name: str) -> bool:

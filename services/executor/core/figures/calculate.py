@@ -7,7 +7,7 @@ from datetime import date
 
 from pydantic import JsonValue
 
-from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
+from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults
 from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
@@ -48,12 +48,12 @@ from services.executor.core.tools.toolbox import define_local_tool
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.ports.models import ToolDefinition
 
-_OTHER_SIGNS = {
+_SIGNS_BY_ALIAS = {
     "==": "=", "is": "=", "eq": "=", "equals": "=", "equal": "=", "<>": "!=", "not": "!=", "is not": "!=", "ne": "!=",
     "gt": ">", "after": ">", "more": ">", "gte": ">=", "lt": "<", "before": "<", "less": "<", "lte": "<=", "in": ONE_OF,
     "empty": IS_EMPTY, "not empty": IS_NOT_EMPTY, "is overdue": OVERDUE,
 }  # fmt: skip
-_OTHER_NAMES = {
+_OPERATIONS_BY_ALIAS = {
     "add": "sum", "total": "sum", "plus": "sum", "subtract": "difference", "minus": "difference", "divide": "quotient",
     "multiply": "product", "min": "minimum", "max": "maximum", "avg": "average", "mean": "average",
     "percent": "percentage", "percent_of": "percentage", "greater_than": "is_more", "less_than": "is_less",
@@ -70,15 +70,15 @@ and conditions. You name the operands, never the result. An operand is one of:
 Examples:
 {"name":"open_total","operation":"sum","operands":["r2.items[*].amount"],"where":[{"field":"status","is":"=","value":"open"}]}
 {"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}"""
-TEXT: Mapping[str, JsonValue] = {"type": "string"}
-WHERE: Mapping[str, JsonValue] = {
+TEXT_SCHEMA: Mapping[str, JsonValue] = {"type": "string"}
+WHERE_SCHEMA: Mapping[str, JsonValue] = {
     "type": "array",
     "items": {
         "type": "object",
         "properties": {
-            "field": {**TEXT},
+            "field": {**TEXT_SCHEMA},
             "is": {"type": "string", "enum": [*SIGNS]},
-            "value": {**TEXT, "description": "a word, an operand, or another field of the row"},
+            "value": {**TEXT_SCHEMA, "description": "a word, an operand, or another field of the row"},
         },
         "required": ["field", "is"],
         "additionalProperties": False,
@@ -86,17 +86,19 @@ WHERE: Mapping[str, JsonValue] = {
 }
 
 
-def define_calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
-    """The definition of the tool ``calculate``, with the built-in operations and those made at run time (``made``)."""
-    extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
-    told = f"Operands in this order. {OPERATIONS_TOLD}" + (f"; made for this: {extra}" if extra else "")
+def define_calculate_tool(made_tools: MadeToolResults = NO_MADE_TOOLS) -> ToolDefinition:
+    """The definition of the tool ``calculate``, with the built-in operations and those made at run time."""
+    tools = made_tools.tools.values()
+    made_operations = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in tools)
+    operations = f"Operands in this order. {OPERATIONS_TOLD}"
+    operations += f"; made for this: {made_operations}" if made_operations else ""
     properties: dict[str, JsonValue] = {
-        "name": {**TEXT, "description": "of the value, to use it later: total_due"},
-        "operation": {**TEXT, "description": told},  # each name stands there once, with what it takes
-        "operands": {"type": "array", "items": {**TEXT}, "minItems": 1},
-        "where": {**WHERE, "description": "only rows that meet all of these count"},
-        "by": {**TEXT, "description": "one figure for each value of this field"},
-        "give": {**TEXT, "description": "for which_has_most and which_has_least: the field that names the row"},
+        "name": {**TEXT_SCHEMA, "description": "of the value, to use it later: total_due"},
+        "operation": {**TEXT_SCHEMA, "description": operations},  # each name stands there once, with what it takes
+        "operands": {"type": "array", "items": {**TEXT_SCHEMA}, "minItems": 1},
+        "where": {**WHERE_SCHEMA, "description": "only rows that meet all of these count"},
+        "by": {**TEXT_SCHEMA, "description": "one figure for each value of this field"},
+        "give": {**TEXT_SCHEMA, "description": "for which_has_most and which_has_least: the field that names the row"},
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
     }
     return define_local_tool("calculate", _DESCRIPTION, properties, "operation", "operands")
@@ -105,27 +107,30 @@ def define_calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
 CALCULATE = define_calculate_tool()
 
 
-def calculate(given: JsonObject, known: OperandSources, made: MadeToolResults = NOTHING) -> NamedValue:
+def calculate(
+    arguments: JsonObject, sources: OperandSources, made_tools: MadeToolResults = NO_MADE_TOOLS
+) -> NamedValue:
     """The calculated value. Raises ``CannotCalculate``, and ``MadeToolNotRun`` if a made tool has to run first."""
-    operation = _read_operation(given.get("operation"), made)
-    sources = OperandFinder(known)
+    operation = _read_operation(arguments.get("operation"), made_tools)
+    finder = OperandFinder(sources)
     try:
-        operands = _read_operands(given.get("operands"), operation, sources)
-        asked = NamedValue(
-            name=_choose_unused_name(text_of_argument(given.get("name")), operation, known),
+        operands = _read_operands(arguments.get("operands"), operation, finder)
+        conditions = tuple(
+            RowCondition(field=field, sign=sign, against=_read_comparison_operand(sign, text, operands, finder))
+            for field, sign, text in read_conditions(arguments.get("where"))
+        )
+        value = NamedValue(
+            name=_choose_unused_name(text_of_argument(arguments.get("name")), operation, sources),
             operation=operation,
             operands=operands,
             value="",
-            where=tuple(
-                RowCondition(field=field, sign=sign, against=_read_comparison_operand(sign, value, operands, sources))
-                for field, sign, value in read_conditions(given.get("where"))
-            ),
-            by=text_of_argument(given.get("by")),
-            give=text_of_argument(given.get("give")),
-            date_order=_DATE_ORDERS.get(text_of_argument(given.get("date_order")), ""),
-            made_by=made.tools[operation].ref if operation in made.tools else None,
+            where=conditions,
+            by=text_of_argument(arguments.get("by")),
+            give=text_of_argument(arguments.get("give")),
+            date_order=_DATE_ORDERS.get(text_of_argument(arguments.get("date_order")), ""),
+            made_by=made_tools.tools[operation].ref if operation in made_tools.tools else None,
         )
-        return evaluate_value(sources, asked, made)
+        return evaluate_value(finder, value, made_tools)
     except (NoSuchPath, ValueError) as error:
         raise CannotCalculate(str(error)) from error
 
@@ -137,99 +142,101 @@ def describe_value(value: NamedValue) -> JsonObject:
     return {"name": value.name, "value": content, **{name: text for name, text in texts.items() if text}}
 
 
-def _read_operation(given: Json, made: MadeToolResults) -> str:
-    asked = text_of_argument(given).casefold().replace(" ", "_")
-    operation = _OTHER_NAMES.get(asked, asked)
-    if operation in OPERATIONS or operation in CALCULATORS or operation in made.tools:
+def _read_operation(argument: Json, made_tools: MadeToolResults) -> str:
+    name = text_of_argument(argument).casefold().replace(" ", "_")
+    operation = _OPERATIONS_BY_ALIAS.get(name, name)
+    if operation in OPERATIONS or operation in CALCULATORS or operation in made_tools.tools:
         return operation
-    near = [name for name in (*OPERATIONS, *CALCULATORS) if set(asked.split("_")) & set(name.split("_"))]
-    hint = f"perhaps {', '.join(near[:6])}" if near else f"such as {', '.join(list(OPERATIONS)[:8])}"
+    words = set(name.split("_"))
+    similar = [known for known in (*OPERATIONS, *CALCULATORS) if words & set(known.split("_"))]
+    hint = f"perhaps {', '.join(similar[:6])}" if similar else f"such as {', '.join(list(OPERATIONS)[:8])}"
     raise CannotCalculate(
-        f"unknown operation {text_of_argument(given)!r}: take one of the operations of the schema, {hint}"
+        f"unknown operation {text_of_argument(argument)!r}: take one of the operations of the schema, {hint}"
     )
 
 
-def _read_operands(given: Json, operation: str, sources: OperandFinder) -> tuple[Operand, ...]:
-    texts = [text for text in read_operand_texts(_parse_if_list(given)) if text.strip()]
+def _read_operands(argument: Json, operation: str, finder: OperandFinder) -> tuple[Operand, ...]:
+    texts = [text for text in read_operand_texts(_parse_if_list(argument)) if text.strip()]
     if not texts:
         raise CannotCalculate(
             f"{operation} has no operands: give a path such as r1.items[*].amount, a name or a figure"
         )
-    words = operation in WORDS_ALLOWED
-    return tuple(
-        sources.find_operand(
-            text, free=sourceless_numbers(operation, at), words=words, as_percent=takes_percent(operation, at)
-        )
-        for at, text in enumerate(texts)
-    )
+    may_be_word = operation in WORDS_ALLOWED
+    operands = []
+    for place, text in enumerate(texts):
+        sourceless, is_percent = sourceless_numbers(operation, place), takes_percent(operation, place)
+        operands.append(finder.find_operand(text, sourceless, may_be_word=may_be_word, is_percent=is_percent))
+    return tuple(operands)
 
 
-def _parse_if_list(given: Json) -> Json:
+def _parse_if_list(argument: Json) -> Json:
     """The given value; a text that holds a JSON list is parsed."""
-    if not isinstance(given, str) or not given.lstrip().startswith("["):
-        return given
+    if not isinstance(argument, str) or not argument.lstrip().startswith("["):
+        return argument
     try:
-        return loads(given)
+        return loads(argument)
     except ValueError:
-        return given
+        return argument
 
 
-def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
+def read_conditions(argument: Json) -> Iterator[tuple[str, str, str]]:
     """Yields field, sign and value of each condition of ``where``: an object, or a text such as ``status = open``.
     Raises ``CannotCalculate`` for any other form.
     """
-    read = _parse_if_list(given)
-    for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
-        if isinstance(one, dict):
-            said = text_of_argument(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
-            field, sign, value = text_of_argument(one.get("field")), _OTHER_SIGNS.get(said, said), one.get("value")
+    conditions = _parse_if_list(argument)
+    if not isinstance(conditions, list):
+        conditions = [] if conditions in (None, "") else [conditions]
+    for condition in conditions:
+        if isinstance(condition, dict):
+            field, value = text_of_argument(condition.get("field")), condition.get("value")
+            sign = text_of_argument(condition.get("is") or condition.get("operator") or condition.get("op") or "=")
+            sign = _SIGNS_BY_ALIAS.get(sign.casefold(), sign.casefold())
             text = ", ".join(map(text_of_argument, value)) if isinstance(value, list) else text_of_argument(value)
         else:
-            field, sign, literal = parse_condition(text_of_argument(one))
+            field, sign, literal = parse_condition(text_of_argument(condition))
             text = literal or ""
         if not field or sign not in SIGNS:
             raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
         yield field, sign, text
 
 
-def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand], sources: OperandFinder) -> Operand:
+def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand], finder: OperandFinder) -> Operand:
     """What a condition compares rows with: for an ordering such as ``>`` a figure that has a source, or another field
     of the row; for other signs also a plain word.
     """
     if sign in ORDERINGS:
-        named = sources.find_referenced_operand(value)
-        if named is None and _is_row_field(value, operands, sources):
+        operand = finder.find_referenced_operand(value)
+        if operand is None and _is_row_field(value, operands, finder):
             return Operand(source="row", path=value)
-        return named or sources.find_operand(value, free=FREE_LIMITS)
-    named = sources.find_referenced_operand(value) if sign in ("=", "!=") else None
-    return named or Operand(source="constant", literal=value)
+        return operand or finder.find_operand(value, FREE_LIMITS)
+    operand = finder.find_referenced_operand(value) if sign in ("=", "!=") else None
+    return operand or Operand(source="constant", literal=value)
 
 
-def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandFinder) -> bool:
-    listed = [one for one in operands if one.source == "result"]
-    found = [unwrap_list(select_cells(sources.find_result(one.ref), one.path)) for one in listed]
-    cells = [cell for selection in found for cell in selection.cells[:50]]
+def _is_row_field(name: str, operands: Iterable[Operand], finder: OperandFinder) -> bool:
+    in_results = [operand for operand in operands if operand.source == "result"]
+    selections = [unwrap_list(select_cells(finder.find_result(operand.ref), operand.path)) for operand in in_results]
+    cells = [cell for selection in selections for cell in selection.cells[:50]]
     return any(find_field_around(cell, name) for cell in cells)
 
 
-def _choose_unused_name(wanted: str, operation: str, known: OperandSources) -> str:
+def _choose_unused_name(name: str, operation: str, sources: OperandSources) -> str:
     """A name for the new value that no value or result has yet, and that cannot be taken for a reference or a day."""
-    name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
-    taken = {name_as_words(value.name) for value in known.values} | {name_as_words(fact.ref) for fact in known.facts}
+    name = re.sub(r"\W+", "_", name).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(sources.values) + 1}"
+    used_names = [*(value.name for value in sources.values), *(fact.ref for fact in sources.facts)]
+    used_words = set(map(name_as_words, used_names))
     if re.fullmatch(r"r?\d+(?:_.*)?|today|tomorrow|yesterday|now", name, re.I):
         name = f"value_{name}"
-    numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
-    return (
-        name if name_as_words(name) not in taken else next(one for one in numbered if name_as_words(one) not in taken)
-    )
+    candidates = [name, *(f"{name}_{number}" for number in range(2, len(used_words) + 3))]
+    return next(candidate for candidate in candidates if name_as_words(candidate) not in used_words)
 
 
-def text_of_argument(given: Json) -> str:
-    return "" if given is None else as_text(given).strip()
+def text_of_argument(argument: Json) -> str:
+    return "" if argument is None else as_text(argument).strip()
 
 
-MOST_SHOWN = 6_000  # characters of an answer
-_MOST_OF_A_ROW = 3_000
+MOST_CHARACTERS_SHOWN = 6_000
+_MOST_CHARACTERS_OF_ROW = 3_000
 _LOOK_DESCRIPTION = """\
 Rows and fields of an earlier result that was shown short, by its ref. Use where to filter, \
 fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
@@ -239,52 +246,52 @@ LOOK = define_local_tool(
     "look",
     _LOOK_DESCRIPTION,
     {
-        "ref": {**TEXT, "description": "of the result: r2"},
-        "list": {**TEXT, "description": "path of the list, record or text where the result has several: lines"},
+        "ref": {**TEXT_SCHEMA, "description": "of the result: r2"},
+        "list": {**TEXT_SCHEMA, "description": "path of the list, record or text where the result has several: lines"},
         "where": {"type": "array", "items": {"type": "object"}, "description": "as in calculate"},
-        "fields": {"type": "array", "items": {**TEXT}},
-        "sort_by": {**TEXT},
+        "fields": {"type": "array", "items": {**TEXT_SCHEMA}},
+        "sort_by": {**TEXT_SCHEMA},
         "descending": {"type": "boolean"},
         "first": {"type": "integer", "minimum": 1},
         "skip": {"type": "integer", "minimum": 0},
-        "distinct": {**TEXT, "description": "a field: its different values, and how many rows have each"},
+        "distinct": {**TEXT_SCHEMA, "description": "a field: its different values, and how many rows have each"},
         "count": {"type": "boolean"},
     },
     "ref",
 )
 
 
-def select_rows_for_model(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
+def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
     """The rows that the model asks for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
     try:
-        fact, cells = _find_fact_and_rows(given, facts)
-        kept = _filter_rows(cells, given.get("where"), today)
+        fact, cells = _find_fact_and_rows(arguments, facts)
+        rows = _filter_rows(cells, arguments.get("where"), today)
     except (NoSuchPath, ValueError) as error:
         raise CannotCalculate(str(error)) from error
-    counted: JsonObject = {"rows": len(cells), "matching": len(kept)}
-    said: JsonObject = {"source_note": fact.note} if fact.note else {}
-    if given.get("count") is True:
-        return {**counted, **said}
-    if distinct := text_of_argument(given.get("distinct")):
-        return {**counted, **_count_distinct(kept, distinct), **said}
-    kept = _sort_rows(kept, text_of_argument(given.get("sort_by")), descending=given.get("descending") is True)
-    skip, first = _read_row_count(given.get("skip")) or 0, _read_row_count(given.get("first")) or len(kept)
-    return {**counted, **_show_rows(kept, _read_field_names(given.get("fields")), skip, first), **said}
+    counts: JsonObject = {"rows": len(cells), "matching": len(rows)}
+    source_note: JsonObject = {"source_note": fact.note} if fact.note else {}
+    if arguments.get("count") is True:
+        return {**counts, **source_note}
+    if distinct := text_of_argument(arguments.get("distinct")):
+        return {**counts, **_count_distinct(rows, distinct), **source_note}
+    rows = _sort_rows(rows, text_of_argument(arguments.get("sort_by")), descending=arguments.get("descending") is True)
+    skip, limit = _read_row_count(arguments.get("skip")) or 0, _read_row_count(arguments.get("first")) or len(rows)
+    return {**counts, **_show_rows(rows, _read_field_names(arguments.get("fields")), skip, limit), **source_note}
 
 
-def _find_fact_and_rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
-    ref = text_of_argument(given.get("ref")).strip("[]")
+def _find_fact_and_rows(arguments: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
+    ref = text_of_argument(arguments.get("ref")).strip("[]")
     fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
     if fact is None:
         raise CannotCalculate(f"no result has the reference {ref!r}; there are {', '.join(f.ref for f in facts)}")
-    path = text_of_argument(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
+    path = text_of_argument(arguments.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
     selection = select_cells(fact.result, path)
     selection = selection if path else unwrap_list(selection)
     if selection.is_list:
         return fact, _cells_as_rows(selection.cells)
     cell = selection.cells[0]
     if isinstance(cell.value, str):
-        return fact, [Cell({"line": at, "text": text}) for at, text in enumerate(_split_lines(cell.value), 1)]
+        return fact, [Cell({"line": number, "text": text}) for number, text in enumerate(_split_lines(cell.value), 1)]
     return fact, [cell]
 
 
@@ -295,17 +302,16 @@ def _cells_as_rows(cells: Sequence[Cell]) -> list[Cell]:
 
 def _split_lines(text: str) -> list[str]:
     """The lines of a text; long lines are cut into pieces."""
-    size = _MOST_OF_A_ROW // 4
-    return [line[at : at + size] for line in text.splitlines() for at in range(0, max(len(line), 1), size)]
+    size = _MOST_CHARACTERS_OF_ROW // 4
+    return [line[start : start + size] for line in text.splitlines() for start in range(0, max(len(line), 1), size)]
 
 
 def _filter_rows(cells: list[Cell], where: Json, today: date) -> list[Cell]:
     for field, sign, value in read_conditions(where):
         values = read_field_of_rows(cells, field)
         against: Json = today.isoformat() if value.casefold() == "today" else value
-        cells = select_rows_by_condition(
-            cells, values, sign, [against] * len(cells), find_date_order([*values, against]), today
-        )
+        order = find_date_order([*values, against])
+        cells = select_rows_by_condition(cells, values, sign, [against] * len(cells), order, today)
     return cells
 
 
@@ -313,11 +319,12 @@ def _sort_rows(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
     """The rows in order of a field, by number, date or text; rows without the field come last."""
     if not name:
         return cells
-    found = [*zip(read_field_of_rows(cells, name, " to sort by"), cells, strict=True)]
-    having = [(value, cell) for value, cell in found if not is_empty_value(value)]
-    without = [cell for value, cell in found if is_empty_value(value)]
-    key = _build_sort_keys([value for value, _ in having])
-    return [cell for _, cell in sorted(having, key=lambda pair: key[dumps(pair[0])], reverse=descending)] + without
+    pairs = [*zip(read_field_of_rows(cells, name, " to sort by"), cells, strict=True)]
+    filled = [(value, cell) for value, cell in pairs if not is_empty_value(value)]
+    empty = [cell for value, cell in pairs if is_empty_value(value)]
+    keys = _build_sort_keys([value for value, _ in filled])
+    filled.sort(key=lambda pair: keys[dumps(pair[0])], reverse=descending)
+    return [*(cell for _, cell in filled), *empty]
 
 
 def _build_sort_keys(values: Sequence[Json]) -> Mapping[str, tuple[int, object, str]]:
@@ -334,42 +341,42 @@ def _build_sort_keys(values: Sequence[Json]) -> Mapping[str, tuple[int, object, 
 
 def _count_distinct(cells: Sequence[Cell], name: str) -> JsonObject:
     counts = Counter(dumps(value) for value in read_field_of_rows(cells, name))
-    ranked = counts.most_common()
-    rows: list[Json] = [{name: loads(key), "rows": number} for key, number in ranked]
+    rows: list[Json] = [{name: loads(key), "rows": count} for key, count in counts.most_common()]
     shown = _first_rows_that_fit(rows)
-    left: JsonObject = {"note": f"{len(shown)} of {len(rows)} values are shown"} if len(shown) < len(rows) else {}
-    return {"distinct": len(rows), "values": shown, **left}
+    note: JsonObject = {"note": f"{len(shown)} of {len(rows)} values are shown"} if len(shown) < len(rows) else {}
+    return {"distinct": len(rows), "values": shown, **note}
 
 
-def _show_rows(cells: Sequence[Cell], fields: Sequence[str], skip: int, first: int) -> JsonObject:
-    asked = cells[skip : skip + first]
-    columns = {name: read_field_of_rows(asked, name) for name in fields}
-    whole = [cell.value for cell in asked]
-    chosen: list[Json] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    rows = [shorten_content(row, _MOST_OF_A_ROW)[0] for row in (chosen if columns else whole)]
+def _show_rows(cells: Sequence[Cell], fields: Sequence[str], skip: int, limit: int) -> JsonObject:
+    selected = cells[skip : skip + limit]
+    columns = {name: read_field_of_rows(selected, name) for name in fields}
+    rows: list[Json] = [cell.value for cell in selected]
+    if columns:
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = [shorten_content(row, _MOST_CHARACTERS_OF_ROW)[0] for row in rows]
     shown = _first_rows_that_fit(rows)
-    last = skip + len(shown)
-    notes = [f"rows {skip + 1} to {last} of {len(cells)} are shown"] if len(shown) < len(cells) and shown else []
+    last_number = skip + len(shown)
+    notes = [f"rows {skip + 1} to {last_number} of {len(cells)} are shown"] if len(shown) < len(cells) and shown else []
     if len(shown) < len(rows):
-        notes.append(f"the others do not fit: choose fields, or look again with skip {last}")
-    said: JsonObject = {"note": "; ".join(notes)} if notes else {}
-    return {"shown": shown, **said}
+        notes.append(f"the others do not fit: choose fields, or look again with skip {last_number}")
+    note: JsonObject = {"note": "; ".join(notes)} if notes else {}
+    return {"shown": shown, **note}
 
 
 def _first_rows_that_fit(rows: Sequence[Json]) -> list[Json]:
     size, shown = 0, []
     for row in rows:
         size += len(dumps(row)) + 1
-        if size > MOST_SHOWN - 500:
+        if size > MOST_CHARACTERS_SHOWN - 500:
             break
         shown.append(row)
     return shown
 
 
-def _read_field_names(given: Json) -> list[str]:
-    return [text_of_argument(name) for name in given] if isinstance(given, list) else []
+def _read_field_names(argument: Json) -> list[str]:
+    return [text_of_argument(name) for name in argument] if isinstance(argument, list) else []
 
 
-def _read_row_count(given: Json) -> int | None:
-    amount = read_amount(given)
+def _read_row_count(argument: Json) -> int | None:
+    amount = read_amount(argument)
     return int(amount.number) if amount is not None and amount.number >= 0 else None

@@ -25,14 +25,14 @@ class Calculator(NamedTuple):
 
     ``arguments``: the names, in brackets if optional, ending in ``...`` if repeated. ``is_money``: the result is
     rounded half up to the currency's minor unit, else to six places. ``rounds_parts``: the formula takes the number of
-    decimal places and rounds by itself, so that rounded parts sum to the whole. ``dates``: the figures are days.
+    decimal places and rounds by itself, so that rounded parts sum to the whole. ``takes_dates``: the figures are days.
     """
 
     arguments: str
     formula: _Formula
     is_money: bool = False
     rounds_parts: bool = False
-    dates: bool = False
+    takes_dates: bool = False
 
 
 def accepts_figure_count(arguments: str, number: int) -> bool:
@@ -47,9 +47,9 @@ def money_calculator(arguments: str, formula: _Formula) -> Calculator:
     return Calculator(arguments, formula, is_money=True, rounds_parts="places" in signature(formula).parameters)
 
 
-def ratio_calculator(arguments: str, formula: _Formula, *, dates: bool = False) -> Calculator:
+def ratio_calculator(arguments: str, formula: _Formula, *, takes_dates: bool = False) -> Calculator:
     """A calculator whose result is a ratio, a count or a length of time."""
-    return Calculator(arguments, formula, dates=dates)
+    return Calculator(arguments, formula, takes_dates=takes_dates)
 
 
 def round_half_up(amount: Decimal, places: int) -> Decimal:
@@ -90,11 +90,11 @@ def add_figures(figures: Figures) -> Decimal:
 
 def split_into_lists(figures: Figures, number: int) -> list[Figures]:
     """The figures split in order into so many equally long lists; raises ``CannotCalculate`` if they do not divide."""
-    size, odd = divmod(len(figures), number)
-    if odd or not size:
+    size, remainder = divmod(len(figures), number)
+    if remainder or not size:
         lists = {2: "two", 3: "three"}[number]
         raise CannotCalculate(f"{lists} lists of equal length are needed, not {len(figures)} figures")
-    return [figures[at * size : (at + 1) * size] for at in range(number)]
+    return [figures[index * size : (index + 1) * size] for index in range(number)]
 
 
 def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
@@ -102,13 +102,13 @@ def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> li
     sum_of_weights = require_positive(
         add_figures([require_not_negative(weight, "a weight") for weight in weights]), "the weights"
     )
-    parts, seen, given = [], Decimal(0), Decimal(0)
+    parts, weight_so_far, amount_so_far = [], Decimal(0), Decimal(0)
     for weight in weights[:-1]:
-        seen += weight
-        share = round_half_up(whole_amount * seen / sum_of_weights, places)
-        parts.append(share - given)
-        given = share
-    return [*parts, whole_amount - given]
+        weight_so_far += weight
+        share = round_half_up(whole_amount * weight_so_far / sum_of_weights, places)
+        parts.append(share - amount_so_far)
+        amount_so_far = share
+    return [*parts, whole_amount - amount_so_far]
 
 
 MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
@@ -151,11 +151,11 @@ class MadeToolOutcome(NamedTuple):
 
 
 class MadeToolNotRun(Exception):
-    """The made tool of ``call`` has not run on these figures yet: the caller runs it, and calculates again."""
+    """The made tool of ``run`` has not run on these figures yet: the caller runs it, and calculates again."""
 
-    def __init__(self, call: MadeToolRun) -> None:
-        super().__init__(call.tool.name)
-        self.call = call
+    def __init__(self, run: MadeToolRun) -> None:
+        super().__init__(run.tool.name)
+        self.run = run
 
 
 class MadeToolResults:
@@ -165,8 +165,8 @@ class MadeToolResults:
         self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
         self._outcomes: dict[tuple[str, tuple[str, ...]], MadeToolOutcome] = {}
 
-    def add_outcome(self, call: MadeToolRun, outcome: MadeToolOutcome) -> None:
-        self._outcomes[call.tool.name, call.figures] = outcome
+    def add_outcome(self, run: MadeToolRun, outcome: MadeToolOutcome) -> None:
+        self._outcomes[run.tool.name, run.figures] = outcome
 
     def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
         """The stored result of the tool on these operands, rounded once. Raises ``CannotCalculate`` if the run failed,
@@ -174,10 +174,10 @@ class MadeToolResults:
         """
         tool = self.tools[operation]
         check_operands(operation, ", ".join(tool.arguments), operands)
-        call = MadeToolRun(tool, tuple(map(decimal_text, operands)))
-        outcome = self._outcomes.get((operation, call.figures))
+        run = MadeToolRun(tool, tuple(map(decimal_text, operands)))
+        outcome = self._outcomes.get((operation, run.figures))
         if outcome is None:
-            raise MadeToolNotRun(call)
+            raise MadeToolNotRun(run)
         if outcome.error:
             raise CannotCalculate(f"{operation}: {outcome.error}")
         with localcontext(prec=_LONGEST_RESULT * 2):
@@ -195,4 +195,4 @@ def parse_made_tool_outcome(text: str) -> MadeToolOutcome:
     return MadeToolOutcome(value=decimal_text(number))
 
 
-NOTHING = MadeToolResults()
+NO_MADE_TOOLS = MadeToolResults()

@@ -25,7 +25,7 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
-_CURRENCY = frozenset({"currency", "currency code", "currency iso", "iso currency", "ccy", "curr"})
+_CURRENCY_FIELDS = frozenset({"currency", "currency code", "currency iso", "iso currency", "ccy", "curr"})
 _NAMING_WORDS = ("id", "key", "code", "number", "reference", "ref", "sku", "name", "title", "email", "group")
 _AMOUNT_WORDS = ("amount", "value", "total", "units")
 
@@ -49,24 +49,22 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
     """The name and value of a record's field, ``due date`` or ``dueDate`` alike; None if it has none."""
     if name in record:
         return name, record[name]
-    wanted = name_as_words(name)
-    return next(((key, value) for key, value in record.items() if name_as_words(key) == wanted), None)
+    words = name_as_words(name)
+    return next(((key, value) for key, value in record.items() if name_as_words(key) == words), None)
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
     """Name and value of a field, or of a dotted path, in the cell's record or the nearest one around it; else None."""
-    own = [cell.value] if isinstance(cell.value, dict) else []
-    for record in (*own, *reversed(cell.records)):
-        found = _find_field_inside(record, name)
-        if found is not None:
-            return found
-    return None
+    own_record = [cell.value] if isinstance(cell.value, dict) else []
+    fields = (_find_field_inside(record, name) for record in (*own_record, *reversed(cell.records)))
+    return next((field for field in fields if field is not None), None)
 
 
 def find_currency_name(cell: Cell) -> str:
     """The currency that the cell's own record names, else the nearest record around it; empty if none does."""
     for record in reversed(cell.records):
-        value = record.get("currency") or next((record[key] for key in record if name_as_words(key) in _CURRENCY), None)
+        values = (value for key, value in record.items() if name_as_words(key) in _CURRENCY_FIELDS)
+        value = record.get("currency") or next(values, None)
         if isinstance(value, str) and value:
             return value.strip().upper()
     return ""
@@ -74,12 +72,11 @@ def find_currency_name(cell: Cell) -> str:
 
 def unwrap_money(cell: Cell) -> Cell:
     """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
-    if not isinstance(cell.value, dict) or not any(name_as_words(key) in _CURRENCY for key in cell.value):
+    if not isinstance(cell.value, dict) or not any(name_as_words(key) in _CURRENCY_FIELDS for key in cell.value):
         return cell
     for name in _AMOUNT_WORDS:
-        found = find_field(cell.value, name)
-        if found is not None:
-            return Cell(found[1], (*cell.records, cell.value), cell.field)
+        if (field := find_field(cell.value, name)) is not None:
+            return Cell(field[1], (*cell.records, cell.value), cell.field)
     return cell
 
 
@@ -95,26 +92,27 @@ def name_as_words(name: str) -> str:
 
 
 def _find_field_inside(record: JsonObject, name: str) -> tuple[str, Json] | None:
-    found = find_field(record, name)
-    if found is not None or "." not in name:
-        return found
-    first, rest = name.split(".", 1)
-    outer = find_field(record, first)
-    return _find_field_inside(outer[1], rest) if outer and isinstance(outer[1], dict) else None
+    field = find_field(record, name)
+    if field is not None or "." not in name:
+        return field
+    outer_name, inner_name = name.split(".", 1)
+    _, outer = find_field(record, outer_name) or ("", None)
+    return _find_field_inside(outer, inner_name) if isinstance(outer, dict) else None
 
 
-OF_RATES = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
-_NO_MONEY = frozenset(
+RATE_OPERATIONS = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
+_COUNT_WORDS = frozenset(
     "quantity qty count counts units pieces days hours minutes seconds months years weeks percent percentage pct rate "
     "ratio score number age weight size index level rank heads headcount".split()
 )
-_RATES = frozenset("rate rates percent percentage pct".split())
-_CENTS = frozenset({"cents", "minor", "pence"})
-_TIMES = {"secs": "seconds", "mins": "minutes", "hrs": "hours"} | {
-    name: name for name in ("seconds", "minutes", "hours", "days", "weeks")
+_RATE_WORDS = frozenset("rate rates percent percentage pct".split())
+_UNITS_BY_WORD = {
+    **dict.fromkeys(("cents", "minor", "pence"), "cents"),
+    **{name: name for name in ("seconds", "minutes", "hours", "days", "weeks")},
+    "secs": "seconds",
+    "mins": "minutes",
+    "hrs": "hours",
 }
-
-
 _NO_OPERAND = Operand(source="constant")
 
 
@@ -129,10 +127,10 @@ class ListColumn(NamedTuple):
     @property
     def operand_text(self) -> str:
         """The operand as error messages name it."""
-        own = self.operand
-        if own.source == "result":
-            return f"{own.ref}{'' if own.path[:1] in ('', '[') else '.'}{own.path}"
-        return own.literal or f"{own.ref}{'.' if own.path else ''}{own.path}"
+        operand = self.operand
+        if operand.source == "result":
+            return f"{operand.ref}{'' if operand.path[:1] in ('', '[') else '.'}{operand.path}"
+        return operand.literal or f"{operand.ref}{'.' if operand.path else ''}{operand.path}"
 
 
 def flatten_figure_cells(columns: Iterable[ListColumn]) -> list[Cell]:
@@ -142,7 +140,9 @@ def flatten_figure_cells(columns: Iterable[ListColumn]) -> list[Cell]:
 
 def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
     """The columns that hold more than currency codes."""
-    return [column for column in columns if not column.cells or not all(is_currency(one.value) for one in column.cells)]
+    return [
+        column for column in columns if not (column.cells and all(is_currency(cell.value) for cell in column.cells))
+    ]
 
 
 def require_single_cell(column: ListColumn, operation: str) -> Cell:
@@ -170,15 +170,13 @@ def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
 
 def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
     """A cell's date; raises ``CannotCalculate``, naming the cell, if it is no date or could be two."""
-    day = read_date(cell.value, order)
-    if day is None:
+    if (day := read_date(cell.value, order)) is None:
         raise _build_date_error(cell, operation)
     return day
 
 
 def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
-    moment = read_moment(cell.value, order)
-    if moment is None:
+    if (moment := read_moment(cell.value, order)) is None:
         raise _build_date_error(cell, operation)
     return moment
 
@@ -212,7 +210,7 @@ def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
     cells = [cell for column in columns for cell in column.cells]
     hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
     currency = common_currency(hints)
-    if currency is None and operation not in OF_RATES:
+    if currency is None and operation not in RATE_OPERATIONS:
         texts = ", ".join(hint for hint in hints if common_currency([hint]) != "" or not hint.isalnum())
         raise CannotCalculate(
             f"{operation} of amounts in different currencies ({texts[:80]}): convert them first, or take one currency "
@@ -226,40 +224,40 @@ def require_one_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
     two units differ, or some amounts are in cents and others without a unit.
     """
     units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
-    named = [unit for unit in units if unit]
-    if len(named) > 1 or ("cents" in units and "" in units):
-        told = " and ".join(unit or "whole units" for unit in units)
-        how = "cents_to_units" if "cents" in named else f"{named[0]}_to_{named[-1]}"
-        raise CannotCalculate(f"{operation} of {told}: convert them first, as with {how}")
-    return named[0] if named else ""
+    unit_names = [unit for unit in units if unit]
+    if len(unit_names) > 1 or ("cents" in units and "" in units):
+        description = " and ".join(unit or "whole units" for unit in units)
+        operation_name = "cents_to_units" if "cents" in unit_names else f"{unit_names[0]}_to_{unit_names[-1]}"
+        raise CannotCalculate(f"{operation} of {description}: convert them first, as with {operation_name}")
+    return unit_names[0] if unit_names else ""
 
 
 def is_rate_cell(cell: Cell) -> bool:
-    return any(word in _RATES for word in name_as_words(cell.field).split())
+    return any(word in _RATE_WORDS for word in name_as_words(cell.field).split())
 
 
 def unit_in_field_name(field: str) -> str:
     """The unit in a field's name: ``amount_cents``, ``duration_minutes``; empty if there is none."""
     words = reversed(name_as_words(field).split())
-    return next(("cents" if word in _CENTS else _TIMES[word] for word in words if word in _CENTS | _TIMES.keys()), "")
+    return next((_UNITS_BY_WORD[word] for word in words if word in _UNITS_BY_WORD), "")
 
 
 def _currency_hints(cell: Cell) -> list[str]:
-    own = [cell.value] if isinstance(cell.value, str) else []
-    named = cell.currency or ("" if _names_a_count(cell.field) else find_currency_name(cell))
-    return [hint for hint in (*own, named) if hint]
+    texts = [cell.value] if isinstance(cell.value, str) else []
+    currency = cell.currency or ("" if _names_a_count(cell.field) else find_currency_name(cell))
+    return [hint for hint in (*texts, currency) if hint]
 
 
 def _names_a_count(field: str) -> bool:
     words = set(name_as_words(field).split())
-    return bool(words & _NO_MONEY) and not words & {"amount", "price", "cost", "total", "fee"}
+    return bool(words & _COUNT_WORDS) and not words & {"amount", "price", "cost", "total", "fee"}
 
 
 def _build_date_error(cell: Cell, operation: str) -> CannotCalculate:
-    both = read_possible_dates(cell.value)
-    if len(both) > 1:
+    days = read_possible_dates(cell.value)
+    if len(days) > 1:
         return CannotCalculate(
-            f"{dumps(cell.value)} can be {both[0]} or {both[1]}: say with date_order which (day_first or month_first)"
+            f"{dumps(cell.value)} can be {days[0]} or {days[1]}: say with date_order which (day_first or month_first)"
         )
     return CannotCalculate(f"{operation} needs dates, and {_describe_cell(cell)} is none")
 
@@ -270,9 +268,9 @@ def _describe_cell(cell: Cell) -> str:
     return dumps(cell.value)[:60]
 
 
-_FLAGS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
+_PAID_FLAGS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
 _PAYMENT_TIMES = frozenset({"paid at", "paid on", "paid date", "date paid", "payment date", "settled at", "settled on"})
-_STATES = frozenset({"status", "state", "payment status", "payment state", "invoice status"})
+_STATUS_FIELDS = frozenset({"status", "state", "payment status", "payment state", "invoice status"})
 _PAID_WORDS = frozenset(
     {"paid", "settled", "paid in full", "fully paid", "closed", "cancelled", "canceled", "void", "voided"}
     | {"written off", "written_off", "credited", "refunded"}
@@ -287,17 +285,17 @@ def is_paid(record: Mapping[str, Json]) -> bool:
 
 def _is_sign_of_payment(name: str, value: Json) -> bool:
     word = value.strip().casefold() if isinstance(value, str) else ""
-    if name in _FLAGS:
+    if name in _PAID_FLAGS:
         return value is True or word in ("true", "yes", "paid")
     if name in _PAYMENT_TIMES:
         return not is_empty_value(value)
-    if name in _STATES:
+    if name in _STATUS_FIELDS:
         return word in _PAID_WORDS
     amount = read_amount(value) if name in _OPEN_AMOUNTS else None
     return amount is not None and amount.number == 0
 
 
-_UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
+_CURRENCY_OR_PERCENT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
 def shows_same_value(shown: Json, claimed: Json) -> bool:
@@ -307,17 +305,18 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
     moment = parse_moment(shown)
     if (moment is not None and moment == parse_moment(claimed)) or name_the_same_day(shown, claimed):
         return True
-    number, other = read_figure(shown), read_figure(claimed)
-    if number is not None and other is not None:
-        return number == other and len({tuple(_UNIT.findall(str(value))) for value in (shown, claimed)} - {()}) < 2
-    return (
-        isinstance(shown, str) and isinstance(claimed, str) and shown.strip().casefold() == claimed.strip().casefold()
-    )
+    number, claimed_number = read_figure(shown), read_figure(claimed)
+    if number is not None and claimed_number is not None:
+        units = {tuple(_CURRENCY_OR_PERCENT.findall(str(value))) for value in (shown, claimed)} - {()}
+        return number == claimed_number and len(units) < 2
+    if not isinstance(shown, str) or not isinstance(claimed, str):
+        return False
+    return shown.strip().casefold() == claimed.strip().casefold()
 
 
 _SIGNS = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION = rf"[^\[\]'=!<>]+?\s*(?:{_SIGNS})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
-_PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGNS})\s*(.*)", re.DOTALL)
+_CONDITION_PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGNS})\s*(.*)", re.DOTALL)
 ORDERINGS: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of two amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE = "overdue"
@@ -326,13 +325,13 @@ SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDU
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:
     """The field, the sign and the literal of a written condition; raises ``ValueError``."""
-    match = _PARTS.fullmatch(text.strip())
+    match = _CONDITION_PARTS.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is no condition such as amount>100")
-    field, sign, said = match[1].strip(), match[2].strip(), match[3].strip()
-    if said[:1] in ("'", '"') and said[-1:] == said[:1] and len(said) > 1:
-        return field, sign.replace("==", "="), said[1:-1].replace("''", "'")
-    return field, sign.replace("==", "="), None if said == "null" else said
+    field, sign, literal = match[1].strip(), match[2].strip(), match[3].strip()
+    if literal[:1] in ("'", '"') and literal[-1:] == literal[:1] and len(literal) > 1:
+        return field, sign.replace("==", "="), literal[1:-1].replace("''", "'")
+    return field, sign.replace("==", "="), None if literal == "null" else literal
 
 
 def equality_key(value: Json) -> Decimal | str | None:
@@ -350,14 +349,14 @@ def _meets_condition(value: Json, sign: str, against: Json, order: DateOrder = "
     if sign == IS_NOT_EMPTY:
         return not is_empty_value(value)
     if sign == CONTAINS and isinstance(value, list):
-        return any(are_equal_values(item, against) for item in value)
-    said = "" if against is None else as_text(against)
+        return any(are_equal_values(element, against) for element in value)
+    text = "" if against is None else as_text(against)
     if sign == CONTAINS:
-        return said.casefold() in ("" if value is None else as_text(value)).casefold()
+        return text.casefold() in ("" if value is None else as_text(value)).casefold()
     if sign == ONE_OF:
-        return any(are_equal_values(value, one.strip(), order) for one in said.split(","))
-    compared = compare_values(value, against, order)
-    return compared is not None and ORDERINGS[sign](compared, 0)
+        return any(are_equal_values(value, option.strip(), order) for option in text.split(","))
+    ordering = compare_values(value, against, order)
+    return ordering is not None and ORDERINGS[sign](ordering, 0)
 
 
 def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
@@ -366,35 +365,35 @@ def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json
     """
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):
-        return [_meets_condition(value, sign, other, order) for value, other in pairs]
-    same = [are_equal_values(value, other, order, by_case=True) for value, other in pairs]
-    if not any(same):
-        same = [are_equal_values(value, other, order) for value, other in pairs]
-    return [one is (sign == "=") for one in same]
+        return [_meets_condition(value, sign, counterpart, order) for value, counterpart in pairs]
+    are_equal = [are_equal_values(value, counterpart, order, is_case_sensitive=True) for value, counterpart in pairs]
+    if not any(are_equal):
+        are_equal = [are_equal_values(value, counterpart, order) for value, counterpart in pairs]
+    return [is_equal is (sign == "=") for is_equal in are_equal]
 
 
-def are_equal_values(value: Json, other: Json, order: DateOrder = "", *, by_case: bool = False) -> bool:
-    """Whether two values are equal as numbers, dates, truth values or words. With ``by_case``, case counts, and two
-    empty values are not equal.
+def are_equal_values(value: Json, counterpart: Json, order: DateOrder = "", *, is_case_sensitive: bool = False) -> bool:
+    """Whether two values are equal as numbers, dates, truth values or words. If ``is_case_sensitive``, two empty values
+    are not equal either.
     """
-    if is_empty_value(value) or is_empty_value(other):
-        return is_empty_value(value) and is_empty_value(other) and not by_case
-    compared = compare_values(value, other, order)
-    if compared is not None:
-        return compared == 0
-    if by_case:
-        return equality_key(value) == equality_key(other)
-    one, two = (as_text(item).strip().casefold() for item in (value, other))
-    return TRUTHS.get(one, one) == TRUTHS.get(two, two)
+    if is_empty_value(value) or is_empty_value(counterpart):
+        return is_empty_value(value) and is_empty_value(counterpart) and not is_case_sensitive
+    ordering = compare_values(value, counterpart, order)
+    if ordering is not None:
+        return ordering == 0
+    if is_case_sensitive:
+        return equality_key(value) == equality_key(counterpart)
+    word, other_word = (as_text(value).strip().casefold() for value in (value, counterpart))
+    return TRUTHS.get(word, word) == TRUTHS.get(other_word, other_word)
 
 
 def compare_values(value: Json, other: Json, order: DateOrder = "") -> int | None:
     """-1, 0 or 1 as the first of two numbers or dates is less, equal or greater; None if they cannot be compared."""
-    one, two = read_amount(value), read_amount(other)
-    if one is not None and two is not None:
-        return (one.number > two.number) - (one.number < two.number)
-    read = read_moment if has_time(value) and has_time(other) else read_date
-    day, another = read(value, order), read(other, order)
-    if day is not None and another is not None:
-        return (day > another) - (day < another)
+    amount, other_amount = read_amount(value), read_amount(other)
+    if amount is not None and other_amount is not None:
+        return (amount.number > other_amount.number) - (amount.number < other_amount.number)
+    read_time = read_moment if has_time(value) and has_time(other) else read_date
+    time, other_time = read_time(value, order), read_time(other, order)
+    if time is not None and other_time is not None:
+        return (time > other_time) - (time < other_time)
     return None

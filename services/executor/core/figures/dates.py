@@ -41,14 +41,14 @@ class _DateWords(NamedTuple):
 
 
 _Reader = Callable[[_DateWords], Sequence[Period]]
-_NEAR = timedelta(days=250)  # a day and month without a year is in the year that brings it nearest
+_NEAR_TODAY = timedelta(days=250)  # a day and month without a year is in the year that brings it nearest
 _MOST_SPELLED_DAYS = 9_999
 _MOST_WORKDAYS = 40_000
 _WORKDAYS_A_WEEK = 5
 
 
-def _list_single_days(written: Sequence[tuple[int, int, int]]) -> list[Period]:
-    return [Period(day, day) for parts in written if (day := _date_or_none(*parts)) is not None]
+def _list_single_days(dates: Sequence[tuple[int, int, int]]) -> list[Period]:
+    return [Period(day, day) for parts in dates if (day := _date_or_none(*parts)) is not None]
 
 
 def _date_or_none(year: int, month: int, day: int) -> date | None:
@@ -59,21 +59,21 @@ def _date_or_none(year: int, month: int, day: int) -> date | None:
 
 
 def _select_periods_near(periods: Iterable[Period], today: date) -> list[Period]:
-    return [period for period in periods if abs(period.first - today) <= _NEAR]
+    return [period for period in periods if abs(period.first - today) <= _NEAR_TODAY]
 
 
 def _years_around(today: date) -> list[int]:
     return [year for year in (today.year, today.year + 1, today.year - 1) if MINYEAR <= year <= MAXYEAR]
 
 
-def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Period]:
+def _nearest_days(month_days: Sequence[tuple[int, int]], today: date) -> list[Period]:
     """The days that a day and month without a year can mean: the next one, and the last one if it is close, too."""
-    days = _list_single_days([(year, month, day) for month, day in written for year in _years_around(today)])
+    days = _list_single_days([(year, month, day) for month, day in month_days for year in _years_around(today)])
     return _select_periods_near(days, today) or days[:1]
 
 
-def _list_months(written: Sequence[tuple[int, int]]) -> list[Period]:
-    starts = (_date_or_none(year, month, 1) for year, month in written if year < MAXYEAR)
+def _list_months(year_months: Sequence[tuple[int, int]]) -> list[Period]:
+    starts = (_date_or_none(year, month, 1) for year, month in year_months if year < MAXYEAR)
     return [_build_period(start, relativedelta(months=1)) for start in starts if start is not None]
 
 
@@ -92,31 +92,28 @@ def _read_month_day(group: _DateWords) -> Sequence[Period]:
 
 def _read_day_range(group: _DateWords) -> Sequence[Period]:
     month, year, today = group.values["M"], group.values.get("Y"), group.today
-    ends = [
-        _list_single_days([(year, month, group.values[k])])
-        if year
-        else _nearest_days([(month, group.values[k])], today)
-        for k in "AB"
-    ]
-    return [Period(first.first, last.last) for first, last in zip(*ends, strict=False) if first <= last]
+    if year:
+        starts, ends = (_list_single_days([(year, month, group.values[name])]) for name in "AB")
+    else:
+        starts, ends = (_nearest_days([(month, group.values[name])], today) for name in "AB")
+    return [Period(start.first, end.last) for start, end in zip(starts, ends, strict=False) if start <= end]
 
 
 def _read_month(group: _DateWords) -> Sequence[Period]:
     month, today = group.values["M"], group.today
     if year := group.values.get("Y"):
         return _list_months([(year, month)])
-    if "n" in group.signs or "l" in group.signs:
-        years = range(today.year, today.year + 2) if "n" in group.signs else range(today.year, today.year - 2, -1)
-        return [
-            one
-            for one in _list_months([(year, month) for year in years])
-            if ("n" in group.signs) == (one.first > today)
-        ][:1]
-    near = _select_periods_near(_list_months([(year, month) for year in _years_around(today)]), today)
-    return sorted(near, key=lambda one: one.last < today)
+    if "n" in group.signs:
+        periods = _list_months([(year, month) for year in (today.year, today.year + 1)])
+        return [period for period in periods if period.first > today][:1]
+    if "l" in group.signs:
+        periods = _list_months([(year, month) for year in (today.year, today.year - 1)])
+        return [period for period in periods if period.first <= today][:1]
+    periods = _select_periods_near(_list_months([(year, month) for year in _years_around(today)]), today)
+    return sorted(periods, key=lambda period: period.last < today)
 
 
-_UNITS = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relativedelta(months=1)} | {
+_LENGTHS_BY_SIGN = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relativedelta(months=1)} | {
     "Q": relativedelta(months=3), "J": relativedelta(years=1)
 }  # fmt: skip
 
@@ -125,13 +122,13 @@ def move_day(
     day: date, count: int, sign: str, *, is_working: bool = False, holidays: Collection[date] = ()
 ) -> date | None:
     """The day ``count`` units later (earlier if negative); None beyond the calendar. ``sign`` is the unit's key in
-    ``_UNITS``.
+    ``_LENGTHS_BY_SIGN``.
 
     Working days are Mondays to Fridays without the holidays. A day that the month does not have becomes its last day.
     """
     try:
         if not is_working or sign != "D":
-            return day + _UNITS[sign] * count
+            return day + _LENGTHS_BY_SIGN[sign] * count
         step = timedelta(days=1 if count > 0 else -1)
         for _ in range(min(abs(count), _MOST_WORKDAYS)):
             day += step
@@ -166,11 +163,9 @@ def _read_weekday(group: _DateWords) -> Sequence[Period]:
         first = first if ahead else first + timedelta(weeks=1)
         week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1, days=group.values["W"])
         return _build_day_periods(first, week)
-    return (
-        _build_day_periods(first)
-        if ahead or "t" in group.signs
-        else _build_day_periods(first, first + timedelta(weeks=1))
-    )
+    if ahead or "t" in group.signs:
+        return _build_day_periods(first)
+    return _build_day_periods(first, first + timedelta(weeks=1))
 
 
 def _read_weekday_after_next(group: _DateWords) -> Sequence[Period]:
@@ -197,7 +192,7 @@ def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
         "J": day.replace(month=1, day=1),
         "Q": day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1),
     }[sign]
-    return _build_period(start + _UNITS[sign] * shift, _UNITS[sign])
+    return _build_period(start + _LENGTHS_BY_SIGN[sign] * shift, _LENGTHS_BY_SIGN[sign])
 
 
 def _read_year_quarter(group: _DateWords) -> Sequence[Period]:
@@ -205,8 +200,12 @@ def _read_year_quarter(group: _DateWords) -> Sequence[Period]:
     if year:
         return [_build_quarter(year, group.values["q"])]
     today = group.today
-    near = [_build_quarter(today.year + shift, group.values["q"]) for shift in (0, 1, -1)]
-    return [one for one in near if abs(one.first - today) <= _NEAR or one.first <= today <= one.last]
+    quarters = [_build_quarter(today.year + shift, group.values["q"]) for shift in (0, 1, -1)]
+    return [
+        quarter
+        for quarter in quarters
+        if abs(quarter.first - today) <= _NEAR_TODAY or quarter.first <= today <= quarter.last
+    ]
 
 
 def _read_year(group: _DateWords) -> Sequence[Period]:
@@ -215,17 +214,10 @@ def _read_year(group: _DateWords) -> Sequence[Period]:
 
 def _read_period_edges(group: _DateWords) -> Sequence[Period]:
     """The days at the edge of a period: ``end of March`` is its last day or its last working day."""
-    inner = _DateWords(group.signs[1:], group.values, group.today)
-    read = (
-        _read_month
-        if "M" in group.signs
-        else _read_year_quarter
-        if "q" in group.signs
-        else _read_year
-        if "Y" in group.signs
-        else _read_calendar_unit
-    )
-    return [edge for period in read(inner) for edge in _list_edge_days(group.signs[0], period)]
+    words = _DateWords(group.signs[1:], group.values, group.today)
+    readers = {"M": _read_month, "q": _read_year_quarter, "Y": _read_year}
+    read_period = next((readers[sign] for sign in readers if sign in group.signs), _read_calendar_unit)
+    return [edge for period in read_period(words) for edge in _list_edge_days(group.signs[0], period)]
 
 
 def _list_edge_days(sign: str, period: Period) -> Sequence[Period]:
@@ -233,12 +225,8 @@ def _list_edge_days(sign: str, period: Period) -> Sequence[Period]:
         return _build_day_periods(period.first, _move_to_workday(period.first, 1))
     if sign == "e":
         return _build_day_periods(period.last, _move_to_workday(period.last, -1))
-    middle = (
-        period.first + timedelta(days=14)
-        if (period.last - period.first).days < 31
-        else period.first + (period.last - period.first) / 2
-    )
-    return _build_day_periods(middle)
+    length = period.last - period.first
+    return _build_day_periods(period.first + (timedelta(days=14) if length.days < 31 else length / 2))
 
 
 def _move_to_workday(day: date, step: int) -> date:
@@ -256,20 +244,25 @@ def _read_day_of_month(group: _DateWords) -> Sequence[Period]:
 def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
     """The day of ``the second Tuesday of December``, ``the last Friday of next month``."""
     signs = group.signs[group.signs.index("W") + 1 :]
-    inner = _DateWords(signs, group.values, group.today)
-    months = _read_month(inner) if "M" in signs else _read_calendar_unit(inner)
+    words = _DateWords(signs, group.values, group.today)
+    months = _read_month(words) if "M" in signs else _read_calendar_unit(words)
     count, weekday = group.values.get("N", 0), group.values["W"]
     if not count:
-        return _build_day_periods(*(one.last - timedelta(days=(one.last.weekday() - weekday) % 7) for one in months))
-    firsts = (one.first + timedelta(days=(weekday - one.first.weekday()) % 7) for one in months)
+        return _build_day_periods(
+            *(month.last - timedelta(days=(month.last.weekday() - weekday) % 7) for month in months)
+        )
+    firsts = (month.first + timedelta(days=(weekday - month.first.weekday()) % 7) for month in months)
     days = [(first, first + timedelta(weeks=count - 1)) for first in firsts if 0 < count <= 5]
     return _build_day_periods(*(day for first, day in days if day.month == first.month))
 
 
 def _read_last_day(group: _DateWords) -> Sequence[Period]:
     signs = group.signs[group.signs.index("D") + 1 :]
-    inner = _DateWords(signs, group.values, group.today)
-    return [Period(one.last, one.last) for one in (_read_month(inner) if "M" in signs else _read_calendar_unit(inner))]
+    words = _DateWords(signs, group.values, group.today)
+    return [
+        Period(period.last, period.last)
+        for period in (_read_month(words) if "M" in signs else _read_calendar_unit(words))
+    ]
 
 
 # Longest reading first: the first pattern that fits takes its words from those below it.
@@ -333,7 +326,7 @@ _SOFT_GAP = re.compile(r"[\s.,'’ºª]*")
 _RANGE_GAP = re.compile(r"\s*[-–—]\s*")
 _SENTENCE_END = re.compile(r"[.\n]\s|\n")
 _QUARTERS = frozenset("quarter quartal trimestre".split())
-_NUMERIC = re.compile(
+_DATE_IN_DIGITS = re.compile(
     r"(?<![\w.,/-])(?:"
     r"(?P<y1>\d{4})(?P<sep>[-/.])(?P<m1>\d{1,2})(?P=sep)(?P<d1>\d{1,2})(?=T\d\d:?\d\d|(?!\w))"
     r"|(?P<a>\d{1,2})(?P<sep2>[-/.])(?P<b>\d{1,2})(?P=sep2)(?P<y2>\d{4}|\d{2})(?!\w)"
@@ -364,23 +357,28 @@ _MONTHS_AHEAD = 3  # in which a weekday is looked for that falls on a day: "Frid
 
 
 def find_dates(
-    text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], today: date, *, relative: bool = True
+    text: str,
+    tokens: Sequence[WrittenToken],
+    spelled: Sequence[SpelledNumber],
+    today: date,
+    *,
+    includes_relative: bool = True,
 ) -> list[DateMention]:
     """The dates of a text in order, then the periods between two of them, then the repetitions.
 
-    Without ``relative``, no repetitions, and no dates that are told by ``today`` alone, such as "next Friday".
+    Without ``includes_relative``, no repetitions, and no dates that only ``today`` tells, such as "next Friday".
     """
-    numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_date_in_digits(match, today)) is not None]
-    words = _build_grammar_words(text, tokens, spelled, numeric)
+    in_digits = [*filter(None, (_read_date_in_digits(match, today) for match in _DATE_IN_DIGITS.finditer(text)))]
+    words = _build_grammar_words(text, tokens, spelled, in_digits)
     signs = "".join(word.role for word in words)
-    found = sorted([*numeric, *_match_date_patterns(words, signs, today)])
-    found = _shift_by_offsets(text, words, signs, found)
-    of_week = [*_find_days_of_week(text, found, today)]
-    found = [one for one in found if all(one.start != other.start for other in of_week)]
-    found = sorted([*(_with_past_weekday(text, one) for one in found), *of_week])
-    found = sorted([*found, *_find_days_without_month(text, found, today)])
-    joined = [*found, *_join_ranges(words, signs, found), *_find_repetitions(words, signs)]
-    return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
+    mentions = sorted([*in_digits, *_match_date_patterns(words, signs, today)])
+    mentions = _shift_by_offsets(text, words, signs, mentions)
+    days_of_week = [*_find_days_of_week(text, mentions, today)]
+    mentions = [mention for mention in mentions if all(mention.start != day.start for day in days_of_week)]
+    mentions = sorted([*(_with_past_weekday(text, mention) for mention in mentions), *days_of_week])
+    mentions = sorted([*mentions, *_find_days_without_month(text, mentions, today)])
+    mentions += [*_join_ranges(words, signs, mentions), *_find_repetitions(words, signs)]
+    return [mention for mention in mentions if includes_relative or not (mention.is_relative or mention.step)]
 
 
 def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | None:
@@ -389,9 +387,8 @@ def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | Non
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
         case {"a": first, "b": second, "y": year}:
             year += 2000 if year < 100 else 0
-            periods = _list_single_days(
-                [(year, second, first), (year, first, second)][: 1 if match["sep2"] == "." else 2]
-            )
+            orders = [(year, second, first), (year, first, second)]
+            periods = _list_single_days(orders[: 1 if match["sep2"] == "." else 2])
         case {"y": year, "m": month, "d": day}:
             periods = _list_single_days([(year, month, day)])
         case {"y": year, "m": month}:
@@ -407,138 +404,142 @@ def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | Non
     return DateMention(*match.span(), tuple(dict.fromkeys(periods))) if periods else None
 
 
-def _find_days_of_week(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
+def _find_days_of_week(text: str, mentions: Sequence[DateMention], today: date) -> Iterator[DateMention]:
     """Yields days such as ``Friday the 11th``: the first such Friday in the coming months, if there is one."""
-    spans = {(one.start, one.end) for one in found}
+    spans = {(mention.start, mention.end) for mention in mentions}
     for match in _DAY_OF_WEEK.finditer(text) if spans else ():
         role, *_ = date_roles_by_word().get(fold_word(match[1]), (WordRole("."),))
         if role.sign == "W" and match.span(1) in spans:
             months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_AHEAD))
-            days = _list_single_days([(one.year, one.month, int(match[2] or match[3])) for one in months])
-            right = [one for one in days if one.first >= today and one.first.weekday() == role.value]
-            if right:
-                yield DateMention(match.start(1), match.end(), (right[0],), is_relative=True)
+            days = _list_single_days([(month.year, month.month, int(match[2] or match[3])) for month in months])
+            matching = [day for day in days if day.first >= today and day.first.weekday() == role.value]
+            if matching:
+                yield DateMention(match.start(1), match.end(), (matching[0],), is_relative=True)
 
 
 def _with_past_weekday(text: str, mention: DateMention) -> DateMention:
     """A weekday alone behind a past tense, "he paid on Friday", may also be the last one."""
     roles = date_roles_by_word().get(fold_word(text[mention.start : mention.end]), ())
-    if (
-        roles[:1]
-        and roles[0].sign == "W"
-        and _PAST_TENSE.search(text, max(0, mention.start - _LONGEST_CLAUSE), mention.start)
-    ):
-        last = mention.periods[0].first - timedelta(weeks=1)
-        return mention._replace(periods=(*mention.periods, Period(last, last)))
-    return mention
+    if not roles or roles[0].sign != "W":
+        return mention
+    if not _PAST_TENSE.search(text, max(0, mention.start - _LONGEST_CLAUSE), mention.start):
+        return mention
+    last = mention.periods[0].first - timedelta(weeks=1)
+    return mention._replace(periods=(*mention.periods, Period(last, last)))
 
 
-def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
+def _find_days_without_month(text: str, mentions: Sequence[DateMention], today: date) -> Iterator[DateMention]:
     """Yields days such as ``on the 15th`` and ``am 15.``: of this month and the next, without those that are past."""
-    starts = [one.start for one in found]
+    starts = [mention.start for mention in mentions]
     for match in _BARE_DAY.finditer(text):
-        before = bisect_left(starts, match.end()) - 1  # the dates are in order and lie beside each other
-        if before < 0 or found[before].end <= match.start():
+        index = bisect_left(starts, match.end()) - 1  # the dates are in order and lie beside each other
+        if index < 0 or mentions[index].end <= match.start():
             number = int(match[1] or match[2])
             months = (today, today.replace(day=1) + timedelta(days=31))
-            days = _list_single_days([(one.year, one.month, number) for one in months])
+            days = _list_single_days([(month.year, month.month, number) for month in months])
             start = match.start(match.lastindex or 0)
             ahead = [day for day in days if day.first >= today]
             yield DateMention(start, match.end(), tuple(ahead or days), is_relative=True)
 
 
 def _build_grammar_words(
-    text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
+    text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], in_digits: Sequence[DateMention]
 ) -> list[_GrammarWord]:
     """The tokens as role characters for the patterns; ``.`` is any other word, ``|`` the end of a phrase."""
-    numbers = {number.first: number for number in spelled if number.value <= _MOST_SPELLED_DAYS}
-    starts = [mention.start for mention in numeric]
+    numbers = {number.start_index: number for number in spelled if number.value <= _MOST_SPELLED_DAYS}
+    starts = [mention.start for mention in in_digits]
     words: list[_GrammarWord] = []
     place = end = 0
     while place < len(tokens):
         token = tokens[place]
         words += _read_gap_between_words(text[end : token.start], end, words, token)
         number = numbers.get(place)
-        after = number.after if number is not None else place + 1
-        end = tokens[after - 1].end
-        if number is not None and number.is_ordinal and after < len(tokens) and tokens[after].folded in _QUARTERS:
-            after, end = after + 1, tokens[after].end  # "second quarter"
+        next_place = number.end_index if number is not None else place + 1
+        end = tokens[next_place - 1].end
+        if (
+            number is not None
+            and number.is_ordinal
+            and next_place < len(tokens)
+            and tokens[next_place].folded in _QUARTERS
+        ):
+            next_place, end = next_place + 1, tokens[next_place].end  # "second quarter"
             words.append(_GrammarWord("q", int(number.value), token.start, end))
-        elif _lies_in_mention(token.start, starts, numeric) or _ends_identifier(text, tokens, place):
+        elif _lies_in_mention(token.start, starts, in_digits) or _ends_identifier(text, tokens, place):
             words.append(_GrammarWord("#", 0, token.start, end))
         else:
-            words += [
-                _GrammarWord(role.sign, role.value, token.start, end) for role in _find_roles_in_date(token, number)
-            ]
-        place = after
+            roles = _find_roles_in_date(token, number)
+            words += [_GrammarWord(role.sign, role.value, token.start, end) for role in roles]
+        place = next_place
     return words
 
 
 def _ends_identifier(text: str, tokens: Sequence[WrittenToken], place: int) -> bool:
     """Whether a number is the end of an identifier: ``C-1 on March 12`` does not mean the first of March."""
-    if place == 0 or not tokens[place].written.isdecimal() or len(tokens[place].written) == len("2026"):
+    if place == 0 or not tokens[place].text.isdecimal() or len(tokens[place].text) == len("2026"):
         return False
-    before = tokens[place - 1]
-    joint = text[before.end : tokens[place].start]
-    is_month = any(role.sign == "M" for role in date_roles_by_word().get(before.folded, ()))
-    return joint in ("-", "_") and before.written.isupper() and not is_month
+    word_before = tokens[place - 1]
+    gap = text[word_before.end : tokens[place].start]
+    is_month = any(role.sign == "M" for role in date_roles_by_word().get(word_before.folded, ()))
+    return gap in ("-", "_") and word_before.text.isupper() and not is_month
 
 
 def _lies_in_mention(place: int, starts: Sequence[int], mentions: Sequence[DateMention]) -> bool:
-    before = bisect_left(starts, place + 1) - 1
-    return before >= 0 and place < mentions[before].end
+    index = bisect_left(starts, place + 1) - 1
+    return index >= 0 and place < mentions[index].end
 
 
 def _find_roles_in_date(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
     """Which parts of a date the word may be, as the signs of the patterns: a year, a number, a month, a weekday."""
-    known = date_roles_by_word().get(token.folded)
-    if number is not None and (known is None or number.after > number.first + 1):
+    roles = date_roles_by_word().get(token.folded)
+    if number is not None and (roles is None or number.end_index > number.start_index + 1):
         return (WordRole("N", int(number.value)),)
-    if token.written.isdecimal() and token.written.isascii():
-        value = int(token.written[:9])
-        return (WordRole("Y" if len(token.written) == 4 and 1900 <= value < 2200 else "N", value),)
-    return known or (WordRole("."),)
+    if token.text.isdecimal() and token.text.isascii():
+        value = int(token.text[:9])
+        return (WordRole("Y" if len(token.text) == 4 and 1900 <= value < 2200 else "N", value),)
+    return roles or (WordRole("."),)
 
 
 def _read_gap_between_words(
-    gap: str, start: int, before: Sequence[_GrammarWord], after: WrittenToken
+    gap: str, start: int, words_before: Sequence[_GrammarWord], token: WrittenToken
 ) -> list[_GrammarWord]:
-    joins_month = (before[-1].role == "N" and after.written.isalpha()) if before else False
-    if gap == "-" and before and (joins_month or (before[-1].role == "M" and len(after.written) == 4)):
+    joins_month = (words_before[-1].role == "N" and token.text.isalpha()) if words_before else False
+    if gap == "-" and words_before and (joins_month or (words_before[-1].role == "M" and len(token.text) == 4)):
         return []  # "12-Mar-2026"
     if _RANGE_GAP.fullmatch(gap):
         return [_GrammarWord("r", 0, start, start + len(gap))]
     is_soft = _SOFT_GAP.fullmatch(gap) is not None
     if is_soft and _SENTENCE_END.search(gap):  # "4. März" goes on where "on 4 March. Two" does not
-        is_soft = bool(before) and before[-1].role == "N" and not after.written.isdecimal() and "\n" not in gap
+        is_soft = bool(words_before) and words_before[-1].role == "N" and not token.text.isdecimal() and "\n" not in gap
     return [] if is_soft else [_GrammarWord("|", 0, start, start + len(gap))]
 
 
 _OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
 _OFFSET_BACKWARDS = re.compile(r"o*[fpv]o*w?[DKHJ]w?N?")
 _OFFSET_AFTER = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
-_BETWEEN = re.compile(r"o*[r&]o*")
+_RANGE_SIGNS = re.compile(r"o*[r&]o*")
 _REPETITION = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 
 def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date) -> Iterator[DateMention]:
-    taken = bytearray(len(signs))
-    for pattern, read, is_relative in _GRAMMAR:
+    is_taken = bytearray(len(signs))
+    for pattern, read_periods, is_relative in _GRAMMAR:
         for match in pattern.finditer(signs):
-            first, after = match.span()
-            if any(taken[first:after]):
+            start, end = match.span()
+            if any(is_taken[start:end]):
                 continue
-            periods = read(_words_of_match(match, words, today))
+            periods = read_periods(_words_of_match(match, words, today))
             if periods:
-                taken[first:after] = b"\1" * (after - first)
-                yield _build_mention(words, (first, after), tuple(dict.fromkeys(periods)), is_relative)
+                is_taken[start:end] = b"\1" * (end - start)
+                yield _build_mention(words, (start, end), tuple(dict.fromkeys(periods)), is_relative)
 
 
-_ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
+_GROUP_ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
 
 
 def _words_of_match(match: re.Match[str], words: Sequence[_GrammarWord], today: date) -> _DateWords:
-    values = {_ALIASES.get(key, key): words[match.start(key)].value for key, part in match.groupdict().items() if part}
+    values = {
+        _GROUP_ALIASES.get(key, key): words[match.start(key)].value for key, part in match.groupdict().items() if part
+    }
     return _DateWords(match[0], values, today)
 
 
@@ -550,26 +551,26 @@ def _build_mention(
 
 
 def _shift_by_offsets(
-    text: str, words: Sequence[_GrammarWord], signs: str, found: Sequence[DateMention]
+    text: str, words: Sequence[_GrammarWord], signs: str, mentions: Sequence[DateMention]
 ) -> list[DateMention]:
     """The dates, each moved by the offset next to it: ``two days before 4 March``, ``Montag in einer Woche``."""
     starts, backwards = [word.start for word in words], signs[::-1]
     shifted: list[DateMention] = []
-    for mention in found:
+    for mention in mentions:
         if shifted and mention.start < shifted[-1].end:
             continue
-        before = _find_offset_before(signs, backwards, bisect_left(starts, mention.start))
-        if before and "," in text[words[before.start()].start : mention.start]:
-            before = None  # "1 of 3 months, from 5 January"
-        offset = before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
+        offset_before = _find_offset_before(signs, backwards, bisect_left(starts, mention.start))
+        if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
+            offset_before = None  # "1 of 3 months, from 5 January"
+        offset = offset_before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
         shifted.append(_shift_mention(words, mention, offset) if offset else mention)
     return shifted
 
 
 def _find_offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | None:
     """The offset that ends directly before a position; None if there is none."""
-    found = _OFFSET_BACKWARDS.match(backwards, len(signs) - place)
-    return _OFFSET.match(signs, len(signs) - found.end(), place) if found else None
+    match = _OFFSET_BACKWARDS.match(backwards, len(signs) - place)
+    return _OFFSET.match(signs, len(signs) - match.end(), place) if match else None
 
 
 def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, place: int) -> re.Match[str] | None:
@@ -583,23 +584,23 @@ def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, pla
 def _shift_mention(words: Sequence[_GrammarWord], mention: DateMention, offset: re.Match[str]) -> DateMention:
     count = words[offset.start("N")].value if offset["N"] else 1
     count = -count if offset["side"] and offset["side"] in "pv" else count
-    days = [move_day(one.first, count, offset["u"], is_working=bool(offset["w"])) for one in mention.periods]
+    days = [move_day(period.first, count, offset["u"], is_working=bool(offset["w"])) for period in mention.periods]
     start = min(mention.start, words[offset.start()].start)
     end = max(mention.end, words[offset.end() - 1].end)
     periods = tuple(_build_day_periods(*(day for day in days if day is not None)))
     return DateMention(start, end, periods, mention.is_relative, "", mention.periods)
 
 
-def _join_ranges(words: Sequence[_GrammarWord], signs: str, found: Sequence[DateMention]) -> Iterator[DateMention]:
+def _join_ranges(words: Sequence[_GrammarWord], signs: str, mentions: Sequence[DateMention]) -> Iterator[DateMention]:
     """Yields the periods between two dates: ``from Monday to Friday``, ``4 March - 2 April``."""
     starts = [word.start for word in words]
-    for one, other in pairwise(found):
-        between = signs[bisect_left(starts, one.end) : bisect_left(starts, other.start)]
-        if _BETWEEN.fullmatch(between):
-            ends = [(first.first, _end_of_range(last, first)) for first in one.periods for last in other.periods]
+    for mention, later in pairwise(mentions):
+        signs_between = signs[bisect_left(starts, mention.end) : bisect_left(starts, later.start)]
+        if _RANGE_SIGNS.fullmatch(signs_between):
+            ends = [(first.first, _end_of_range(last, first)) for first in mention.periods for last in later.periods]
             periods = tuple(Period(first, last) for first, last in ends if first <= last)
-            is_relative = one.is_relative or other.is_relative
-            yield DateMention(one.start, other.end, periods, is_relative)
+            is_relative = mention.is_relative or later.is_relative
+            yield DateMention(mention.start, later.end, periods, is_relative)
 
 
 def _end_of_range(end: Period, start: Period) -> date:
@@ -627,17 +628,17 @@ class ParsedMoment(NamedTuple):
 
 _LONGEST_DATE_TEXT = 60
 _ANY_DAY = date(2000, 1, 1)  # a day with its year is the same from wherever it is told
-_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
-_TIME = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
+_STATES_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
+_TRAILING_TIME = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
 _NUMERIC_DATE = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
-_MOMENT = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
+_ISO_DAY_AND_HOUR = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
-_COMPACT = re.compile(r"(?:19|20|21)\d{6}", re.ASCII)
+_DAY_IN_EIGHT_DIGITS = re.compile(r"(?:19|20|21)\d{6}", re.ASCII)
 _DAY_AND_HOUR = re.compile(
     r"(?P<day>\d{1,2}([./-])\d{1,2}\2\d{4})(?:,\s*|\s+)(?:(?:at|um|à)\s+)?(?P<hour>\d\d?:\d\d(?::\d\d)?)(?:\s+Uhr)?"
 )
-_HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
+_TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
@@ -646,22 +647,22 @@ def read_possible_dates(value: Json) -> tuple[date, ...]:
         return ()
     if (day := read_compact_day(value)) is not None:
         return (day,)
-    return _read_days(value.strip()) if _YEAR.search(value) else ()
+    return _read_days(value.strip()) if _STATES_YEAR.search(value) else ()
 
 
 def read_compact_day(value: Json) -> date | None:
     """The day of eight digits that are year, month and day, ``20260301``; None for anything else."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    return _date_or_none(int(text[:4]), int(text[4:6]), int(text[6:])) if _COMPACT.fullmatch(text) else None
+    return _date_or_none(int(text[:4]), int(text[4:6]), int(text[6:])) if _DAY_IN_EIGHT_DIGITS.fullmatch(text) else None
 
 
 @lru_cache(maxsize=16_384)
 def _read_days(text: str) -> tuple[date, ...]:
-    text = _TIME.sub("", text)
-    found = find_dates(text, split_words(text), (), _ANY_DAY, relative=False)
-    whole = next((one for one in found if (one.start, one.end) == (0, len(text))), None)
-    periods = whole.periods if whole else ()
-    return tuple(period.first for period in periods) if all(one.first == one.last for one in periods) else ()
+    text = _TRAILING_TIME.sub("", text)
+    mentions = find_dates(text, split_words(text), (), _ANY_DAY, includes_relative=False)
+    periods = next((mention.periods for mention in mentions if (mention.start, mention.end) == (0, len(text))), ())
+    is_day = all(period.first == period.last for period in periods)
+    return tuple(period.first for period in periods) if is_day else ()
 
 
 def read_whole_days(value: Json) -> frozenset[date]:
@@ -674,30 +675,30 @@ def read_whole_days(value: Json) -> frozenset[date]:
     return frozenset(read_possible_dates(text))
 
 
-def name_the_same_day(one: Json, other: Json) -> bool:
+def name_the_same_day(value: Json, other_value: Json) -> bool:
     """Whether both values are the same day, and at least one of them can be read in only one way."""
-    left, right = read_whole_days(one), read_whole_days(other)
-    return bool(left & right) and 1 in (len(left), len(right))
+    days, other_days = read_whole_days(value), read_whole_days(other_value)
+    return bool(days & other_days) and 1 in (len(days), len(other_days))
 
 
 def read_date(value: Json, order: DateOrder = "") -> date | None:
     """The date that a value is; None if it is no date, or could be two and ``order`` does not say which."""
-    found = read_possible_dates(str(value) if isinstance(value, int) else value)
-    if len(found) == 2 and order:
-        return found[0] if order == "day_first" else found[1]
-    return found[0] if len(found) == 1 else None
+    days = read_possible_dates(str(value) if isinstance(value, int) else value)
+    if len(days) == 2 and order:
+        return days[0] if order == "day_first" else days[1]
+    return days[0] if len(days) == 1 else None
 
 
 def find_date_order(values: Iterable[Json]) -> DateOrder:
     """The order of day and month in a list of dates, if one of them can be read in only one order; else empty."""
     for value in values:
-        match = (
-            _NUMERIC_DATE.match(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST_DATE_TEXT else None
-        )
-        if match and int(match[1]) > 12 >= int(match[2]):
-            return "day_first"
-        if match and int(match[2]) > 12 >= int(match[1]):
-            return "month_first"
+        is_short = isinstance(value, str) and len(value) <= _LONGEST_DATE_TEXT
+        if match := _NUMERIC_DATE.match(str(value).strip()) if is_short else None:
+            first, second = int(match[1]), int(match[2])
+            if first > 12 >= second:
+                return "day_first"
+            if second > 12 >= first:
+                return "month_first"
     return ""
 
 
@@ -720,7 +721,7 @@ def parse_moment(value: Json) -> datetime | None:
 
 
 def has_time(value: Json) -> bool:
-    return isinstance(value, str) and _MOMENT.match(value) is not None
+    return isinstance(value, str) and _ISO_DAY_AND_HOUR.match(value) is not None
 
 
 def read_machine_moment(text: str, zone: tzinfo | None) -> ParsedMoment | None:
@@ -728,7 +729,7 @@ def read_machine_moment(text: str, zone: tzinfo | None) -> ParsedMoment | None:
 
     None for any other text.
     """
-    if (match := _HOUR.fullmatch(text)) is not None:
+    if (match := _TIME_OF_DAY.fullmatch(text)) is not None:
         return ParsedMoment(None, _read_hour(match))
     if (compact := read_compact_day(text)) is not None:
         return ParsedMoment(compact, None)
@@ -747,7 +748,7 @@ def read_machine_moment(text: str, zone: tzinfo | None) -> ParsedMoment | None:
 def _read_day_and_hour(text: str) -> ParsedMoment | None:
     """The day and hour of a text such as ``04.12.2026, 07:00``; None where day and month may be swapped."""
     match = _DAY_AND_HOUR.fullmatch(text)
-    hour = _HOUR.fullmatch(match["hour"]) if match else None
+    hour = _TIME_OF_DAY.fullmatch(match["hour"]) if match else None
     day = read_date(match["day"]) if match else None
     return ParsedMoment(day, _read_hour(hour)) if day and hour else None
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal
 
-from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults, decimal_text
+from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults, decimal_text
 from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
@@ -51,185 +51,186 @@ _NO_GROUP = "(none)"
 _UNROUNDED_CONTEXT = Context(prec=1000)
 
 
-def evaluate_value(sources: OperandFinder, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value ``asked`` with its result filled in from its operands.
+def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToolResults = NO_MADE_TOOLS) -> NamedValue:
+    """The value with its result filled in from its operands.
 
     Raises ``CannotCalculate`` or ``NoSuchPath``, whose message names what does not fit, and ``MadeToolNotRun`` if a
     made tool has to run first.
     """
-    known = sources.known
-    columns = [_read_column(operand, place, asked, sources) for place, operand in enumerate(asked.operands)]
-    if asked.where and not any(column.is_list and column.operand.source == "result" for column in columns):
+    sources = finder.sources
+    columns = [_read_column(operand, place, value, finder) for place, operand in enumerate(value.operands)]
+    if value.where and not any(column.is_list and column.operand.source == "result" for column in columns):
         raise CannotCalculate("where chooses among the rows of a list: give a path into one, r1.items[*].amount")
-    columns = [_filter_column(column, asked, sources) for column in columns]
-    if operation_takes_lists(asked.operation):
+    columns = [_filter_column(column, value, finder) for column in columns]
+    if operation_takes_lists(value.operation):
         columns = [drop_empty_cells(column) for column in columns]
-    order = asked.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
-    call = CalculationCall(asked.operation, columns, known.today, order, asked.give)
+    order = value.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
+    call = CalculationCall(value.operation, columns, sources.today, order, value.give)
     try:
-        answer = _compute_groups(call, asked.by, made) if asked.by else perform_operation(call, made)
+        result = _compute_groups(call, value.by, made_tools) if value.by else perform_operation(call, made_tools)
     except ArithmeticError as error:
-        raise CannotCalculate(f"{asked.operation}: {type(error).__name__}") from None
-    note = "; ".join(filter(None, (answer.note, *_notes_on_value(columns, asked, known))))
-    text, kind = _format_result(answer, columns)
-    kind = "groups" if answer.is_groups else kind
-    update = {"value": text, "kind": kind, "currency": answer.currency, "unit": answer.unit, "note": note}
-    return asked.model_copy(update=update)
+        raise CannotCalculate(f"{value.operation}: {type(error).__name__}") from None
+    note = "; ".join(filter(None, (result.note, *_notes_on_value(columns, value, sources))))
+    text, kind = _format_result(result, columns)
+    kind = "groups" if result.is_groups else kind
+    update = {"value": text, "kind": kind, "currency": result.currency, "unit": result.unit, "note": note}
+    return value.model_copy(update=update)
 
 
 def recheck_figures(
-    values: Sequence[NamedValue], known: OperandSources, made: MadeToolResults = NOTHING
+    values: Sequence[NamedValue], sources: OperandSources, made_tools: MadeToolResults = NO_MADE_TOOLS
 ) -> dict[str, str]:
     """By name, a sentence on each value that is not what its operands give, or rests on such a value."""
-    wrong: dict[str, str] = {}
-    sources = OperandFinder(known)
+    sentences: dict[str, str] = {}
+    finder = OperandFinder(sources)
     for value in values:
         try:
-            problem = _recheck_value(value, sources, made)
-            sources = sources.with_value(value)
+            problem = _recheck_value(value, finder, made_tools)
+            finder = finder.with_value(value)
         except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
             problem = f"{value.name}: {error}"
-        rests_on = next((one.ref for one in value.operands if one.source == "value" and one.ref in wrong), "")
-        if problem or rests_on:
-            wrong[value.name] = problem or f"{value.name}: it rests on {rests_on}"
-    return wrong
+        refs = [operand.ref for operand in value.operands if operand.source == "value"]
+        wrong_ref = next((ref for ref in refs if ref in sentences), "")
+        if problem or wrong_ref:
+            sentences[value.name] = problem or f"{value.name}: it rests on {wrong_ref}"
+    return sentences
 
 
 def recompute_values(
-    values: Sequence[NamedValue], known: OperandSources, made: MadeToolResults = NOTHING
+    values: Sequence[NamedValue], sources: OperandSources, made_tools: MadeToolResults = NO_MADE_TOOLS
 ) -> tuple[NamedValue, ...]:
     """The values computed again over other facts; an equal one keeps its text. Raises as ``evaluate_value`` does."""
-    sources = OperandFinder(known)
+    finder = OperandFinder(sources)
     for value in values:
-        fresh = evaluate_value(sources, value, made)
-        is_same = fresh.kind == value.kind and _are_equal_results(fresh, value)
-        sources = sources.with_value(fresh.model_copy(update={"value": value.value}) if is_same else fresh)
-    return tuple(sources.known.values[len(known.values) :])
+        recomputed = evaluate_value(finder, value, made_tools)
+        is_same = recomputed.kind == value.kind and _are_equal_results(recomputed, value)
+        finder = finder.with_value(recomputed.model_copy(update={"value": value.value}) if is_same else recomputed)
+    return tuple(finder.sources.values[len(sources.values) :])
 
 
 def operation_takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
-def _recheck_value(value: NamedValue, sources: OperandFinder, made: MadeToolResults) -> str:
-    known = sources.known
-    if any(one.name == value.name for one in known.values):
+def _recheck_value(value: NamedValue, finder: OperandFinder, made_tools: MadeToolResults) -> str:
+    sources = finder.sources
+    if any(known.name == value.name for known in sources.values):
         return f"{value.name}: named twice"
-    days = [one for one in value.operands if one.source == "today"] if known.today != date.min else []
-    wrong_day = [one.literal for one in days if one != sources.find_operand(one.ref or "today")]
-    if wrong_day:
-        return f"{value.name}: {wrong_day[0]} is not the day that the task goes by"
-    result = evaluate_value(sources, value, made)
+    for operand in value.operands if sources.today != date.min else ():
+        if operand.source == "today" and operand != finder.find_operand(operand.ref or "today"):
+            return f"{value.name}: {operand.literal} is not the day that the task goes by"
+    result = evaluate_value(finder, value, made_tools)
     if result.kind == value.kind and _are_equal_results(result, value):
         return ""
     return f"{value.name}: {value.operation} of its operands is {result.value}, not {value.value}"
 
 
-def _are_equal_results(one: NamedValue, other: NamedValue) -> bool:
-    if one.kind == "decimal":
-        return Decimal(one.value) == Decimal(other.value)
-    if one.kind == "groups":
-        mine, its = loads_object(one.value), loads_object(other.value)
-        return mine.keys() == its.keys() and all(Decimal(str(mine[key])) == Decimal(str(its[key])) for key in mine)
-    return one.value == other.value
+def _are_equal_results(value: NamedValue, other: NamedValue) -> bool:
+    if value.kind == "decimal":
+        return Decimal(value.value) == Decimal(other.value)
+    if value.kind == "groups":
+        return _decimals_by_group(value) == _decimals_by_group(other)
+    return value.value == other.value
 
 
-def _read_column(operand: Operand, place: int, asked: NamedValue, sources: OperandFinder) -> ListColumn:
+def _decimals_by_group(value: NamedValue) -> dict[str, Decimal]:
+    return {group: Decimal(str(figure)) for group, figure in loads_object(value.value).items()}
+
+
+def _read_column(operand: Operand, place: int, value: NamedValue, finder: OperandFinder) -> ListColumn:
     if operand.source == "constant":
-        _check_constant(operand.literal, place, asked)
-    column = _read_operand(operand, sources)
-    return unwrap_list(column) if operand.source == "result" and operation_takes_lists(asked.operation) else column
+        _check_constant(operand.literal, place, value)
+    column = _read_operand(operand, finder)
+    return unwrap_list(column) if operand.source == "result" and operation_takes_lists(value.operation) else column
 
 
-def _read_operand(operand: Operand, sources: OperandFinder) -> ListColumn:
+def _read_operand(operand: Operand, finder: OperandFinder) -> ListColumn:
     match operand.source:
         case "value":
-            return _read_value_column(operand, sources.known)
+            return _read_value_column(operand, finder.sources)
         case "result":
-            return select_cells(sources.find_result(operand.ref), operand.path)._replace(operand=operand)
+            return select_cells(finder.find_result(operand.ref), operand.path)._replace(operand=operand)
         case "row":
             raise CannotCalculate("a field of the row is compared with in conditions alone")
-    if operand.source == "task" and not sources.is_in_user_texts(operand.literal):
+    if operand.source == "task" and not finder.is_in_user_texts(operand.literal):
         raise CannotCalculate(f"the task states no figure {operand.literal!r}")
     return ListColumn([Cell(operand.literal)], operand=operand)
 
 
-def _read_value_column(operand: Operand, known: OperandSources) -> ListColumn:
-    value = next((value for value in known.values if value.name == operand.ref), None)
+def _read_value_column(operand: Operand, sources: OperandSources) -> ListColumn:
+    value = next((value for value in sources.values if value.name == operand.ref), None)
     if value is None:
         raise CannotCalculate(f"no earlier value is named {operand.ref!r}")
     if value.kind != "groups":
-        read: Json = value.value == "true" if value.kind == "boolean" else value.value
+        content: Json = value.value == "true" if value.kind == "boolean" else value.value
         if value.kind == "decimal":
-            read = Decimal(value.value)
-        return ListColumn([Cell(read, currency=value.currency, unit=value.unit)], operand=operand)
-    cells = {
-        name: Cell(
-            figure, ({"group": name},), value.name, value.currency or (name if is_currency(name) else ""), value.unit
-        )
-        for name, figure in loads_object(value.value).items()
-    }
+            content = Decimal(value.value)
+        return ListColumn([Cell(content, currency=value.currency, unit=value.unit)], operand=operand)
+    cells = {}
+    for name, figure in loads_object(value.value).items():
+        currency = value.currency or (name if is_currency(name) else "")
+        cells[name] = Cell(figure, ({"group": name},), value.name, currency, value.unit)
     if not operand.path:
         return ListColumn([*cells.values()], is_list=True, operand=operand)
-    name = next((name for name in cells if name.casefold() == operand.path.casefold()), None)
-    if name is None:
-        raise CannotCalculate(f"{value.name} has no group {operand.path!r}; it has {', '.join(list(cells)[:12])}")
-    return ListColumn([cells[name]], operand=operand)
+    for name, cell in cells.items():
+        if name.casefold() == operand.path.casefold():
+            return ListColumn([cell], operand=operand)
+    raise CannotCalculate(f"{value.name} has no group {operand.path!r}; it has {', '.join(list(cells)[:12])}")
 
 
-def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
+def _check_constant(literal: str, place: int, value: NamedValue) -> None:
     """Raises ``CannotCalculate`` unless the constant needs no source here, or is a word to compare with."""
     amount = read_amount(literal)
-    is_word = amount is None and not read_possible_dates(literal) and asked.operation in WORDS_ALLOWED
-    if not is_word and (amount is None or amount.number not in sourceless_numbers(asked.operation, place)):
+    is_word = amount is None and not read_possible_dates(literal) and value.operation in WORDS_ALLOWED
+    if not is_word and (amount is None or amount.number not in sourceless_numbers(value.operation, place)):
         raise CannotCalculate(f"nothing states the figure {literal!r}")
 
 
-def _filter_column(column: ListColumn, asked: NamedValue, sources: OperandFinder) -> ListColumn:
+def _filter_column(column: ListColumn, value: NamedValue, finder: OperandFinder) -> ListColumn:
     """The column with only those cells whose rows meet all conditions; unchanged if it is no list."""
-    for condition in asked.where if column.is_list and column.operand.source == "result" else ():
-        column = column._replace(cells=_select_cells(column.cells, condition, asked.date_order, sources))
+    for condition in value.where if column.is_list and column.operand.source == "result" else ():
+        column = column._replace(cells=_select_cells(column.cells, condition, value.date_order, finder))
     return column
 
 
-def _select_cells(cells: list[Cell], condition: RowCondition, stated: DateOrder, sources: OperandFinder) -> list[Cell]:
+def _select_cells(cells: list[Cell], condition: RowCondition, order: DateOrder, finder: OperandFinder) -> list[Cell]:
     values = read_field_of_rows(cells, condition.field)
-    against = _find_comparison_values(cells, condition, sources)
-    order = stated or find_date_order((*values, *against))
+    against = _find_comparison_values(cells, condition, finder)
+    order = order or find_date_order((*values, *against))
     if condition.sign in ORDERINGS:
         amount = read_amount(condition.against.literal)
         if condition.against.source == "constant" and (amount is None or amount.number not in FREE_LIMITS):
             raise CannotCalculate(f"nothing states the figure {condition.against.literal!r}")
         _check_comparable(values, against, condition, order)
-    return select_rows_by_condition(cells, values, condition.sign, against, order, sources.known.today)
+    return select_rows_by_condition(cells, values, condition.sign, against, order, finder.sources.today)
 
 
-def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources: OperandFinder) -> list[Json]:
+def _find_comparison_values(cells: list[Cell], condition: RowCondition, finder: OperandFinder) -> list[Json]:
     if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
         return [None] * len(cells)
     if condition.against.source != "row":
-        value = require_single_cell(_read_operand(condition.against, sources), "a condition").value
+        value = require_single_cell(_read_operand(condition.against, finder), "a condition").value
         return [value] * len(cells)
-    return [found[1] if (found := find_field_around(cell, condition.against.path)) else None for cell in cells]
+    fields = [find_field_around(cell, condition.against.path) for cell in cells]
+    return [pair[1] if pair else None for pair in fields]
 
 
 def _check_comparable(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
     """Raises ``CannotCalculate`` if no row can be compared, a date could be two, or the currencies differ."""
-    pairs = [(one, two) for one, two in zip(values, against, strict=True) if not is_empty_value(one)]
-    both = (*(one for one, _ in pairs), *against)
-    doubtful = next((one for one in both if len(read_possible_dates(one)) == 2 and not order), None)
-    if doubtful is not None:
-        raise CannotCalculate(
-            f"{dumps(doubtful)} can be two dates: say with date_order which (day_first or month_first)"
-        )
-    if pairs and all(compare_values(one, two, order) is None for one, two in pairs):
-        one, two = pairs[0]
-        raise CannotCalculate(f"{condition.field} ({dumps(one)[:60]}) cannot be ordered against {dumps(two)[:60]}")
-    if common_currency({item for pair in pairs for item in pair if read_amount(item) is not None}) is None:
+    pairs = [(value, other) for value, other in zip(values, against, strict=True) if not is_empty_value(value)]
+    for value in (*(value for value, _ in pairs), *against):
+        if len(read_possible_dates(value)) == 2 and not order:
+            raise CannotCalculate(
+                f"{dumps(value)} can be two dates: say with date_order which (day_first or month_first)"
+            )
+    if pairs and all(compare_values(value, other, order) is None for value, other in pairs):
+        value, other = pairs[0]
+        raise CannotCalculate(f"{condition.field} ({dumps(value)[:60]}) cannot be ordered against {dumps(other)[:60]}")
+    if common_currency({value for pair in pairs for value in pair if read_amount(value) is not None}) is None:
         raise CannotCalculate(f"{condition.field} is compared with an amount of another currency")
 
 
-def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> OperationResult:
+def _compute_groups(call: CalculationCall, by: str, made_tools: MadeToolResults) -> OperationResult:
     """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum,
     or whose number of records, is the greatest or the least.
     """
@@ -241,22 +242,22 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
     groups = _group_cells(column, by)
     total = "count" if any(isinstance(cell.value, dict) for cell in column.cells) else "sum"
     inner = call if call.operation in AGGREGATES else call._replace(operation=total)
-    answers = {
-        name: perform_operation(inner._replace(columns=[column._replace(cells=cells)]), made)
+    results = {
+        name: perform_operation(inner._replace(columns=[column._replace(cells=cells)]), made_tools)
         for name, cells in groups.items()
     }
-    figures: dict[str, Json] = {name: _format_group_result(answer) for name, answer in answers.items()}
+    figures: dict[str, Json] = {name: _format_group_result(result) for name, result in results.items()}
     if call.operation in AGGREGATES:
         if len(figures) > _MOST_GROUPS:
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
-        currency = _common_currency_or_unit("currency", {name: one.currency for name, one in answers.items()})
-        unit = _common_currency_or_unit("unit", {name: one.unit for name, one in answers.items()})
+        currency = _common_currency_or_unit("currency", {name: result.currency for name, result in results.items()})
+        unit = _common_currency_or_unit("unit", {name: result.unit for name, result in results.items()})
         return OperationResult(dumps(figures), currency, unit, is_groups=True)
     cells = [
-        Cell(figures[name], ({"group": name},), inner.operation, one.currency, one.unit)
-        for name, one in answers.items()
+        Cell(figures[name], ({"group": name},), inner.operation, result.currency, result.unit)
+        for name, result in results.items()
     ]
-    return perform_operation(call._replace(columns=[column._replace(cells=cells)], give=""), made)
+    return perform_operation(call._replace(columns=[column._replace(cells=cells)], give=""), made_tools)
 
 
 def _common_currency_or_unit(kind: str, by_group: Mapping[str, str]) -> str:
@@ -264,11 +265,11 @@ def _common_currency_or_unit(kind: str, by_group: Mapping[str, str]) -> str:
 
     Raises ``CannotCalculate`` for groups that differ in it: what comes next would add or compare them.
     """
-    said = sorted({*filter(None, by_group.values())})
+    names = sorted({*filter(None, by_group.values())})
     if len({*by_group.values()}) == 1:
-        return "".join(said)
-    if len(said) > 1 and not all(name.upper() == code or not code for name, code in by_group.items()):
-        raise CannotCalculate(f"the groups differ in {kind} ({', '.join(said)}): filter by it first")
+        return "".join(names)
+    if len(names) > 1 and not all(name.upper() == code or not code for name, code in by_group.items()):
+        raise CannotCalculate(f"the groups differ in {kind} ({', '.join(names)}): filter by it first")
     return ""
 
 
@@ -284,37 +285,39 @@ def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
     return groups
 
 
-def _format_group_result(answer: OperationResult) -> Json:
-    if isinstance(answer.value, date):
+def _format_group_result(result: OperationResult) -> Json:
+    if isinstance(result.value, date):
         raise CannotCalculate("dates are not grouped: filter the rows by a condition")
-    return decimal_text(answer.value) if isinstance(answer.value, Decimal) else str(answer.value)
+    return decimal_text(result.value) if isinstance(result.value, Decimal) else str(result.value)
 
 
-def _notes_on_value(columns: Sequence[ListColumn], asked: NamedValue, known: OperandSources) -> list[str]:
-    notes = [
-        f"{one.missing} rows have nothing in {one.operand_text} and are left out" for one in columns if one.missing
-    ]
-    refs = dict.fromkeys(one.operand.ref for one in columns if one.is_list and one.operand.source == "result")
-    facts = [fact for ref in refs if (fact := known.find_fact(ref)) is not None]
-    notes += [fact.note for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)]
-    if asked.where and not any(one.cells for one in columns if one.is_list):
+def _notes_on_value(columns: Sequence[ListColumn], value: NamedValue, sources: OperandSources) -> list[str]:
+    notes = []
+    for column in columns:
+        if column.missing:
+            notes.append(f"{column.missing} rows have nothing in {column.operand_text} and are left out")
+    lists = [column for column in columns if column.is_list]
+    refs = dict.fromkeys(column.operand.ref for column in lists if column.operand.source == "result")
+    facts = map(sources.find_fact, refs)
+    notes += [fact.note for fact in facts if fact is not None and fact.note.startswith(PARTIAL)]
+    if value.where and not any(column.cells for column in lists):
         notes.append("no row meets the conditions")
     return notes
 
 
-def _format_result(answer: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
+def _format_result(result: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
     """A result as text, and its kind. A decimal gets the places of its operands (at most two), or those it needs."""
-    value = answer.value
+    value = result.value
     if isinstance(value, bool):
         return ("true" if value else "false"), "boolean"
     if isinstance(value, date):
         return value.isoformat(), "date"
     if isinstance(value, str):
         return value, "text"
-    if answer.keeps_places:
+    if result.keeps_places:
         return decimal_text(value), "decimal"
     amounts = [read_amount(cell.value) for column in columns for cell in column.cells[:100]]
-    wanted = max((count_decimal_places(amount.number) for amount in amounts if amount is not None), default=0)
-    given = count_decimal_places(value)
-    places = max(count_decimal_places(value.normalize(_UNROUNDED_CONTEXT)), min(wanted, 2, given))
+    operand_places = max((count_decimal_places(amount.number) for amount in amounts if amount is not None), default=0)
+    result_places = count_decimal_places(value)
+    places = max(count_decimal_places(value.normalize(_UNROUNDED_CONTEXT)), min(operand_places, 2, result_places))
     return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=_UNROUNDED_CONTEXT)), "decimal"

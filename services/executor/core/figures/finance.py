@@ -45,17 +45,17 @@ def _split_part(amount: Decimal, weights: Figures, part: Decimal, name: str, pla
     return split_by_weights(amount, weights, places)[require_whole(part, name, high=len(weights)) - 1]
 
 
-def _prorate(amount: Decimal, used: Decimal, days: Decimal, *, places: int) -> Decimal:
-    if not 0 <= used <= require_positive(days, "total days"):
-        raise CannotCalculate(f"days used must lie from 0 to {days:f}, not {used:f}")
-    return round_half_up(amount * used / days, places)
+def _prorate(amount: Decimal, used_days: Decimal, days: Decimal, *, places: int) -> Decimal:
+    if not 0 <= used_days <= require_positive(days, "total days"):
+        raise CannotCalculate(f"days used must lie from 0 to {days:f}, not {used_days:f}")
+    return round_half_up(amount * used_days / days, places)
 
 
 def _recognize_revenue(value: Decimal, months: Decimal, elapsed: Decimal, *, places: int) -> Decimal:
     """Straight-line recognition, capped at the value (IFRS 15, paragraph 39)."""
-    of = require_whole(months, "months")
-    share = min(require_whole(elapsed, "elapsed", 0, 12000), of)
-    return value if share == of else round_half_up(value * share / of, places)
+    month_count = require_whole(months, "months")
+    elapsed_months = min(require_whole(elapsed, "elapsed", 0, 12000), month_count)
+    return value if elapsed_months == month_count else round_half_up(value * elapsed_months / month_count, places)
 
 
 def _recognize_contracts(*figures: Decimal, places: int) -> Decimal:
@@ -127,26 +127,26 @@ def _depreciate_double_declining(
     cost: Decimal, salvage: Decimal, life: Decimal, period: Decimal, *, places: int
 ) -> Decimal:
     """The charge of one period: book value x 2 / life, or straight line over the remaining life once that is more."""
-    left_to_charge, years = _subtract_salvage(cost, salvage), require_whole(life, "life")
+    amount_left, years = _subtract_salvage(cost, salvage), require_whole(life, "life")
     charge = _ZERO
-    for left in range(years, years - require_whole(period, "period", high=years), -1):
-        faster = max((left_to_charge + salvage) * 2 / years, left_to_charge / left)
-        charge = min(round_half_up(faster, places), left_to_charge) if left > 1 else left_to_charge
-        left_to_charge -= charge
+    for years_left in range(years, years - require_whole(period, "period", high=years), -1):
+        declining_charge = max((amount_left + salvage) * 2 / years, amount_left / years_left)
+        charge = min(round_half_up(declining_charge, places), amount_left) if years_left > 1 else amount_left
+        amount_left -= charge
     return charge
 
 
 def _depreciate_by_units(
-    cost: Decimal, salvage: Decimal, all_units: Decimal, before: Decimal, units: Decimal, *, places: int
+    cost: Decimal, salvage: Decimal, all_units: Decimal, units_before: Decimal, units: Decimal, *, places: int
 ) -> Decimal:
-    after = before + units
-    if not 0 <= before <= after <= require_positive(all_units, "total units"):
+    units_after = units_before + units
+    if not 0 <= units_before <= units_after <= require_positive(all_units, "total units"):
         raise CannotCalculate(f"units must lie from 0 to {all_units:f}")
-    return split_by_weights(cost - salvage, [before, units, all_units - after], places)[1]
+    return split_by_weights(cost - salvage, [units_before, units, all_units - units_after], places)[1]
 
 
 # Half-year convention, in percent by class in years: IRS Publication 946, table A-1.
-_MACRS = {
+_MACRS_RATES_BY_CLASS = {
     3: "33.33 44.45 14.81 7.41",
     5: "20 32 19.20 11.52 11.52 5.76",
     7: "14.29 24.49 17.49 12.49 8.93 8.92 8.93 4.46",
@@ -155,23 +155,23 @@ _MACRS = {
 
 
 def _depreciate_for_tax(cost: Decimal, asset_class: Decimal, year: Decimal, *, places: int) -> Decimal:
-    rates = _MACRS.get(require_whole(asset_class, "class"))
+    rates = _MACRS_RATES_BY_CLASS.get(require_whole(asset_class, "class"))
     if rates is None:
         raise CannotCalculate("class must be 3, 5, 7 or 10 years")
     return _split_part(cost, [Decimal(rate) for rate in rates.split()], year, "year", places)
 
 
-_CLOSE = Decimal("1E-20")
-_LOWEST, _HIGHEST, _STEPS = Decimal("-0.99"), Decimal(10), 400
+_PRECISION_OF_ROOTS = Decimal("1E-20")
+_LOWEST_RATE, _HIGHEST_RATE, _RATE_STEPS = Decimal("-0.99"), Decimal(10), 400
 _MOST_FLOWS = 366
 
 
 def _present_value(factor: Decimal, flows: Figures) -> Decimal:
     """Sum of flow_t / factor^t, the first flow at t = 0."""
-    worth = _ZERO
+    value = _ZERO
     for flow in reversed(flows):
-        worth = worth / factor + flow
-    return worth
+        value = value / factor + flow
+    return value
 
 
 def _internal_rate_of_return(*flows: Decimal) -> Decimal:
@@ -180,16 +180,16 @@ def _internal_rate_of_return(*flows: Decimal) -> Decimal:
     """
     if len(flows) > _MOST_FLOWS:
         raise CannotCalculate(f"at most {_MOST_FLOWS} flows, not {len(flows)}")
-    step = (_HIGHEST - _LOWEST) / _STEPS
-    rates = [_LOWEST + step * number for number in range(_STEPS + 1)]
-    worths = [_present_value(1 + rate, flows) for rate in rates]
-    found = [number for number in range(_STEPS) if (worths[number] > 0) != (worths[number + 1] > 0)]
-    if len(found) != 1:
-        raise CannotCalculate(f"{'several rates fit' if found else 'no rate fits'} these flows")
-    low, high, rising = rates[found[0]], rates[found[0] + 1], worths[found[0]] <= 0
-    while high - low > _CLOSE:
+    step = (_HIGHEST_RATE - _LOWEST_RATE) / _RATE_STEPS
+    rates = [_LOWEST_RATE + step * number for number in range(_RATE_STEPS + 1)]
+    values = [_present_value(1 + rate, flows) for rate in rates]
+    sign_changes = [number for number in range(_RATE_STEPS) if (values[number] > 0) != (values[number + 1] > 0)]
+    if len(sign_changes) != 1:
+        raise CannotCalculate(f"{'several rates fit' if sign_changes else 'no rate fits'} these flows")
+    low, high, is_rising = rates[sign_changes[0]], rates[sign_changes[0] + 1], values[sign_changes[0]] <= 0
+    while high - low > _PRECISION_OF_ROOTS:
         middle = (low + high) / 2
-        low, high = (middle, high) if (_present_value(1 + middle, flows) <= 0) == rising else (low, middle)
+        low, high = (middle, high) if (_present_value(1 + middle, flows) <= 0) == is_rising else (low, middle)
     return (low + high) / 2 * HUNDRED
 
 
@@ -200,11 +200,11 @@ def _price_bond(face: Decimal, coupon: Decimal, yearly_yield: Decimal, years: De
     return _present_value(factor, [_ZERO] + [payment] * periods) + face / factor**periods
 
 
-_WIDEST = Decimal(2)  # a wider spread has its mean in tails that few strata do not reach
+_WIDEST_SPREAD = Decimal(2)  # a wider spread has its mean in tails that few strata do not reach
 _TWO_PI = Decimal("6.28318530717958647692528676655900576839433879875021")
-_TAIL = Decimal(9)  # beyond this nothing is left in eighteen places
-_SMALL = Decimal("1E-30")
-_SUREST = Decimal("99.99")
+_FARTHEST_POINT = Decimal(9)  # beyond this nothing is left in eighteen places
+_SMALLEST_TERM = Decimal("1E-30")
+_HIGHEST_CONFIDENCE = Decimal("99.99")
 
 
 def _normal_density(point: Decimal) -> Decimal:
@@ -214,11 +214,11 @@ def _normal_density(point: Decimal) -> Decimal:
 
 def normal_cumulative(point: Decimal) -> Decimal:
     """1/2 + density(x) (x + x^3/3 + x^5/(3 5) + ...): Abramowitz and Stegun 26.2.11."""
-    if abs(point) > _TAIL:
+    if abs(point) > _FARTHEST_POINT:
         return Decimal(point > 0)
     term = total_of_terms = point
     odd = 1
-    while abs(term) > _SMALL:
+    while abs(term) > _SMALLEST_TERM:
         odd += 2
         term *= point * point / odd
         total_of_terms += term
@@ -237,7 +237,7 @@ def _simulate_growth(start: Decimal, mean: Decimal, volatility: Decimal, years: 
     """The mean of S exp((m - s^2/2) t + s sqrt(t) z) over evenly stratified draws z, the same at every run."""
     count, deviation = require_whole(trials, "trials", high=500), volatility / HUNDRED
     drift, spread = (mean / HUNDRED - deviation**2 / 2) * years, deviation * years.sqrt()
-    if spread > _WIDEST:
+    if spread > _WIDEST_SPREAD:
         raise CannotCalculate("volatility over that time is too great to be sampled")
     draws = [normal_quantile((Decimal(number) + Decimal("0.5")) / count) for number in range(count)]
     return start * add_figures([(drift + spread * draw).exp() for draw in draws]) / count
@@ -256,8 +256,8 @@ def _price_call_option(spot: Decimal, strike: Decimal, rate: Decimal, volatility
 
 
 def _value_at_risk(value: Decimal, mean: Decimal, volatility: Decimal, confidence: Decimal, days: Decimal) -> Decimal:
-    if not 50 < confidence <= _SUREST:
-        raise CannotCalculate(f"confidence must lie above 50 and up to {_SUREST} %")
+    if not 50 < confidence <= _HIGHEST_CONFIDENCE:
+        raise CannotCalculate(f"confidence must lie above 50 and up to {_HIGHEST_CONFIDENCE} %")
     spread = normal_quantile(confidence / HUNDRED) * volatility / HUNDRED * require_positive(days, "days").sqrt()
     return value * (spread - mean / HUNDRED * days)
 
@@ -278,7 +278,7 @@ def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
             raise CannotCalculate("the slope is 0 there; begin elsewhere")
         step = _evaluate_polynomial(coefficients, point) / slope
         point -= step
-        if abs(step) < _CLOSE:
+        if abs(step) < _PRECISION_OF_ROOTS:
             return point
     raise CannotCalculate("no root was found from that start")
 
@@ -295,12 +295,18 @@ def _measure_uptime(period: Decimal, *downtimes: Decimal) -> Decimal:
     return (period - down) * HUNDRED / period
 
 
+def _stockout_risk(stock: Decimal, demand: Decimal, deviation: Decimal, days: Decimal) -> Decimal:
+    """1 - N((stock - demand d) / (s sqrt(d))) in percent: Silver and Pyke, chapter 7."""
+    spread = require_positive(deviation, "deviation") * require_positive(days, "days").sqrt()
+    return HUNDRED * (1 - normal_cumulative((stock - demand * days) / spread))
+
+
 def _withhold_tax(gross: Decimal, rate: Decimal, *, places: int) -> Decimal:
     return round_half_up(percent_of(gross, rate), places)
 
 
-def _sum_of_products(ones: Figures, others: Figures) -> Decimal:
-    return add_figures([one * other for one, other in zip(ones, others, strict=True)])
+def _sum_of_products(figures: Figures, other_figures: Figures) -> Decimal:
+    return add_figures([figure * other_figure for figure, other_figure in zip(figures, other_figures, strict=True)])
 
 
 def _mean(values: Figures) -> Decimal:
@@ -343,11 +349,11 @@ _LAST_DAY = 3_652_059  # the number of the calendar's last day, 31 December 9999
 
 def _count_business_days(*figures: Decimal) -> Decimal:
     """Mondays to Fridays from the first day up to but without the last, without the holidays that follow."""
-    first, last, *free = (require_whole(figure, "a day", high=_LAST_DAY) for figure in figures)
-    holidays = frozenset(free)
-    if not 0 <= last - first <= _MOST_DAYS:
+    first_day, end_day, *holidays_listed = (require_whole(figure, "a day", high=_LAST_DAY) for figure in figures)
+    holidays = frozenset(holidays_listed)
+    if not 0 <= end_day - first_day <= _MOST_DAYS:
         raise CannotCalculate("the second date must not lie before the first, nor a century after it")
-    return Decimal(sum((day - 1) % 7 < 5 and day not in holidays for day in range(first, last)))
+    return Decimal(sum((day - 1) % 7 < 5 and day not in holidays for day in range(first_day, end_day)))
 
 
 CALCULATORS: Mapping[str, Calculator] = {
@@ -471,9 +477,8 @@ CALCULATORS: Mapping[str, Calculator] = {
         "value, daily %, daily volatility %, confidence %, days", _value_at_risk
     ),
     "newton_raphson": ratio_calculator("start, constant, coefficient...", _find_polynomial_root),
-    "overtime_pay": money_calculator(
-        "hours, limit, hourly rate, multiplier", _pay_overtime
-    ),  # the whole pay: 29 CFR 778.110
+    # the whole pay: 29 CFR 778.110
+    "overtime_pay": money_calculator("hours, limit, hourly rate, multiplier", _pay_overtime),
     "benefits_cost": money_calculator(
         "salary, benefits %, fixed cost, heads",
         lambda salary, percent, fixed, heads: (
@@ -500,22 +505,9 @@ CALCULATORS: Mapping[str, Calculator] = {
     "inventory_value": money_calculator(
         "quantities..., unit costs...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2))
     ),
-    "stockout_risk": ratio_calculator(  # 1 - N((stock - demand d) / (s sqrt(d))) in percent: Silver and Pyke, chapter 7
-        "stock, daily demand, daily deviation, days",
-        lambda stock, demand, deviation, days: (
-            HUNDRED
-            * (
-                1
-                - normal_cumulative(
-                    (stock - demand * days)
-                    / (require_positive(deviation, "deviation") * require_positive(days, "days").sqrt())
-                )
-            )
-        ),
-    ),
-    "vat_on_net": money_calculator(
-        "net, rate %", percent_of
-    ),  # Directive 2006/112/EC: the taxable amount is without the tax
+    "stockout_risk": ratio_calculator("stock, daily demand, daily deviation, days", _stockout_risk),
+    # Directive 2006/112/EC: the taxable amount is without the tax
+    "vat_on_net": money_calculator("net, rate %", percent_of),
     "vat_in_gross": money_calculator(  # solves gross = net + net x rate / 100
         "gross, rate %", lambda gross, rate: gross * rate / (HUNDRED + require_not_negative(rate, "rate %"))
     ),
@@ -525,9 +517,8 @@ CALCULATORS: Mapping[str, Calculator] = {
     ),
     "weighted_average": ratio_calculator("values..., weights...", _weighted_average),  # a risk score is the same
     "z_score": ratio_calculator("value, value of the list...", _z_score),  # by n - 1: NIST/SEMATECH e-Handbook, 1.3.5
-    "regression_slope": ratio_calculator(
-        "xs..., ys...", _regression_slope
-    ),  # least squares: NIST/SEMATECH e-Handbook, 4.1.4
+    # least squares: NIST/SEMATECH e-Handbook, 4.1.4
+    "regression_slope": ratio_calculator("xs..., ys...", _regression_slope),
     "regression_forecast": ratio_calculator("x, xs..., ys...", _forecast_linear),
     "concentration": ratio_calculator("part...", _concentration_index),  # Herfindahl-Hirschman index, up to 10,000
     "bad_debt_allowance": money_calculator(  # IFRS 9, provision matrix, B5.5.35
@@ -540,10 +531,10 @@ CALCULATORS: Mapping[str, Calculator] = {
         "receivables, credit sales, days",
         lambda receivables, sales, days: receivables / require_positive(sales, "credit sales") * days,
     ),
-    "days_between": ratio_calculator("from, to", lambda first, last: last - first, dates=True),
-    "business_days": ratio_calculator("from, to, [holiday...]", _count_business_days, dates=True),
+    "days_between": ratio_calculator("from, to", lambda first, last: last - first, takes_dates=True),
+    "business_days": ratio_calculator("from, to, [holiday...]", _count_business_days, takes_dates=True),
     "aging_bucket": ratio_calculator(  # 0 not due, 1 up to 30 days overdue, 2 up to 60, 3 up to 90, 4 beyond
-        "due, today", lambda due, today: Decimal(min((max(int(today - due), 0) + 29) // 30, 4)), dates=True
+        "due, today", lambda due, today: Decimal(min((max(int(today - due), 0) + 29) // 30, 4)), takes_dates=True
     ),
 }
 

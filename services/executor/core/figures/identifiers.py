@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.executor.core.figures.vocabulary import fold_word
+from services.executor.core.figures.vocabulary import WORD_OR_DIGITS, fold_word
 from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import JsonObject, walk_json
 
@@ -29,7 +29,7 @@ class WrittenIdentifier(NamedTuple):
     form: IdentifierKind
 
 
-_SPECIAL = re.compile(
+_SPECIAL_IDENTIFIER = re.compile(
     r"(?P<link>\bhttps?://[^\s<>\"']+|\bwww\.[^\s<>\"']+)"
     r"|(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<iban>\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b)"
@@ -44,27 +44,26 @@ _CODE = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
 _DURATION = re.compile(r"P(?:\d{1,3}D)?T(?:\d{1,3}[HMS])+|P\d{1,3}D")  # of ISO 8601
 _DIGIT = re.compile(r"\d")
-_PARTICULAR = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")
-_PARTS = re.compile(r"[^\W\d_]+|\d+")
-ADDRESSES = frozenset({IdentifierKind.LINK, IdentifierKind.EMAIL})  # one mark more or less is another address
+_CASE_DETAIL = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")
+ADDRESS_KINDS = frozenset({IdentifierKind.LINK, IdentifierKind.EMAIL})  # one mark more or less is another address
 _KINDS_WITH_GAPS = frozenset({IdentifierKind.IBAN, IdentifierKind.PHONE})
 _FEWEST_ACCOUNT_DIGITS = 12  # digits in groups that only a card or an account has
-_LINK_END = ".,;:!?)]}"
+_MARKS_AFTER_LINK = ".,;:!?)]}"
 
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
     """Yields links, mail addresses, UUIDs and the numbers of accounts, cards and phones, none of which is read as a
     number or date.
     """
-    for match in _SPECIAL.finditer(text):
+    for match in _SPECIAL_IDENTIFIER.finditer(text):
         form = IdentifierKind(match.lastgroup or IdentifierKind.CODE)
-        written = match[0].rstrip(_LINK_END) if form in (IdentifierKind.LINK, IdentifierKind.EMAIL) else match[0]
-        yield WrittenIdentifier(match.start(), match.start() + len(written), written, form)
+        identifier = match[0].rstrip(_MARKS_AFTER_LINK) if form in ADDRESS_KINDS else match[0]
+        yield WrittenIdentifier(match.start(), match.start() + len(identifier), identifier, form)
 
 
 def blank_special_identifiers(text: str) -> str:
     """The text with spaces in place of what ``find_special_identifiers`` finds."""
-    return _SPECIAL.sub(lambda match: " " * len(match[0]), text)
+    return _SPECIAL_IDENTIFIER.sub(lambda match: " " * len(match[0]), text)
 
 
 def find_codes(text: str) -> Iterator[WrittenIdentifier]:
@@ -88,7 +87,7 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
 
 def find_case_details(text: str) -> frozenset[str]:
     """The identifiers, amounts, dates and addresses of a text: what belongs to one case and not to its kind."""
-    return frozenset(word.strip(".-+").lower() for word in _PARTICULAR.findall(text))
+    return frozenset(word.strip(".-+").lower() for word in _CASE_DETAIL.findall(text))
 
 
 def is_duration(text: str) -> bool:
@@ -107,12 +106,11 @@ def identifier_key(text: str) -> tuple[str, ...]:
     Phone numbers and accounts are compared without gaps, addresses with every character.
     """
     form = kind_of_identifier(text)
-    parts = _PARTS.findall(fold_word(text))
-    if form in ADDRESSES:
+    parts = WORD_OR_DIGITS.findall(fold_word(text))
+    if form in ADDRESS_KINDS:
         return (form, text.strip().lower() if form is IdentifierKind.EMAIL else text.strip())
-    if form in _KINDS_WITH_GAPS or (
-        sum(map(len, parts)) >= _FEWEST_ACCOUNT_DIGITS and all(part.isdecimal() for part in parts)
-    ):
+    is_account = sum(map(len, parts)) >= _FEWEST_ACCOUNT_DIGITS and all(part.isdecimal() for part in parts)
+    if form in _KINDS_WITH_GAPS or is_account:
         return (IdentifierKind.PHONE if form is IdentifierKind.PHONE else IdentifierKind.IBAN, "".join(parts))
     return tuple(parts)
 
@@ -120,29 +118,32 @@ def identifier_key(text: str) -> tuple[str, ...]:
 def kind_of_identifier(text: str) -> IdentifierKind | None:
     """The form of a text that is one identifier and nothing else; None for any other text."""
     text = text.strip()
-    match = _SPECIAL.fullmatch(text) or _SPECIAL.fullmatch(text.upper())
+    match = _SPECIAL_IDENTIFIER.fullmatch(text) or _SPECIAL_IDENTIFIER.fullmatch(text.upper())
     if match:
         return IdentifierKind(match.lastgroup or IdentifierKind.CODE)
     match = _CODE.fullmatch(text)
     return IdentifierKind.CODE if match and has_digit(text) else None
 
 
-LEFT_OUT = "(address left out)"
+ADDRESS_LEFT_OUT = "(address left out)"
 _ADDRESS_ARGUMENT_WORDS = frozenset(
     "url urls uri uris link links href endpoint webhook callback host domain site website".split()
 )
-_LABEL, _TARGET = r"\[(?P<label>[^\]\n]*)\]", r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)"
-_LINK = re.compile(rf"(?P<image>!?){_LABEL}{_TARGET}")
-_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
-_HTML = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
-_AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
+_LINK_LABEL, _LINK_TARGET = (
+    r"\[(?P<label>[^\]\n]*)\]",
+    r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)",
+)
+_MARKDOWN_LINK = re.compile(rf"(?P<image>!?){_LINK_LABEL}{_LINK_TARGET}")
+_MARKDOWN_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
+_HTML_TAG = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
+_MARKDOWN_AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
 
 
 def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
     """Yields the addresses among a read's arguments that the tool may open."""
     for name, text in walk_json(arguments):
         value = text.strip() if isinstance(text, str) else ""
-        links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierKind.LINK]
+        links = _find_urls(value)
         yield from links
         if not links and value and not _ADDRESS_ARGUMENT_WORDS.isdisjoint(words_of(name)):
             yield value
@@ -155,16 +156,16 @@ def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str
         return match["label"] if is_strange(match["target"]) else match[0]
 
     def leave_out_if_strange(match: re.Match[str]) -> str:
-        return LEFT_OUT if any(map(is_strange, _find_urls(match[0]))) else match[0]
+        return ADDRESS_LEFT_OUT if any(map(is_strange, _find_urls(match[0]))) else match[0]
 
-    text = _LINK.sub(keep_label_if_strange, text)
-    for form in (_REFERENCE, _HTML, _AUTOLINK):
+    text = _MARKDOWN_LINK.sub(keep_label_if_strange, text)
+    for form in (_MARKDOWN_REFERENCE, _HTML_TAG, _MARKDOWN_AUTOLINK):
         text = form.sub(leave_out_if_strange, text)
     for address in sorted({*_find_urls(text)}, key=len, reverse=True):
         if is_strange(address):
-            text = text.replace(address, LEFT_OUT)
+            text = text.replace(address, ADDRESS_LEFT_OUT)
     return text
 
 
 def _find_urls(text: str) -> list[str]:
-    return [found.text for found in find_special_identifiers(text) if found.form is IdentifierKind.LINK]
+    return [identifier.text for identifier in find_special_identifiers(text) if identifier.form is IdentifierKind.LINK]

@@ -27,7 +27,7 @@ from services.executor.core.figures.numbers import (
     read_number_word,
 )
 from services.executor.core.figures.vocabulary import (
-    PIECE,
+    WORD_OR_DIGITS,
     SpelledNumber,
     WrittenToken,
     fold_word,
@@ -48,7 +48,7 @@ class TimeMention(NamedTuple):
     times: tuple[time, ...]
 
 
-_DIGITS = re.compile(
+_TIME_IN_DIGITS = re.compile(
     r"(?<![\w.,:/])(?<![A-LN-Za-ln-z]-)(?<!\d-\d\d-)(?:"
     r"(?<![T:]\d\d-)(?P<h1>[01]?\d|2[0-4])[:.](?P<m1>[0-5]\d)(?::(?P<s1>[0-5]\d))?(?:\s?(?P<p1>[ap]\.?m\b\.?|uhr\b|h\b))?"
     r"|(?P<h2>0?[1-9]|1[0-2])\s?(?P<p2>[ap]\.?m\b\.?)"
@@ -64,24 +64,24 @@ _NAMED_TIMES = {
     "noon": time(12), "midday": time(12), "mittag": time(12), "mittags": time(12), "midi": time(12),
     "midnight": time(0), "mitternacht": time(0), "minuit": time(0),
 }  # fmt: skip
-_AT = frozenset("at um by gegen vers".split())
-_OCLOCK = frozenset("clock o uhr heure heures".split())
-_PAST, _TO = frozenset({"past", "nach"}), frozenset({"to", "vor"})
-_QUARTERS: Mapping[str, int] = {"half": 30, "quarter": 15, "viertel": 15}
-_FRENCH_PARTS: Mapping[tuple[str, ...], int] = {
+_WORDS_BEFORE_HOUR = frozenset("at um by gegen vers".split())
+_WORDS_FOR_HOUR = frozenset("clock o uhr heure heures".split())
+_WORDS_FOR_PAST, _WORDS_FOR_TO = frozenset({"past", "nach"}), frozenset({"to", "vor"})
+_MINUTES_OF_PARTS: Mapping[str, int] = {"half": 30, "quarter": 15, "viertel": 15}
+_MINUTES_OF_FRENCH_PARTS: Mapping[tuple[str, ...], int] = {
     ("et", "demie"): 30,
     ("et", "demi"): 30,
     ("et", "quart"): 15,
     ("moins", "le", "quart"): -15,
 }
-_HOURS = re.compile(
+_HOUR_RANGE = re.compile(
     r"(?<![\w.,:/-])(\d{1,2})(?:\s?[-–]\s?|\s+(?:to|until|till|bis|à)\s+)(?=(\d{1,2})\s?([ap])\.?m\b)", re.I
 )
 
 
 def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
     """Yields the first hour of ranges such as ``9-11 am``."""
-    for match in _HOURS.finditer(text):
+    for match in _HOUR_RANGE.finditer(text):
         first, last = int(match[1]), int(match[2])
         if 0 < first <= _HALF_DAY and 0 < last <= _HALF_DAY:
             is_afternoon = match[3].lower() == "p" and first % _HALF_DAY <= last % _HALF_DAY
@@ -92,42 +92,38 @@ def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
 def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
     """Yields the times in digits and in words."""
     yield from _find_first_hours_of_ranges(text)
-    for match in _DIGITS.finditer(text):
-        if (found := _read_time_in_digits(match)) is not None:
-            yield found
-    numbers = {
-        one.first: (int(one.value), one.after) for one in spelled if one.value == int(one.value) and not one.is_ordinal
-    }
-    hours = ((place, token) for place, token in enumerate(tokens) if _is_hour(token.written))
-    numbers |= {
-        place: (int(token.written), place + 1)
-        for place, token in hours
-        if text[max(0, token.start - 1) : token.start] not in ("-", "/", "_", ".")  # "set A-1 to 5"
-    }
+    for match in _TIME_IN_DIGITS.finditer(text):
+        if (mention := _read_time_in_digits(match)) is not None:
+            yield mention
+    cardinals = [number for number in spelled if number.value == int(number.value) and not number.is_ordinal]
+    numbers = {number.start_index: (int(number.value), number.end_index) for number in cardinals}
     for place, token in enumerate(tokens):
-        if (named := _NAMED_TIMES.get(token.folded)) is not None:
-            yield TimeMention(token.start, token.end, (named,))
-        elif (read := _read_time_in_words(tokens, numbers, place)) is not None:
-            minutes, after = read
-            yield TimeMention(token.start, tokens[after - 1].end, _possible_times(minutes))
+        is_in_code = text[max(0, token.start - 1) : token.start] in ("-", "/", "_", ".")  # "set A-1 to 5"
+        if _is_hour(token.text) and not is_in_code:
+            numbers[place] = (int(token.text), place + 1)
+    for place, token in enumerate(tokens):
+        if (named_time := _NAMED_TIMES.get(token.folded)) is not None:
+            yield TimeMention(token.start, token.end, (named_time,))
+        elif (minutes_and_end := _read_time_in_words(tokens, numbers, place)) is not None:
+            minutes, end_index = minutes_and_end
+            yield TimeMention(token.start, tokens[end_index - 1].end, _possible_times(minutes))
 
 
-def _is_hour(written: str) -> bool:
-    return len(written) <= 2 and written.isascii() and written.isdecimal() and int(written) <= 2 * _HALF_DAY
+def _is_hour(text: str) -> bool:
+    return len(text) <= 2 and text.isascii() and text.isdecimal() and int(text) <= 2 * _HALF_DAY
 
 
 def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
-    named = {key[0]: value for key, value in match.groupdict().items() if value}
-    if "." in match[0] and ":" not in match[0] and "p" not in named:
+    parts = {key[0]: value for key, value in match.groupdict().items() if value}
+    if "." in match[0] and ":" not in match[0] and "p" not in parts:
         return None  # 9.30 is an amount unless something says that it is a time
-    hour, minute, second = (int(named.get(key, 0)) for key in "hms")
-    half = named.get("p", "")[:1].lower()
+    hour, minute, second = (int(parts.get(key, 0)) for key in "hms")
+    half = parts.get("p", "")[:1].lower()
     if half in ("a", "p") and hour <= _HALF_DAY:
         return _build_mention(match, [hour % _HALF_DAY + (_HALF_DAY if half == "p" else 0)], minute, second)
-    is_said = half or "m" in named or match.lastgroup in ("h4", "h6")
-    return _build_mention(
-        match, [hour % 24] if is_said or hour > _HALF_DAY else [hour, (hour + _HALF_DAY) % 24], minute, second
-    )
+    is_settled = half or "m" in parts or match.lastgroup in ("h4", "h6")
+    hours = [hour % 24] if is_settled or hour > _HALF_DAY else [hour, (hour + _HALF_DAY) % 24]
+    return _build_mention(match, hours, minute, second)
 
 
 def _build_mention(match: re.Match[str], hours: Sequence[int], minute: int, second: int) -> TimeMention:
@@ -138,50 +134,52 @@ def _read_time_in_words(
     tokens: Sequence[WrittenToken], numbers: Mapping[int, tuple[int, int]], place: int
 ) -> tuple[int, int] | None:
     """A time in words, ``half past nine``, as minutes since midnight, and the index of the token after it."""
-    word, after = tokens[place].folded, place + 1
-    following = tokens[after].folded if after < len(tokens) else ""
-    if word == "halb" and after in numbers:
-        return numbers[after][0] * 60 - 30, numbers[after][1]
-    minutes = _QUARTERS.get(word) or numbers.get(place, (0, 0))[0]
+    word, next_place = tokens[place].folded, place + 1
+    next_word = tokens[next_place].folded if next_place < len(tokens) else ""
+    if word == "halb" and next_place in numbers:
+        return numbers[next_place][0] * 60 - 30, numbers[next_place][1]
+    minutes = _MINUTES_OF_PARTS.get(word) or numbers.get(place, (0, 0))[0]
     is_range = place > 0 and tokens[place - 1].folded == "from"  # "from 10 to 15"
-    if minutes and place + 2 in numbers and following in _PAST | _TO and minutes < 60 and not is_range:
+    is_between_numbers = next_word in _WORDS_FOR_PAST | _WORDS_FOR_TO and place + 2 in numbers
+    if 0 < minutes < 60 and is_between_numbers and not is_range:
         hour, end = numbers[place + 2]
-        return (hour * 60 + (minutes if following in _PAST else -minutes), end) if hour <= 24 else None
-    if place in numbers and not tokens[place].written.isdecimal():
+        return (hour * 60 + (minutes if next_word in _WORDS_FOR_PAST else -minutes), end) if hour <= 24 else None
+    if place in numbers and not tokens[place].text.isdecimal():
         return _read_spelled_hour(tokens, numbers[place], place)
     return None
 
 
 def _read_spelled_hour(tokens: Sequence[WrittenToken], number: tuple[int, int], place: int) -> tuple[int, int] | None:
-    hour, after = number
+    hour, end_index = number
     if hour > 24:
         return None
-    is_said = False
-    while after < len(tokens) and tokens[after].folded in _OCLOCK:
-        is_said, after = True, after + 1
-    for words, minutes in _FRENCH_PARTS.items():
-        if is_said and tuple(token.folded for token in tokens[after : after + len(words)]) == words:
-            return hour * 60 + minutes, after + len(words)
-    before = tokens[place - 1].folded if place else ""
-    return (hour * 60, after) if is_said or (before in _AT and _is_phrase_end(tokens, after)) else None
+    has_hour_word = False
+    while end_index < len(tokens) and tokens[end_index].folded in _WORDS_FOR_HOUR:
+        has_hour_word, end_index = True, end_index + 1
+    for words, minutes in _MINUTES_OF_FRENCH_PARTS.items():
+        if has_hour_word and tuple(token.folded for token in tokens[end_index : end_index + len(words)]) == words:
+            return hour * 60 + minutes, end_index + len(words)
+    follows_preposition = place > 0 and tokens[place - 1].folded in _WORDS_BEFORE_HOUR
+    is_hour = has_hour_word or (follows_preposition and _is_phrase_end(tokens, end_index))
+    return (hour * 60, end_index) if is_hour else None
 
 
-def _is_phrase_end(tokens: Sequence[WrittenToken], after: int) -> bool:
+def _is_phrase_end(tokens: Sequence[WrittenToken], index: int) -> bool:
     """Whether no noun follows the hour: yes for "at ten" and "at ten on Friday", no for "at ten euros"."""
-    return after >= len(tokens) or tokens[after].folded in frozenset("on and tomorrow today in am morgen und".split())
+    return index >= len(tokens) or tokens[index].folded in frozenset("on and tomorrow today in am morgen und".split())
 
 
 def _possible_times(minutes: int) -> tuple[time, ...]:
-    hour, minute = divmod(minutes % (24 * 60), 60)
-    hours = [hour] if hour > _HALF_DAY else [hour, (hour + _HALF_DAY) % 24]
-    return tuple(time(one, minute) for one in hours)
+    first_hour, minute = divmod(minutes % (24 * 60), 60)
+    hours = [first_hour] if first_hour > _HALF_DAY else [first_hour, (first_hour + _HALF_DAY) % 24]
+    return tuple(time(hour, minute) for hour in hours)
 
 
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
 _FROM_NOW_LENGTH = 24  # with some spaces between
 _DAY_SECONDS = 86_400  # seconds
 _DAY_LENGTH = len("2026-03-04")
-_ISO = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
+_ISO_MOMENT = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
 _ANY_DAY = date(2000, 1, 1)
 _LETTERS = re.compile(r"[^\W\d_]+")
 Mention = NumberMention | DateMention | TimeMention | WrittenIdentifier
@@ -205,15 +203,15 @@ class Mentions:
 
     @cached_property
     def numbers_by_value(self) -> Mapping[Number, Sequence[NumberMention]]:
-        table: dict[Number, list[NumberMention]] = {}
+        mentions_by_value: dict[Number, list[NumberMention]] = {}
         for mention in self.numbers:
             for value in mention.values:
-                table.setdefault(value, []).append(mention)
-        return table
+                mentions_by_value.setdefault(value, []).append(mention)
+        return mentions_by_value
 
     @cached_property
     def identifier_keys(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(identifier_key(one.text) for one in self.identifiers)
+        return frozenset(identifier_key(identifier.text) for identifier in self.identifiers)
 
     @cached_property
     def days(self) -> frozenset[date]:
@@ -222,7 +220,7 @@ class Mentions:
 
     @cached_property
     def times_of_day(self) -> frozenset[time]:
-        return frozenset(one for mention in self.times for one in mention.times)
+        return frozenset(hour for mention in self.times for hour in mention.times)
 
     def has_phrase(self, phrase: str) -> bool:
         """Whether the text contains the phrase exactly, as whole words and not within a code or number."""
@@ -230,24 +228,25 @@ class Mentions:
 
     def has_words(self, phrase: str) -> bool:
         """Whether the text has the words in a row, without regard to case, accents and the marks between them."""
-        wanted = spaced_words(phrase)
-        joined, starts, ends = self._folded_words_with_spans
-        if not wanted.strip():
+        words = spaced_words(phrase)
+        joined_words, starts, ends = self._folded_words_with_spans
+        if not words.strip():
             return False
-        first = last = 0  # the piece that begins at a place, and that place
-        for place in _find_occurrences(wanted, joined):
-            first, last = first + joined.count(" ", last, place), place
-            if self._is_whole_word(starts[first], ends[first + wanted.count(" ") - 2]):
+        word_index = last_place = 0  # the index of the word that begins at the last place looked at
+        for place in _find_occurrences(words, joined_words):
+            word_index, last_place = word_index + joined_words.count(" ", last_place, place), place
+            if self._is_whole_word(starts[word_index], ends[word_index + words.count(" ") - 2]):
                 return True
         return False
 
     def _is_whole_word(self, start: int, end: int) -> bool:
-        before, after = self.text[start - 1 : start] if start else "", self.text[end : end + 1]
-        if (before.isalnum() and self.text[start].isalnum()) or (after.isalnum() and self.text[end - 1].isalnum()):
+        across_start = self.text[start - 1 : start + 1] if start else ""
+        across_end = self.text[end - 1 : end + 1]
+        if any(len(marks) == 2 and marks[0].isalnum() and marks[1].isalnum() for marks in (across_start, across_end)):
             return False
         has_digit = any(mark.isdecimal() for mark in self.text[start:end])
-        within = self._positions_in_mentions if has_digit else self._positions_in_identifiers
-        return not (within[start] or within[end])
+        is_inside = self._positions_in_mentions if has_digit else self._positions_in_identifiers
+        return not (is_inside[start] or is_inside[end])
 
     @cached_property
     def _positions_in_identifiers(self) -> bytearray:
@@ -259,17 +258,17 @@ class Mentions:
 
     @cached_property
     def _folded_words_with_spans(self) -> tuple[str, Sequence[int], Sequence[int]]:
-        spans = [match.span() for match in PIECE.finditer(self.text)]
+        spans = [match.span() for match in WORD_OR_DIGITS.finditer(self.text)]
         pieces = [fold_word(self.text[start:end]) for start, end in spans]
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
 
 
 def _mark_positions_inside(length: int, spans: Iterable[Mention]) -> bytearray:
     """For each position of a text of that length, one byte: whether it lies inside a span, not at its edge."""
-    marked = bytearray(length + 1)
+    is_inside = bytearray(length + 1)
     for span in spans:
-        marked[span.start + 1 : span.end] = b"\1" * (span.end - span.start - 1)
-    return marked
+        is_inside[span.start + 1 : span.end] = b"\1" * (span.end - span.start - 1)
+    return is_inside
 
 
 def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
@@ -279,33 +278,32 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
         start = text.find(phrase, start + 1)
 
 
-def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mentions:
-    """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which ``relative`` dates refer."""
+def find_mentions(text: str, now: datetime, *, includes_relative: bool = True) -> Mentions:
+    """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which relative dates refer."""
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
     numbers = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
     free = _FreeCharacters(text)
     special = free.claim_mentions(find_special_identifiers(text))
-    days = find_dates(text, tokens, spelled, now.date(), relative=relative)
+    days = find_dates(text, tokens, spelled, now.date(), includes_relative=includes_relative)
     days = free.claim_mentions(days, may_overlap=True)
     moments = [*_find_iso_moments(text, now.tzinfo)]
     times = free.claim_mentions([*(hour for _, hour in moments), *find_times(text, tokens, spelled)])
     days += [day for day, _ in moments]
-    lengths = _find_lengths_in_dates(numbers, days)
-    counted = free.claim_mentions(sorted(numbers, key=lambda one: (one.start, -one.end)))  # "2 dozen" before "2"
-    counted += join_major_and_minor_amounts(text, counted)
-    if relative:
-        soon = [*_find_moments_from_now(text, counted, now)]
-        days, times = [*days, *(day for day, _ in soon)], [*times, *(hour for _, hour in soon)]
-    spans = {(number.start, number.end) for number in counted}
-    codes = [
-        code for code in find_codes(text) if (code.start, code.end) in spans or free.are_free(code.start, code.end)
-    ]
+    lengths_of_time = _find_lengths_in_dates(numbers, days)
+    longest_first = sorted(numbers, key=lambda number: (number.start, -number.end))  # "2 dozen" before "2"
+    free_numbers = free.claim_mentions(longest_first)
+    free_numbers += join_major_and_minor_amounts(text, free_numbers)
+    if includes_relative:
+        moments = [*_find_moments_from_now(text, free_numbers, now)]
+        days, times = [*days, *(day for day, _ in moments)], [*times, *(hour for _, hour in moments)]
+    spans = {(number.start, number.end) for number in free_numbers}
+    codes = [code for code in find_codes(text) if code[:2] in spans or free.are_free(code.start, code.end)]
     return Mentions(
         text=text,
         now=now,
-        numbers=tuple(sorted([*counted, *lengths], key=lambda one: one.start)),
+        numbers=tuple(sorted([*free_numbers, *lengths_of_time], key=lambda number: number.start)),
         dates=tuple(days),
         times=tuple(times),
         identifiers=tuple(sorted([*special, *codes])),
@@ -314,12 +312,12 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
 
 def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:
     """Yields day and time of moments such as ``2026-03-04T10:00:00Z``, converted to the zone."""
-    for match in _ISO.finditer(text):
-        read = read_machine_moment(match[0], zone)
-        if read is not None and read.day is not None and read.hour is not None:
-            joint = match.start() + _DAY_LENGTH
-            day = DateMention(match.start(), joint, (Period(read.day, read.day),))
-            yield day, TimeMention(joint, match.end(), (read.hour,))
+    for match in _ISO_MOMENT.finditer(text):
+        moment = read_machine_moment(match[0], zone)
+        if moment is not None and moment.day is not None and moment.hour is not None:
+            day_end = match.start() + _DAY_LENGTH
+            day = DateMention(match.start(), day_end, (Period(moment.day, moment.day),))
+            yield day, TimeMention(day_end, match.end(), (moment.hour,))
 
 
 def _find_moments_from_now(
@@ -329,8 +327,8 @@ def _find_moments_from_now(
     for number in numbers:
         unit, value = number.unit, number.values[0]
         is_short = unit is not None and unit.measure == "time" and unit.size < _DAY_SECONDS and 0 < value < _DAY_SECONDS
-        near = max(0, number.start - _FROM_NOW_LENGTH)
-        if unit is not None and is_short and _FROM_NOW.search(text, near, number.start):
+        search_start = max(0, number.start - _FROM_NOW_LENGTH)
+        if unit is not None and is_short and _FROM_NOW.search(text, search_start, number.start):
             seconds = Fraction(value) * unit.size
             moment = (now + timedelta(seconds=int(seconds))).replace(second=0, microsecond=0)
             span = (number.start, number.end)
@@ -341,19 +339,19 @@ def _find_moments_from_now(
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
     """The numbers that a text states, with their notations; an ambiguous ``1.234`` under both possible values."""
-    found: dict[Fraction, dict[str, None]] = {}
+    notations_by_number: dict[Fraction, dict[str, None]] = {}
     for mention in find_mentions_on_day(text, today).numbers:
         if not (mention.text.casefold() == "one" and mention.is_small_number_word):
-            number, alone = mention.values[0], read_amount(mention.text)
-            if alone is not None:
-                found.setdefault(Fraction(alone.number), {})[mention.text] = None
-            found.setdefault(Fraction(number), {str(number): None})
+            number, amount = mention.values[0], read_amount(mention.text)
+            if amount is not None:
+                notations_by_number.setdefault(Fraction(amount.number), {})[mention.text] = None
+            notations_by_number.setdefault(Fraction(number), {str(number): None})
     free = _FreeCharacters(text)
     free.claim_mentions(find_mentions_on_day(text, today).numbers, may_overlap=True)
     for match in _LETTERS.finditer(text):
         if free.are_free(match.start(), match.start() + 1) and (implied := read_number_word(match[0])) is not None:
-            found.setdefault(Fraction(implied.number), {})[match[0]] = None
-    return {number: tuple(writings) for number, writings in found.items()}
+            notations_by_number.setdefault(Fraction(implied.number), {})[match[0]] = None
+    return {number: tuple(notations) for number, notations in notations_by_number.items()}
 
 
 @lru_cache(maxsize=64)
@@ -366,8 +364,8 @@ def find_stated_days(text: str, today: date) -> frozenset[date]:
         for mention in find_mentions_on_day(text, today).dates
         for period in (*mention.periods, *mention.offset_from)
     ]
-    after = [one.last + timedelta(days=1) for one in periods if one.first < one.last < date.max]
-    return frozenset([*after, *(day for period in periods for day in period)])
+    days_after = [period.last + timedelta(days=1) for period in periods if period.first < period.last < date.max]
+    return frozenset([*days_after, *(day for period in periods for day in period)])
 
 
 @lru_cache(maxsize=64)
@@ -375,25 +373,27 @@ def find_mentions_on_day(text: str, today: date) -> Mentions:
     """What a text mentions, if only the day it was written on is known; ``date.min`` means that not even the day is."""
     is_known = today.year > 1
     now = datetime.combine(today if is_known else _ANY_DAY, time(), UTC)
-    return find_mentions(text, now, relative=is_known)
+    return find_mentions(text, now, includes_relative=is_known)
 
 
 class _FreeCharacters:
     """The characters of a text that no mention has claimed yet: the digits of a date are not also an amount."""
 
     def __init__(self, text: str) -> None:
-        self._taken = bytearray(len(text))
+        self._is_claimed = bytearray(len(text))
 
     def are_free(self, start: int, end: int) -> bool:
-        return not any(self._taken[start:end])
+        return not any(self._is_claimed[start:end])
 
-    def claim_mentions(self, found: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
-        """The mentions whose characters were all free, which they claim; they ``may_overlap`` each other."""
+    def claim_mentions(self, mentions: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
+        """Claims the characters of those mentions that lie on free ones only, and returns these mentions. Only with
+        ``may_overlap`` two of them may share characters.
+        """
         claimed = []
-        for one in [one for one in found if self.are_free(one.start, one.end)]:
-            if may_overlap or self.are_free(one.start, one.end):
-                self._taken[one.start : one.end] = b"\1" * (one.end - one.start)
-                claimed.append(one)
+        for mention in [mention for mention in mentions if self.are_free(mention.start, mention.end)]:
+            if may_overlap or self.are_free(mention.start, mention.end):
+                self._is_claimed[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+                claimed.append(mention)
         return claimed
 
 
@@ -402,4 +402,5 @@ def _find_lengths_in_dates(numbers: Sequence[NumberMention], days: Sequence[Date
     by_start = sorted(days, key=lambda day: day.start)
     starts = [day.start for day in by_start]
     ends = [*accumulate((day.end for day in by_start), max, initial=0)]  # the last end of the days up to each
-    return [one for one in numbers if one.unit is not None and one.end <= ends[bisect_right(starts, one.start)]]
+    with_unit = [number for number in numbers if number.unit is not None]
+    return [number for number in with_unit if number.end <= ends[bisect_right(starts, number.start)]]

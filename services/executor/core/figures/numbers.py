@@ -1,7 +1,7 @@
 """Reads numbers and amounts in any notation: digits, words, fractions, with currency or unit.
 
-``find_numbers`` and ``read_amount`` take any notation; ``read_figure`` only that of programs and English, by which a
-plan's values are compared with their sources.
+``find_numbers`` and ``read_amount`` take any notation. ``read_figure`` takes only that of programs and English: by it
+a plan's values are compared with their sources.
 """
 
 import re
@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 
 from services.executor.core.figures.vocabulary import (
     CURRENCIES,
+    CURRENCY_SIGNS,
     MONEY,
     PERCENT,
-    SIGNS,
     UNITS,
     Money,
     SpelledNumber,
@@ -31,7 +31,7 @@ from services.executor.core.figures.vocabulary import (
 from shared.domain.exact_json import Json
 
 Number = Decimal | Fraction
-EVERYDAY = 10  # "one of them", "no more than two": below it a word is a figure only where a unit follows
+_SMALL_NUMBERS_BELOW = 10  # such a number in words is a figure only before a unit: "one of them", "no more than two"
 
 
 class NumberMention(NamedTuple):
@@ -48,7 +48,7 @@ class NumberMention(NamedTuple):
     @property
     def is_small_number_word(self) -> bool:
         """Whether it is a small number in words, as in "one of the two records"."""
-        return self.is_spelled and -EVERYDAY < self.values[0] < EVERYDAY
+        return self.is_spelled and -_SMALL_NUMBERS_BELOW < self.values[0] < _SMALL_NUMBERS_BELOW
 
 
 class WrittenAmount(NamedTuple):
@@ -69,14 +69,14 @@ class _Suffix(NamedTuple):
 
 
 _GAPS = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
-_BODY = rf"\d{{1,3}}(?:[{_GAPS}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*(?:[.,]\d+)?"
-_SCALES = {
+_NUMBER_BODY = rf"\d{{1,3}}(?:[{_GAPS}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*(?:[.,]\d+)?"
+_POWERS_BY_SCALE = {
     "k": 3, "thousand": 3, "thousands": 3, "tausend": 3, "tsd": 3, "mille": 3, "hundred": 2, "hundert": 2,
     "mn": 6, "million": 6, "millions": 6, "millionen": 6, "mio": 6, "bn": 9, "mrd": 9, "milliarde": 9,
     "milliarden": 9, "milliard": 9, "milliards": 9, "billion": 9, "billions": 9,
 }  # fmt: skip
 _HALVES = frozenset("half halb halbe halben halbes halfte moitie demi demie".split())
-_PARTS = {
+_DENOMINATORS = {
     word: number
     for words, number in (
         (" ".join([*_HALVES, "halves"]), 2), ("third thirds drittel tiers", 3),
@@ -87,9 +87,9 @@ _PARTS = {
     for word in words.split()
 }  # fmt: skip
 _ARTICLES = frozenset("a an one the by um ein eine einem einen die un une la le d".split())
-_JOINS = frozenset("and und et".split())
+_WORDS_FOR_AND = frozenset("and und et".split())
 _DOZENS = frozenset("dozen dutzend douzaine douzaines".split())
-_WHOLE_WORDS = {
+_VALUES_OF_WORDS = {
     "anderthalb": Fraction(3, 2), "eineinhalb": Fraction(3, 2), "zweieinhalb": Fraction(5, 2),
     "dreieinhalb": Fraction(7, 2), "twice": Fraction(2), "double": Fraction(2), "doppelt": Fraction(2),
     "triple": Fraction(3),
@@ -101,25 +101,25 @@ _IMPLIED_NUMBERS = {
     "dozen": 12, "year": 12, "quarter": 3,
 }  # fmt: skip
 _WORD_AFTER = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
-_SLASH = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
+_FRACTION_IN_DIGITS = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
 _RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
 _BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:,|and|und|et)?\s*")
 _WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
-_MACHINE = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_MACHINE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _MOST_DIGITS = 40
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER = 50  # of ten; a number beyond it is no figure of any business
-_SIGN = "|".join(re.escape(sign) for sign in SIGNS) + "|" + "|".join(CURRENCIES)
+_CURRENCY_BEFORE = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCIES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
 _DIGITS = re.compile(
     rf"(?:(?<![\w.,:/@#+*-])|(?<=\s)\+|(?<=[$€£¥]))"
-    rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_SIGN})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
-    rf"(?P<later>[-\N{{MINUS SIGN}}])?(?P<body>{_BODY})(?P<dash>,-+)?(?P<part>[½¼¾⅓⅔⅛])?"
+    rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_CURRENCY_BEFORE})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
+    rf"(?P<later>[-\N{{MINUS SIGN}}])?(?P<body>{_NUMBER_BODY})(?P<dash>,-+)?(?P<part>[½¼¾⅓⅔⅛])?"
 )
 # A sign, currency signs and codes before or after, thousands commas, an optional fraction, an optional K or M.
 # A leading zero makes a number of several digits an identifier: "007" is not 7.
-_FIGURE = re.compile(
+_ENGLISH_NUMBER = re.compile(
     r"^[-+]?\s*(?:[$€£¥]|[A-Z]{3}\s)?\s*[-+]?"
     r"([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|0)(\.\d+)?\s*([KkMm]?)\s*(?:[$€£¥%]|[A-Z]{3})?$",
     re.ASCII,
@@ -150,22 +150,22 @@ def is_rounding_of(number: Decimal, exact: Fraction) -> bool:
 
 
 @lru_cache(maxsize=16_384)  # the same texts are looked at by rules, sources, the audit and the answer's checks
-def _parse_figure(written: str) -> Decimal | None:
-    text = written.translate(_SPELLINGS).strip()
-    accounted = text.startswith("(") and text.endswith(")")
-    match = _FIGURE.match(text[1:-1].strip() if accounted else text)
-    if match is None or text.count("-") + accounted > 1:
+def _parse_figure(text: str) -> Decimal | None:
+    text = text.translate(_SPELLINGS).strip()
+    is_in_brackets = text.startswith("(") and text.endswith(")")
+    match = _ENGLISH_NUMBER.match(text[1:-1].strip() if is_in_brackets else text)
+    if match is None or text.count("-") + is_in_brackets > 1:
         return None
-    whole, fraction, scale = match.groups()
-    sign = "-" if accounted or "-" in text else ""
-    return Decimal(f"{sign}{whole.replace(',', '')}{fraction or ''}E{ {'': 0, 'k': 3, 'm': 6}[scale.lower()] }")
+    digits, fraction, scale = match.groups()
+    sign = "-" if is_in_brackets or "-" in text else ""
+    return Decimal(f"{sign}{digits.replace(',', '')}{fraction or ''}E{ {'': 0, 'k': 3, 'm': 6}[scale.lower()] }")
 
 
 def number_bearing_tokens(text: str) -> list[str]:
     """The words of a text that contain a digit (identifiers, amounts, dates), without punctuation at their ends."""
     tokens = _TOKEN.findall(text.translate(_SPELLINGS))
-    told = [token for token in tokens if not token.isalpha()]  # most are words, which is told fast
-    return [token.rstrip(".+-") for token in told if any(mark.isdigit() for mark in token)]
+    # Most tokens are words, which ``isalpha`` finds fast.
+    return [token.rstrip(".+-") for token in tokens if not token.isalpha() and any(map(str.isdigit, token))]
 
 
 @lru_cache(maxsize=16_384)
@@ -195,45 +195,43 @@ def read_number_word(word: str) -> WrittenAmount | None:
 
 @lru_cache(maxsize=16_384)  # the same amounts are read by conditions, sums and the audit
 def _read_text_amount(text: str) -> WrittenAmount | None:
-    plain = text.translate(_SPELLINGS).strip()
-    if (number := read_figure(plain)) is not None:
-        return WrittenAmount(number, "percent" if plain.endswith("%") else "")
-    if plain[:1] == ".":
-        plain = f"0{plain}"
-    mention = read_text_as_number(plain)
+    normalized = text.translate(_SPELLINGS).strip()
+    if (number := read_figure(normalized)) is not None:
+        return WrittenAmount(number, "percent" if normalized.endswith("%") else "")
+    if normalized[:1] == ".":
+        normalized = f"0{normalized}"
+    mention = read_text_as_number(normalized)
     if mention is None:
         return None
-    number_said, unit = mention.values[0], mention.unit
+    value, unit = mention.values[0], mention.unit
     if unit is not None and unit.measure == PERCENT.measure:
-        return WrittenAmount(number_said if unit == PERCENT else _scale_number(number_said, unit.size), "percent")
+        return WrittenAmount(value if unit == PERCENT else _scale_number(value, unit.size), "percent")
     name = "cents" if mention.money and mention.money.is_minor else unit.name if unit else ""
-    return WrittenAmount(number_said, "fraction" if isinstance(number_said, Fraction) else "", name)
+    return WrittenAmount(value, "fraction" if isinstance(value, Fraction) else "", name)
 
 
 def _scale_number(number: Number, size: Fraction) -> Number:
-    return (
-        Decimal(size.numerator) * number / Decimal(size.denominator) if isinstance(number, Decimal) else number * size
-    )
+    return number * size if isinstance(number, Fraction) else Decimal(size.numerator) * number / size.denominator
 
 
 def read_text_as_number(text: str) -> NumberMention | None:
     """The number that a whole text is; else None. Here ``m`` directly after the digits means a million."""
     if any(mark.isdecimal() for mark in text):
-        found = find_numbers_in_digits(text, "en", m_is_million=True)
+        mentions = find_numbers_in_digits(text, "en", m_is_million=True)
     elif _MAY_BE_SPELLED.match(text):
-        found = iter(find_numbers(text))
+        mentions = iter(find_numbers(text))
     else:
         return None
-    return next((one for one in found if (one.start, one.end) == (0, len(text))), None)
+    return next((mention for mention in mentions if (mention.start, mention.end) == (0, len(text))), None)
 
 
 @lru_cache(maxsize=4096)
 def read_number_text(text: str) -> NumberMention | None:
     """The number that a whole text with digits is: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; None for ``007``."""
     text = text.strip()
-    plain = read_machine_number(text)
-    if plain is not None:
-        return NumberMention(0, len(text), text, (plain,))
+    number = read_machine_number(text)
+    if number is not None:
+        return NumberMention(0, len(text), text, (number,))
     is_short = len(text) <= _LONGEST_NUMBER_TEXT and any(mark.isdecimal() for mark in text)
     return read_text_as_number(text) if is_short else None
 
@@ -249,7 +247,7 @@ def read_number(value: Json) -> NumberMention | None:
 
 def read_machine_number(text: str) -> Decimal | None:
     """A number in a program's notation, ``-1234.50``; None for ``007``, ``1,234`` and anything else."""
-    return Decimal(text) if len(text) <= _MOST_DIGITS and _MACHINE.fullmatch(text) else None
+    return Decimal(text) if len(text) <= _MOST_DIGITS and _MACHINE_NUMBER.fullmatch(text) else None
 
 
 def find_numbers(text: str) -> list[NumberMention]:
@@ -257,16 +255,16 @@ def find_numbers(text: str) -> list[NumberMention]:
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
-    found = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
-    return [*found, *join_major_and_minor_amounts(text, sorted(found, key=lambda one: one.start))]
+    mentions = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
+    return [*mentions, *join_major_and_minor_amounts(text, sorted(mentions, key=lambda mention: mention.start))]
 
 
 def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
     """Yields the numbers in digits. ``language`` decides which mark separates thousands where both could."""
-    for match in _SLASH.finditer(text):
-        whole, over, under = (int(group or 0) for group in match.groups())
-        if 0 < over < under:
-            yield NumberMention(*match.span(), match[0], (whole + Fraction(over, under),))
+    for match in _FRACTION_IN_DIGITS.finditer(text):
+        units, numerator, denominator = (int(group or 0) for group in match.groups())
+        if 0 < numerator < denominator:
+            yield NumberMention(*match.span(), match[0], (units + Fraction(numerator, denominator),))
     yield from _find_range_ends(text)
     for match in _DIGITS.finditer(text):
         if (mention := _read_number_match(text, match, language, m_is_million)) is not None:
@@ -316,37 +314,37 @@ def _value_of_fraction_sign(mark: str) -> Fraction:
 
 def _continues_token(text: str, end: int) -> bool:
     """Whether the number goes on into a longer token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
-    after = text[end : end + 2]
-    if not after:
+    following = text[end : end + 2]
+    if not following:
         return False
-    return after[0].isalnum() or after[0] in "_@" or (after[0] in ".,-/:#'’" and after[1:].isalnum())
+    return following[0].isalnum() or following[0] in "_@" or (following[0] in ".,-/:#'’" and following[1:].isalnum())
 
 
 def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
     shift = 0
     if text[end : end + 1] in ("x", "×") and not text[end + 1 : end + 2].isalnum():
         return _Suffix(end + 1)  # "3x as much"
-    word, after = _next_word(text, end)
+    word, word_end = _next_word(text, end)
     is_attached = text[end : end + 1] == word[:1] != ""
     if (scale := _read_scale(word, is_attached, m_is_million)) is not None:
-        shift, end = scale, after
-        word, after = _next_word(text, end)
+        shift, end = scale, word_end
+        word, word_end = _next_word(text, end)
     if percent := _WORDS_OF_PERCENT.match(text, end):
         return _Suffix(percent.end(), shift, unit=PERCENT)
-    for written in (word, word.rstrip(".")):
-        if money := _read_money(written):
-            return _Suffix(after - len(word) + len(written), shift, money)
-    plain = word.rstrip(".")
-    if plain and (unit := UNITS.get(fold_word(plain))):
-        return _Suffix(after - len(word) + len(plain), shift, unit=unit)
+    for spelling in (word, word.rstrip(".")):
+        if money := _read_money(spelling):
+            return _Suffix(word_end - len(word) + len(spelling), shift, money)
+    unit_word = word.rstrip(".")
+    if unit_word and (unit := UNITS.get(fold_word(unit_word))):
+        return _Suffix(word_end - len(word) + len(unit_word), shift, unit=unit)
     return _Suffix(end, shift)
 
 
 def _read_scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
-    plain = fold_word(word.rstrip("."))
-    if word.rstrip(".") == "M" or (plain == "m" and m_is_million and is_attached):
-        return _SCALES["million"]
-    return _SCALES.get(plain) if plain != "k" or is_attached else None
+    folded = fold_word(word.rstrip("."))
+    if word.rstrip(".") == "M" or (folded == "m" and m_is_million and is_attached):
+        return _POWERS_BY_SCALE["million"]
+    return _POWERS_BY_SCALE.get(folded) if folded != "k" or is_attached else None
 
 
 def _read_money(word: str) -> Money | None:
@@ -366,26 +364,26 @@ def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
     groups = re.split(r"\D", body)
     if not marks:
         return (Decimal(body),) if body == "0" or not body.startswith("0") else ()
-    last = marks[-1]
-    is_decimal = last in ".," and marks.count(last) == 1 and _are_thousands_marks(groups[:-1], marks[:-1])
+    last_mark = marks[-1]
+    is_decimal = last_mark in ".," and marks.count(last_mark) == 1 and _are_thousands_marks(groups[:-1], marks[:-1])
     decimal = Decimal("".join(groups[:-1]) + "." + groups[-1]) if is_decimal else None
     grouped = Decimal("".join(groups)) if _are_thousands_marks(groups, marks) else None
-    first, second = (decimal, grouped) if (last == ".") == (language == "en") else (grouped, decimal)
-    if len(marks) > 1 or last not in ".,":
-        first, second = grouped, decimal
-    found = tuple(value for value in (first, second) if value is not None)
-    is_settled = len(marks) > 1 or last not in ".," or (last == "," and language == "en")
-    return found[:1] if is_settled else found
+    has_thousands = len(marks) > 1 or last_mark not in ".,"
+    is_decimal_likelier = not has_thousands and (last_mark == ".") == (language == "en")
+    likeliest_first = (decimal, grouped) if is_decimal_likelier else (grouped, decimal)
+    numbers = tuple(number for number in likeliest_first if number is not None)
+    is_settled = has_thousands or (last_mark == "," and language == "en")
+    return numbers[:1] if is_settled else numbers
 
 
 def _are_thousands_marks(groups: Sequence[str], marks: Sequence[str]) -> bool:
     """Whether the marks separate thousands: one kind of mark, three digits in each group (two in Indian notation)."""
     if not marks:
         return len(groups) == 1 and (groups[0] == "0" or not groups[0].startswith("0"))
-    head, *rest = groups
-    if len(set(marks)) != 1 or not 1 <= len(head) <= 3 or head.startswith("0") or len(rest[-1]) != 3:
+    head, *tail = groups
+    if len(set(marks)) != 1 or not 1 <= len(head) <= 3 or head.startswith("0") or len(tail[-1]) != 3:
         return False
-    middle = {len(group) for group in rest[:-1]}
+    middle = {len(group) for group in tail[:-1]}
     return middle <= {3} or (marks[0] == "," and middle == {2} and len(head) <= 2)
 
 
@@ -393,21 +391,21 @@ def find_numbers_in_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]
 ) -> Iterator[NumberMention]:
     """Yields the numbers in words, also with fractions: ``five hundred euros``, ``two and a half``, ``half``."""
-    begins = {number.first: number for number in spelled}
+    numbers_by_start = {number.start_index: number for number in spelled}
     place = 0
     while place < len(tokens):
-        value, after = _read_number_words(tokens, begins, place)
+        value, end_index = _read_number_words(tokens, numbers_by_start, place)
         if value is None:
             place += 1
             continue
-        start, end = tokens[place].start, tokens[after - 1].end
+        start, end = tokens[place].start, tokens[end_index - 1].end
         if isinstance(value, Fraction) and (article := _BEFORE_UNIT.match(text, end)):
             end = article.end()  # "half an hour"
         suffix = _read_suffix(text, end)
         written = text[start : suffix.end]
         values = (_shift_decimal_point(value, suffix.shift),)
         yield NumberMention(start, suffix.end, written, values, suffix.money, suffix.unit, is_spelled=True)
-        place = after
+        place = end_index
 
 
 def join_major_and_minor_amounts(text: str, numbers: Sequence[NumberMention]) -> Iterator[NumberMention]:
@@ -421,22 +419,22 @@ def join_major_and_minor_amounts(text: str, numbers: Sequence[NumberMention]) ->
 
 
 def _read_number_words(
-    tokens: Sequence[WrittenToken], begins: dict[int, SpelledNumber], place: int
+    tokens: Sequence[WrittenToken], numbers_by_start: dict[int, SpelledNumber], place: int
 ) -> tuple[Number | None, int]:
     """The number in words that begins at a token, or None, and the index of the token after it."""
     word = tokens[place].folded
-    number = begins.get(place)
+    number = numbers_by_start.get(place)
     if number is not None and not number.is_ordinal:
-        return _add_fraction_words(tokens, number.value, number.after)
+        return _add_fraction_words(tokens, number.value, number.end_index)
     if word.isdecimal():
-        value, after = _add_fraction_words(tokens, Decimal(word), place + 1)
-        return (value, after) if after > place + 1 else (None, place)
-    following = tokens[place + 1].folded if place + 1 < len(tokens) else ""
-    if word in _DOZENS or (word in ("a", "an") and following in _DOZENS | {"hundred", "thousand"}):
-        value_of = begins[place + 1].value if place + 1 in begins else Decimal(12)
-        return (Decimal(12), place + 1) if word in _DOZENS else (value_of, place + 2)
-    if word in _WHOLE_WORDS:
-        return _WHOLE_WORDS[word], place + 1
+        value, end_index = _add_fraction_words(tokens, Decimal(word), place + 1)
+        return (value, end_index) if end_index > place + 1 else (None, place)
+    next_word = tokens[place + 1].folded if place + 1 < len(tokens) else ""
+    if word in _DOZENS or (word in ("a", "an") and next_word in _DOZENS | {"hundred", "thousand"}):
+        count = numbers_by_start[place + 1].value if place + 1 in numbers_by_start else Decimal(12)
+        return (Decimal(12), place + 1) if word in _DOZENS else (count, place + 2)
+    if word in _VALUES_OF_WORDS:
+        return _VALUES_OF_WORDS[word], place + 1
     part = _read_denominator(tokens, place + 1) if word in _ARTICLES else 0
     if part and not (word == "the" and part > 4) and not _is_part_of_time(tokens, place + 1):  # "the seventh" is a day
         return Fraction(1, part), place + 2
@@ -445,30 +443,30 @@ def _read_number_words(
     return None, place
 
 
-def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
+def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, end_index: int) -> tuple[Number, int]:
     """The number with the words for a fraction or a dozen after it, ``two and a half``, and the index of the token
     after them.
     """
-    rest = [token.folded for token in tokens[after : after + 3]]
-    if rest[:1] and rest[0] in _DOZENS:
-        return value * 12, after + 1
-    if (part := _read_denominator(tokens, after)) and part > 2 and value == int(value) and value < part:
-        return Fraction(int(value), part), after + 1
-    if rest[:1] and rest[0] in _JOINS:
-        skipped = 2 if rest[1:2] and rest[1] in _ARTICLES else 1
-        if part := _read_denominator(tokens, after + skipped):
-            return Fraction(value) + Fraction(1, part), after + skipped + 1
-    return value, after
+    next_word, word_after = ([token.folded for token in tokens[end_index : end_index + 2]] + ["", ""])[:2]
+    if next_word in _DOZENS:
+        return value * 12, end_index + 1
+    if (part := _read_denominator(tokens, end_index)) and part > 2 and value == int(value) and value < part:
+        return Fraction(int(value), part), end_index + 1
+    if next_word in _WORDS_FOR_AND:
+        skipped = 2 if word_after in _ARTICLES else 1
+        if part := _read_denominator(tokens, end_index + skipped):
+            return Fraction(value) + Fraction(1, part), end_index + skipped + 1
+    return value, end_index
 
 
 def _read_denominator(tokens: Sequence[WrittenToken], place: int) -> int:
-    return _PARTS.get(tokens[place].folded, 0) if place < len(tokens) else 0
+    return _DENOMINATORS.get(tokens[place].folded, 0) if place < len(tokens) else 0
 
 
 def _is_part_of_time(tokens: Sequence[WrittenToken], place: int) -> bool:
     """Whether the word belongs to a time of day: ``half past nine``, ``a quarter to``."""
-    after = tokens[place + 1].folded if place + 1 < len(tokens) else ""
-    return after in ("past", "to", "nach", "vor")
+    next_word = tokens[place + 1].folded if place + 1 < len(tokens) else ""
+    return next_word in ("past", "to", "nach", "vor")
 
 
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
+from itertools import compress
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate
@@ -35,7 +36,7 @@ from services.executor.core.tools.record_tree import (
 )
 from shared.domain.exact_json import Json, as_text, dumps
 
-_STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
+_PATH_STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
 
 
 _Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's items; a place; a condition
@@ -61,13 +62,13 @@ def unwrap_list(selection: ListColumn) -> ListColumn:
 
 def _parse_steps(path: str) -> Iterator[_Step]:
     place = 0
-    for match in _STEP.finditer(path):
+    for match in _PATH_STEP.finditer(path):
         if match.start() != place:
             break
         place = match.end()
-        key, index, only = match.groups()
-        if only is not None:
-            yield parse_condition(only)
+        key, index, condition = match.groups()
+        if condition is not None:
+            yield parse_condition(condition)
         elif index not in (None, "*"):
             yield int(index)
         else:
@@ -81,51 +82,50 @@ def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
         return _select_index(selection, step, path)
     if isinstance(step, str) and step:
         return _select_key(selection, step, path)
-    opened = _expand_lists(selection, inside=True)
+    expanded = _expand_lists(selection, opens_objects=True)
     if isinstance(step, str):
-        if opened.cells == selection.cells and all(map(_is_map_of_records, selection.cells)):
-            return selection._replace(
-                cells=[row for cell in selection.cells for row in _expand_map_of_records(cell)], is_list=True
-            )
-        return opened if opened.is_list else _refuse_path(selection, path, "no list")
+        if expanded.cells == selection.cells and all(map(_is_map_of_records, selection.cells)):
+            rows = [row for cell in selection.cells for row in _expand_map_of_records(cell)]
+            return selection._replace(cells=rows, is_list=True)
+        return expanded if expanded.is_list else _refuse_path(selection, path, "no list")
     field, sign, literal = step
-    alone = [cell._replace(records=()) for cell in opened.cells]
-    values = [found[1] if (found := find_field_around(cell, field)) else None for cell in alone]
-    kept = evaluate_condition(values, sign, [literal] * len(alone))
-    return opened._replace(cells=[cell for cell, is_kept in zip(opened.cells, kept, strict=True) if is_kept])
+    fields = [find_field_around(cell._replace(records=()), field) for cell in expanded.cells]
+    values = [pair[1] if pair else None for pair in fields]
+    is_met = evaluate_condition(values, sign, [literal] * len(values))
+    return expanded._replace(cells=[*compress(expanded.cells, is_met)])
 
 
 def _select_index(selection: ListColumn, index: int, path: str) -> ListColumn:
     lists = [_find_rows(cell) or [] for cell in selection.cells]
-    found = [rows[index] for rows in lists if index < len(rows)]
-    if not found:
+    cells = [rows[index] for rows in lists if index < len(rows)]
+    if not cells:
         raise NoSuchPath(f"path {path!r}: no [{index}] there; the list has {max(map(len, lists), default=0)} items")
-    return ListColumn(found, selection.is_list, selection.missing + len(lists) - len(found))
+    return ListColumn(cells, selection.is_list, selection.missing + len(lists) - len(cells))
 
 
 def _select_key(selection: ListColumn, key: str, path: str) -> ListColumn:
-    found: list[Cell] = []
+    cells: list[Cell] = []
     is_list, missing = selection.is_list, 0
     for cell in selection.cells:
-        inner = _find_child(cell, key)
-        if inner is not None:
-            found.append(inner)
+        child = _find_child(cell, key)
+        if child is not None:
+            cells.append(child)
             continue
         rows = _find_rows(cell)
         is_list = is_list or rows is not None
         children = [_find_child(row, key) for row in rows or [cell]]
-        found += [child for child in children if child is not None]
+        cells += [child for child in children if child is not None]
         missing += sum(child is None for child in children)
-    if missing and not found:
+    if missing and not cells:
         return _refuse_path(selection, path, key)
-    return ListColumn(found, is_list, selection.missing + missing)
+    return ListColumn(cells, is_list, selection.missing + missing)
 
 
 def _find_child(cell: Cell, key: str) -> Cell | None:
     if not isinstance(cell.value, dict):
         return None
-    found = find_field(cell.value, key)
-    return Cell(found[1], (*cell.records, cell.value), found[0]) if found else None
+    field = find_field(cell.value, key)
+    return Cell(field[1], (*cell.records, cell.value), field[0]) if field else None
 
 
 def _find_rows(cell: Cell) -> list[Cell] | None:
@@ -144,60 +144,57 @@ def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
     """The records of a table such as ``{"LN-17": {...}}``, also one level deeper; each row gets its key as ``id``."""
     if not isinstance(cell.value, dict):
         return None
-    inner = {name: one for name, one in cell.value.items() if isinstance(one, dict)}
-    tables = (
-        {"": cell.value}
-        if is_keyed_table(cell.value)
-        else {name: one for name, one in inner.items() if is_keyed_table(one)}
-    )
+    if is_keyed_table(cell.value):
+        return _expand_map_of_records(cell)
+    tables = [(name, inner) for name, inner in cell.value.items() if isinstance(inner, dict) and is_keyed_table(inner)]
     if len(tables) != 1:
         return None
-    [(name, table)] = tables.items()
-    around = (*cell.records, cell.value) if name else cell.records
-    return _expand_map_of_records(Cell(table, around, name or cell.field))
+    [(name, table)] = tables
+    return _expand_map_of_records(Cell(table, (*cell.records, cell.value), name))
 
 
 def _expand_map_of_records(cell: Cell) -> list[Cell]:
     """The records that an object holds under names; each gets its name as ``id``."""
-    rows = (
-        [(key, row) for key, row in cell.value.items() if isinstance(row, dict)] if isinstance(cell.value, dict) else []
-    )
+    pairs = cell.value.items() if isinstance(cell.value, dict) else ()
+    rows = [(key, row) for key, row in pairs if isinstance(row, dict)]
     return [Cell(row if find_field(row, "id") else {"id": key, **row}, cell.records, cell.field) for key, row in rows]
 
 
 def _is_map_of_records(cell: Cell) -> bool:
     """Whether a value is an object whose values are all objects: ``{"insulin": {...}, "zinc": {...}}``."""
-    return (
-        isinstance(cell.value, dict) and bool(cell.value) and all(isinstance(one, dict) for one in cell.value.values())
-    )
+    record = cell.value
+    return isinstance(record, dict) and bool(record) and all(isinstance(value, dict) for value in record.values())
 
 
-def _expand_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
-    """The selection with each list replaced by its items; ``inside``: also the only list within an object."""
-    if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
+def _expand_lists(selection: ListColumn, opens_objects: bool = False) -> ListColumn:
+    """The selection with each list replaced by its items; ``opens_objects``: also the only list within an object."""
+    expanded_types = (list, dict) if opens_objects else (list,)
+    if not any(isinstance(cell.value, expanded_types) for cell in selection.cells):
         return selection
-    found: list[Cell] = []
+    cells: list[Cell] = []
     is_list = selection.is_list
     for cell in selection.cells:
-        rows = _find_rows(cell) if isinstance(cell.value, list) or (inside and not is_list) else None
+        rows = _find_rows(cell) if isinstance(cell.value, list) or (opens_objects and not is_list) else None
         is_list = is_list or rows is not None
-        found += [cell] if rows is None else rows
-    return selection._replace(cells=found, is_list=is_list)
+        cells += [cell] if rows is None else rows
+    return selection._replace(cells=cells, is_list=is_list)
 
 
-def _refuse_path(selection: ListColumn, path: str, what: str) -> ListColumn:
-    around = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
-    names = list_field_names(around)
-    there = f"there are {names}" if names else f"there is {dumps(around[0])[:60]}" if around else "there is nothing"
-    raise NoSuchPath(f"path {path!r}: no {what} there; {there}")
+def _refuse_path(selection: ListColumn, path: str, missing_part: str) -> ListColumn:
+    rows = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
+    if names := list_field_names(rows):
+        content = f"are {names}"
+    else:
+        content = f"is {dumps(rows[0])[:60]}" if rows else "is nothing"
+    raise NoSuchPath(f"path {path!r}: no {missing_part} there; there {content}")
 
 
 def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> list[Json]:
     """For each row the value of a field, None if the row lacks it; raises ``CannotCalculate`` if no row has it."""
-    found = [find_field_around(cell, field) for cell in cells]
-    if cells and not any(found):
+    fields = [find_field_around(cell, field) for cell in cells]
+    if cells and not any(fields):
         raise CannotCalculate(f"no row has the field {field!r}{purpose}; the rows have {describe_fields(cells)}")
-    return [one[1] if one else None for one in found]
+    return [pair[1] if pair else None for pair in fields]
 
 
 def describe_fields(cells: Sequence[Cell]) -> str:
@@ -209,25 +206,22 @@ def select_rows_by_condition(
 ) -> list[Cell]:
     """The rows whose value stands in the relation ``sign`` to its counterpart in ``against``."""
     if sign == OVERDUE:
-        kept = [_is_overdue(cell, value, order, today) for cell, value in zip(cells, values, strict=True)]
-    else:
-        kept = evaluate_condition(values, sign, against, order)
-    return [cell for cell, is_kept in zip(cells, kept, strict=True) if is_kept]
+        return [cell for cell, value in zip(cells, values, strict=True) if _is_overdue(cell, value, order, today)]
+    return [*compress(cells, evaluate_condition(values, sign, against, order))]
 
 
-def _is_overdue(cell: Cell, due: Json, order: DateOrder, today: date) -> bool:
-    day = read_date(due, order)
-    if day is None and not is_empty_value(due):
-        raise CannotCalculate(f"{dumps(due)[:60]} is no due date, or one of two: say with date_order which")
+def _is_overdue(cell: Cell, due_date: Json, order: DateOrder, today: date) -> bool:
+    day = read_date(due_date, order)
+    if day is None and not is_empty_value(due_date):
+        raise CannotCalculate(f"{dumps(due_date)[:60]} is no due date, or one of two: say with date_order which")
     return day is not None and day < today and not is_paid(cell.row)
 
 
-_REF = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
-_LOOKS_LIKE_A_REF = re.compile(r"r\d+", re.I)
-# These are rather meant by themselves than as what some record happens to state.
-_LIKELY_CONSTANTS = frozenset({0, 1, 100})
+_REF_AND_PATH = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+_LOOKS_LIKE_A_REF = re.compile(r"r\d+(?=$|[.\[])", re.I)
+_LIKELY_CONSTANTS = frozenset({0, 1, 100})  # rather meant by themselves than as what some record happens to state
 _HAS_DIGIT = re.compile(r"\d")
-_DAYS = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
+_DAYS_FROM_TODAY = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
 class OperandSources(NamedTuple):
@@ -242,52 +236,57 @@ class OperandSources(NamedTuple):
         return next((fact for fact in self.facts if fact.ref.casefold() == ref.casefold()), None)
 
     def find_value(self, name: str) -> NamedValue | None:
-        found = next((value for value in self.values if value.name == name), None)
-        if found is not None or not re.fullmatch(r"[A-Za-z][\w -]*", name):
-            return found
+        value = next((value for value in self.values if value.name == name), None)
+        if value is not None or not re.fullmatch(r"[A-Za-z][\w -]*", name):
+            return value
         return next((value for value in self.values if name_as_words(value.name) == name_as_words(name)), None)
 
 
 class OperandFinder:
     """Finds the operands of calculations in what is known; parses each result only once."""
 
-    def __init__(self, known: OperandSources, read: "OperandFinder | None" = None) -> None:
-        self.known = known
-        self._results: dict[str, Json] = read._results if read is not None else {}
+    def __init__(self, sources: OperandSources, parent: "OperandFinder | None" = None) -> None:
+        self.sources = sources
+        self._results: dict[str, Json] = parent._results if parent is not None else {}
 
     def with_value(self, value: NamedValue) -> "OperandFinder":
         """The same sources with one more earlier value."""
-        return OperandFinder(self.known._replace(values=(*self.known.values, value)), self)
+        return OperandFinder(self.sources._replace(values=(*self.sources.values, value)), self)
 
     def find_result(self, ref: str) -> Json:
         """The result with that reference; raises ``CannotCalculate`` if there is none."""
-        fact = self.known.find_fact(ref)
+        fact = self.sources.find_fact(ref)
         if fact is None:
-            refs = ", ".join(one.ref for one in self.known.facts) or "none yet"
+            refs = ", ".join(fact.ref for fact in self.sources.facts) or "none yet"
             raise CannotCalculate(f"no fact has the reference {ref!r}; known references: {refs}")
         if fact.ref not in self._results:
             self._results[fact.ref] = fact.result
         return self._results[fact.ref]
 
     def find_operand(
-        self, text: str, *, free: frozenset[int] = frozenset(), words: bool = False, as_percent: bool = False
+        self,
+        text: str,
+        sourceless: frozenset[int] = frozenset(),
+        *,
+        may_be_word: bool = False,
+        is_percent: bool = False,
     ) -> Operand:
         """The operand that a model means by ``text``; raises ``CannotCalculate``, whose message says how to name it.
 
-        ``free``: numbers that need no source. ``words``: whether a plain word may be an operand. ``as_percent``:
-        whether 0.2 may stand for the task's 20 %.
+        ``sourceless``: numbers that need no source. ``may_be_word``: whether a plain word may be an operand.
+        ``is_percent``: whether 0.2 may stand for the task's 20 %.
         """
-        asked = text.strip().strip('"')
-        is_word = words and 0 < len(asked) <= 120 and not read_amount(asked) and not read_possible_dates(asked)
-        found = (
-            self._find_day_word_or_named_value(asked)
-            or self._find_at_path(asked)
-            or self._find_figure_source(asked, free, as_percent)
-            or (Operand(source="constant", literal=asked) if is_word else None)
+        text = text.strip().strip('"')
+        is_word = may_be_word and 0 < len(text) <= 120 and not read_amount(text) and not read_possible_dates(text)
+        operand = (
+            self._find_day_word_or_named_value(text)
+            or self._find_at_path(text)
+            or self._find_figure_source(text, sourceless, is_percent)
+            or (Operand(source="constant", literal=text) if is_word else None)
         )
-        if found is None:
-            raise CannotCalculate(self._explain_missing_source(asked))
-        return found
+        if operand is None:
+            raise CannotCalculate(self._explain_missing_source(text))
+        return operand
 
     def find_referenced_operand(self, text: str) -> Operand | None:
         """The operand for a day such as ``today``, an earlier value, or a path into a result; else None."""
@@ -297,117 +296,117 @@ class OperandFinder:
         """Whether the task, or an earlier turn, contains this figure, date or currency."""
         return self._find_in_texts(literal) is not None
 
-    def _find_day_word_or_named_value(self, asked: str) -> Operand | None:
-        if asked.casefold() in _DAYS:
-            day = self.known.today + timedelta(days=_DAYS[asked.casefold()])
-            return Operand(source="today", ref=asked.casefold(), literal=day.isoformat())
-        if (value := self.known.find_value(asked)) is not None:
+    def _find_day_word_or_named_value(self, text: str) -> Operand | None:
+        if text.casefold() in _DAYS_FROM_TODAY:
+            day = self.sources.today + timedelta(days=_DAYS_FROM_TODAY[text.casefold()])
+            return Operand(source="today", ref=text.casefold(), literal=day.isoformat())
+        if (value := self.sources.find_value(text)) is not None:
             return Operand(source="value", ref=value.name)
-        match = re.fullmatch(r"([^.\[\]]+)[.\[](.*?)\]?", asked, re.DOTALL)
-        grouped = self.known.find_value(match[1]) if match else None
-        if match is None or grouped is None or grouped.kind != "groups" or self.known.find_fact(match[1]) is not None:
+        match = re.fullmatch(r"([^.\[\]]+)[.\[](.*?)\]?", text, re.DOTALL)
+        value = self.sources.find_value(match[1]) if match else None
+        if match is None or value is None or value.kind != "groups" or self.sources.find_fact(match[1]) is not None:
             return None
-        return Operand(source="value", ref=grouped.name, path="" if match[2] == "*" else match[2].strip("'\""))
+        return Operand(source="value", ref=value.name, path="" if match[2] == "*" else match[2].strip("'\""))
 
-    def _find_at_path(self, asked: str) -> Operand | None:
-        match = _REF.fullmatch(asked.removeprefix("$.").removeprefix("results."))
-        fact = self.known.find_fact(match["ref"]) if match else None
+    def _find_at_path(self, text: str) -> Operand | None:
+        match = _REF_AND_PATH.fullmatch(text.removeprefix("$.").removeprefix("results."))
+        fact = self.sources.find_fact(match["ref"]) if match else None
         if match is None or fact is None:
             return None
         if not fact.ok:
             raise CannotCalculate(f"{fact.ref} is an error and states no figures")
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
-    def _find_figure_source(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
+    def _find_figure_source(self, text: str, sourceless: frozenset[int], is_percent: bool) -> Operand | None:
         """The operand for a plain figure, date or currency, from the user's texts or a result; a figure also from an
-        earlier value, or as one of the constants ``free``, which need no source. None if there is none.
+        earlier value, or as one of the constants ``sourceless``, which need no source. None if there is none.
         """
-        literal = self._find_in_texts(asked)
+        literal = self._find_in_texts(text)
         if literal is not None:
-            return Operand(
-                source="task", literal=literal if as_percent or _may_be_same_number(literal, asked) else asked
-            )
-        amount = read_amount(asked)
+            is_same = is_percent or _may_be_same_number(literal, text)
+            return Operand(source="task", literal=literal if is_same else text)
+        amount = read_amount(text)
         if amount is not None:
-            own = _read_constant(amount, asked, free & _LIKELY_CONSTANTS)
             return (
-                own or self._find_in_values(amount) or self._find_in_facts(asked) or _read_constant(amount, asked, free)
+                _read_constant(amount, text, sourceless & _LIKELY_CONSTANTS)
+                or self._find_in_values(amount)
+                or self._find_in_facts(text)
+                or _read_constant(amount, text, sourceless)
             )
-        if is_currency(asked) or read_possible_dates(asked):
-            return self._find_in_facts(asked)
+        if is_currency(text) or read_possible_dates(text):
+            return self._find_in_facts(text)
         return None
 
-    def _find_in_texts(self, asked: str) -> str | None:
+    def _find_in_texts(self, figure: str) -> str | None:
         """The figure, date or currency as the user wrote it, with its percent sign or currency; else None."""
-        for text in self.known.texts:
-            if is_currency(asked):
-                if re.search(rf"\b{re.escape(asked)}\b", text):
-                    return asked
-                continue
-            if not find_stated_days(text, self.known.today).isdisjoint(read_possible_dates(asked)):
-                return asked
-            if (writing := _find_notation_in_text(asked, text, self.known.today)) is not None:
-                return writing
+        if is_currency(figure):
+            pattern = re.compile(rf"\b{re.escape(figure)}\b")
+            return figure if any(map(pattern.search, self.sources.texts)) else None
+        for text in self.sources.texts:
+            if not find_stated_days(text, self.sources.today).isdisjoint(read_possible_dates(figure)):
+                return figure
+            if (notation := _find_notation_in_text(figure, text, self.sources.today)) is not None:
+                return notation
         return None
 
     def _find_in_values(self, amount: WrittenAmount) -> Operand | None:
-        for value in self.known.values:
+        for value in self.sources.values:
             number = value.number
             if number is not None and Fraction(number) == Fraction(amount.number):
                 return Operand(source="value", ref=value.name)
         return None
 
-    def _find_in_facts(self, asked: str) -> Operand | None:
-        for fact in self.known.facts:
-            path = next(find_paths_to(self.find_result(fact.ref), asked), None) if fact.ok else None
+    def _find_in_facts(self, figure: str) -> Operand | None:
+        for fact in self.sources.facts:
+            path = next(find_paths_to(self.find_result(fact.ref), figure), None) if fact.ok else None
             if path is not None:
                 return Operand(source="result", ref=fact.ref, path=path)
         return None
 
-    def _explain_missing_source(self, asked: str) -> str:
-        refs = ", ".join(fact.ref for fact in self.known.facts)
-        if _LOOKS_LIKE_A_REF.match(asked) and re.match(r"r\d+(?=$|[.\[])", asked, re.I):
-            return f"no fact has the reference of {asked!r}; known references: {refs or 'none yet'}"
-        how = "give a figure as it stands in the task or a result, the name of a value, or a path such as"
-        if re.search(r"[\w)\]]\s+[-+*/]\s+[\w(]", asked):
-            return f"{asked!r} is an expression: calculate one operation at a time, each operand by itself"
-        if read_amount(asked) is not None or read_possible_dates(asked):
-            inside = next((fact.ref for fact in self.known.facts if fact.ok and asked in fact.result_json), "")
-            where = f" (only within a text of {inside}, which is no source of figures)" if inside else ""
-            nowhere = f"{asked!r} stands neither in the task nor in a result by itself{where}"
-            return f"{nowhere}: read what states it, or {how} r1.amount"
-        return f"{asked!r} is no known value, path or figure: {how} r1.items[*].amount"
+    def _explain_missing_source(self, text: str) -> str:
+        refs = ", ".join(fact.ref for fact in self.sources.facts)
+        if _LOOKS_LIKE_A_REF.match(text):
+            return f"no fact has the reference of {text!r}; known references: {refs or 'none yet'}"
+        advice = "give a figure as it stands in the task or a result, the name of a value, or a path such as"
+        if re.search(r"[\w)\]]\s+[-+*/]\s+[\w(]", text):
+            return f"{text!r} is an expression: calculate one operation at a time, each operand by itself"
+        if read_amount(text) is not None or read_possible_dates(text):
+            ref = next((fact.ref for fact in self.sources.facts if fact.ok and text in fact.result_json), "")
+            where = f" (only within a text of {ref}, which is no source of figures)" if ref else ""
+            explanation = f"{text!r} stands neither in the task nor in a result by itself{where}"
+            return f"{explanation}: read what states it, or {advice} r1.amount"
+        return f"{text!r} is no known value, path or figure: {advice} r1.items[*].amount"
 
 
-def find_paths_to(value: Json, wanted: str) -> Iterator[str]:
+def find_paths_to(value: Json, figure: str) -> Iterator[str]:
     """Yields the paths at which a figure, date or currency is a whole value; rows are named by their identifiers."""
-    amount, days = read_amount(wanted), read_possible_dates(wanted)
-    yield from _walk_paths_to(value, Fraction(amount.number) if amount else None, days, wanted, "")
+    amount, days = read_amount(figure), read_possible_dates(figure)
+    yield from _walk_paths_to(value, Fraction(amount.number) if amount else None, days, figure, "")
 
 
-def _walk_paths_to(value: Json, number: object, days: tuple[date, ...], wanted: str, path: str) -> Iterator[str]:
+def _walk_paths_to(value: Json, number: object, days: tuple[date, ...], figure: str, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if not set(key) & set(".[]"):
-                yield from _walk_paths_to(inner, number, days, wanted, f"{path}.{key}".removeprefix("."))
+                yield from _walk_paths_to(inner, number, days, figure, f"{path}.{key}".removeprefix("."))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            step = f"[{index}]"
-            for found in _walk_paths_to(inner, number, days, wanted, ""):
-                yield f"{path}{_write_row_step(value, index) or step}{'.' if found[:1] not in ('', '[') else ''}{found}"
-    elif _matches_wanted(value, number, days, wanted):
+            for inner_path in _walk_paths_to(inner, number, days, figure, ""):
+                dot = "" if inner_path[:1] in ("", "[") else "."
+                yield f"{path}{_write_row_step(value, index) or f'[{index}]'}{dot}{inner_path}"
+    elif _is_wanted_value(value, number, days, figure):
         yield path
 
 
-def _matches_wanted(value: Json, number: object, days: tuple[date, ...], wanted: str) -> bool:
+def _is_wanted_value(value: Json, number: object, days: tuple[date, ...], figure: str) -> bool:
     if value is None or isinstance(value, bool) or (isinstance(value, str) and not _HAS_DIGIT.search(value)):
-        return isinstance(value, str) and number is None and not days and value.strip() == wanted
+        return isinstance(value, str) and number is None and not days and value.strip() == figure
     if number is not None:
         amount = read_amount(value)
         return amount is not None and Fraction(amount.number) == number
     if days:
         return bool(set(days) & set(read_possible_dates(value)))
-    return isinstance(value, str) and value.strip() == wanted
+    return isinstance(value, str) and value.strip() == figure
 
 
 def _write_row_step(rows: Sequence[Json], index: int) -> str:
@@ -417,44 +416,48 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
     return f"[{format_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 
 
-def _find_notation_in_text(asked: str, text: str, today: date) -> str | None:
-    amount = read_amount(asked)
+def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
+    amount = read_amount(figure)
     if amount is None:
-        implied = read_number_word(asked)
-        return asked if implied and re.search(rf"\b{re.escape(asked)}\b", text, re.I) else None
-    stated = find_amounts(text, today)
-    writings = stated.get(Fraction(amount.number), ())
-    if amount.style == "":
-        of_percent = [one for one in stated.get(Fraction(amount.number) * 100, ()) if one.rstrip().endswith("%")]
-        writings = writings or tuple(of_percent)
-    styles = ((one, read_amount(one)) for one in writings)
-    fitting = [one for one, read in styles if (read.style if read else "") == amount.style] or writings
-    if common_currency(fitting) is None:
-        return asked  # it stands there in several currencies, and nothing tells which is meant
-    return max(fitting, key=len, default=None)
+        number = read_number_word(figure)
+        return figure if number and re.search(rf"\b{re.escape(figure)}\b", text, re.I) else None
+    notations_by_number = find_amounts(text, today)
+    notations = notations_by_number.get(Fraction(amount.number), ())
+    if not notations and amount.style == "":
+        of_hundredfold = notations_by_number.get(Fraction(amount.number) * 100, ())
+        notations = tuple(notation for notation in of_hundredfold if notation.rstrip().endswith("%"))
+    notations = tuple(notation for notation in notations if _style_of(notation) == amount.style) or notations
+    if common_currency(notations) is None:
+        return figure  # it stands there in several currencies, and nothing tells which is meant
+    return max(notations, key=len, default=None)
 
 
-def _may_be_same_number(writing: str, asked: str) -> bool:
-    one, other = read_amount(writing) or read_number_word(writing), read_amount(asked)
-    return one is None or other is None or Fraction(one.number) == Fraction(other.number)
+def _style_of(notation: str) -> str:
+    amount = read_amount(notation)
+    return amount.style if amount else ""
 
 
-def _read_constant(amount: WrittenAmount, asked: str, free: frozenset[int]) -> Operand | None:
-    is_free = not amount.style and any(Fraction(amount.number) == number for number in free)
-    return Operand(source="constant", literal=asked) if is_free else None
+def _may_be_same_number(notation: str, figure: str) -> bool:
+    number, other_number = read_amount(notation) or read_number_word(notation), read_amount(figure)
+    return number is None or other_number is None or Fraction(number.number) == Fraction(other_number.number)
 
 
-def read_operand_texts(given: Json) -> list[str]:
+def _read_constant(amount: WrittenAmount, figure: str, sourceless: frozenset[int]) -> Operand | None:
+    is_free = not amount.style and any(Fraction(amount.number) == number for number in sourceless)
+    return Operand(source="constant", literal=figure) if is_free else None
+
+
+def read_operand_texts(argument: Json) -> list[str]:
     """The operands that a model gave, as texts: from a list, a single operand, numbers or small objects."""
-    items = given if isinstance(given, list) else [] if given is None else [given]
-    return [_read_operand_text(item) for item in items]
+    operands = argument if isinstance(argument, list) else [] if argument is None else [argument]
+    return [_read_operand_text(operand) for operand in operands]
 
 
-def _read_operand_text(item: Json) -> str:
-    if not isinstance(item, dict):
-        return as_text(item)
-    ref, path = item.get("ref"), item.get("path")
+def _read_operand_text(operand: Json) -> str:
+    if not isinstance(operand, dict):
+        return as_text(operand)
+    ref, path = operand.get("ref"), operand.get("path")
     if isinstance(ref, str) and ref:
         return f"{ref}{'' if not path or str(path).startswith('[') else '.'}{path or ''}"
     names = ("literal", "value", "name", "figure", "path")
-    return next((_read_operand_text(item[name]) for name in names if item.get(name)), "")
+    return next((_read_operand_text(operand[name]) for name in names if operand.get(name)), "")

@@ -49,9 +49,9 @@ from shared.domain.exact_json import Json, as_text, dumps
 
 Value = Decimal | date | bool | str
 _MOST_RESULT_DIGITS = 50  # digits of a result
-_MOST_BITS = 1_000  # of a product; far more than those digits need
-_EXACT = Context(prec=_MOST_RESULT_DIGITS, traps=[Inexact])
-_WIDE = Context(prec=1000)
+_MOST_BITS_OF_PRODUCT = 1_000  # of a product; far more than those digits need
+_EXACT_CONTEXT = Context(prec=_MOST_RESULT_DIGITS, traps=[Inexact])
+_WIDE_CONTEXT = Context(prec=1000)
 _MOST_DAYS, _MOST_MONTHS = 40_000, 1_200
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
@@ -106,18 +106,18 @@ class CalculationOperation(NamedTuple):
 
 
 OPERATIONS: dict[str, CalculationOperation] = {}
-_Act = Callable[[CalculationCall], OperationResult]
+_Compute = Callable[[CalculationCall], OperationResult]
 
 
 def _register_operation(
     names: str, arguments: str, *, takes_lists: bool = False, takes_currency: bool = False
-) -> Callable[[_Act], _Act]:
+) -> Callable[[_Compute], _Compute]:
     """A decorator that registers a function as the implementation of these operations."""
 
-    def register(act: _Act) -> _Act:
-        made = CalculationOperation(arguments, act, takes_lists, takes_currency)
-        OPERATIONS.update(dict.fromkeys(names.split(), made))
-        return act
+    def register(compute: _Compute) -> _Compute:
+        operation = CalculationOperation(arguments, compute, takes_lists, takes_currency)
+        OPERATIONS.update(dict.fromkeys(names.split(), operation))
+        return compute
 
     return register
 
@@ -126,30 +126,29 @@ AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
 EXTREMES = ("which_has_most", "which_has_least")
 WORDS_ALLOWED = frozenset({"is_equal", "is_not_equal"})
 FREE_LIMITS = frozenset({0, 1})
-_ORDERS = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
-_CONVERSIONS = (
+_SIGNS_BY_OPERATION = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
+_UNIT_CONVERSIONS = (
     "seconds_to_minutes minutes_to_hours hours_to_minutes hours_to_days days_to_hours days_to_weeks weeks_to_days "
     "months_to_years years_to_months"
 )
 _UNIT_SIGNS = {"days": "D", "working_days": "D", "weeks": "K", "months": "H", "years": "J"}
-_SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
+_DATE_SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
-def perform_operation(call: CalculationCall, made: MadeToolResults) -> OperationResult:
+def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> OperationResult:
     """The operation's result. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that did not run."""
-    if call.operation in made.tools:
+    if call.operation in made_tools.tools:
         currency = call.currency()
         figures = [to_decimal(amount.number) for amount in call.amounts()]
-        return OperationResult(
-            made.calculate(call.operation, figures, currency_places(currency)), currency, keeps_places=True
-        )
+        value = made_tools.calculate(call.operation, figures, currency_places(currency))
+        return OperationResult(value, currency, keeps_places=True)
     if call.operation in CALCULATORS:
         return _run_catalogue_calculator(call)
     if (operation := OPERATIONS.get(call.operation)) is None:
         raise CannotCalculate(f"unknown operation {call.operation!r}")
-    number = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
-    if not accepts_figure_count(operation.arguments, number):
-        raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {number} operands")
+    operand_count = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
+    if not accepts_figure_count(operation.arguments, operand_count):
+        raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {operand_count} operands")
     return operation.compute(call)
 
 
@@ -157,34 +156,36 @@ def _run_catalogue_calculator(call: CalculationCall) -> OperationResult:
     calculator, currency = CALCULATORS[call.operation], call.currency()
     if "..." not in calculator.arguments:
         call.single_cells()
-    if calculator.dates:
+    if calculator.takes_dates:
         days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.cells()]
         unit = "" if "bucket" in call.operation else "days"
         return OperationResult(run_calculator(call.operation, list(map(Decimal, days))), unit=unit)
     amounts = call.amounts()
     if any(amount.unit == "cents" for amount in amounts):
         raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
+    figures = [to_decimal(amount.number) for amount in amounts]
     try:
-        value = run_calculator(call.operation, [to_decimal(one.number) for one in amounts], currency_places(currency))
+        value = run_calculator(call.operation, figures, currency_places(currency))
     except CannotCalculate as error:
         raise CannotCalculate(f"{error} (operands in this order: {calculator.arguments})") from None
-    note = f"taken as {_describe_arguments(calculator.arguments, amounts)}" if len(amounts) <= 8 else ""
+    note = f"taken as {_describe_arguments(calculator.arguments, figures)}" if len(figures) <= 8 else ""
     return OperationResult(value, currency if calculator.is_money else "", "", note, keeps_places=True)
 
 
-def _describe_arguments(arguments: str, amounts: Sequence[WrittenAmount]) -> str:
+def _describe_arguments(arguments: str, figures: Sequence[Decimal]) -> str:
+    """The figures with the names under which a calculator takes them: ``gross 100, rate % 25``."""
     names = arguments.split(", ")
     if sum(name.endswith("...") for name in names) > 1:
         return arguments
-    names += [names[-1]] * (len(amounts) - len(names))
-    told = zip(names, (decimal_text(to_decimal(one.number)) for one in amounts), strict=False)
-    return ", ".join(f"{name.removesuffix('...')} {figure}" for name, figure in told)
+    names += [names[-1]] * (len(figures) - len(names))
+    pairs = zip(names, figures, strict=False)
+    return ", ".join(f"{name.removesuffix('...')} {decimal_text(figure)}" for name, figure in pairs)
 
 
 _SOURCELESS: Mapping[str, frozenset[int]] = {
     **dict.fromkeys(("product", "quotient"), frozenset({0, 1, 2, 4, 7, 12, 24, 52, 60, 100, 365})),
     "difference": frozenset({0, 1, 100}),
-    **dict.fromkeys((*_ORDERS, "is_equal", "is_not_equal"), FREE_LIMITS),
+    **dict.fromkeys((*_SIGNS_BY_OPERATION, "is_equal", "is_not_equal"), FREE_LIMITS),
     **{f"{verb}_{unit}": FREE_LIMITS for verb in ("add", "subtract")
        for unit in ("days", "weeks", "months", "years", "working_days")},
 }  # fmt: skip
@@ -197,13 +198,9 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     if operation not in CALCULATORS:
         return _SOURCELESS.get(operation, frozenset({0}))
     name = _argument_name_at(operation, place)
-    return (
-        frozenset(range(1, 1201))
-        if name in _CHOSEN_ARGUMENTS
-        else _PERIODS_A_YEAR
-        if name.endswith("a year")
-        else FREE_LIMITS
-    )
+    if name in _CHOSEN_ARGUMENTS:
+        return frozenset(range(1, 1201))
+    return _PERIODS_A_YEAR if name.endswith("a year") else FREE_LIMITS
 
 
 def takes_percent(operation: str, place: int) -> bool:
@@ -229,7 +226,7 @@ def to_result_decimal(number: Fraction) -> Decimal:
     if it has too many digits.
     """
     try:
-        return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
+        return _EXACT_CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
     except Inexact:
         if pow(10, 400, number.denominator) == 0:  # it has an end, beyond the digits that are kept
             raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits") from None
@@ -239,7 +236,7 @@ def to_result_decimal(number: Fraction) -> Decimal:
 def round_ratio(number: Fraction) -> Decimal:
     """A fraction rounded half up to six places."""
     scaled = abs(number) * 10**RATIO_PLACES + Fraction(1, 2)
-    rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, _WIDE)
+    rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, _WIDE_CONTEXT)
     if len(rounded.as_tuple().digits) > _MOST_RESULT_DIGITS:
         raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits")
     return rounded.copy_negate() if number < 0 else rounded
@@ -254,29 +251,29 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
     columns = find_figure_columns(call.columns)
     if call.operation in ("minimum", "maximum") and are_dates(call.cells()):
         pick = min if call.operation == "minimum" else max
-        found = pick(call.cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
-        return OperationResult(read_cell_date(found, call.operation, call.order))
+        extreme = pick(call.cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
+        return OperationResult(read_cell_date(extreme, call.operation, call.order))
     if call.operation in ("difference", "quotient", "percentage") and len(columns) > 1:
         for column in columns[: 1 if call.operation == "difference" else None]:
             require_single_cell(column, call.operation)
     amounts = call.amounts()
     unit, currency = _result_unit(call, amounts), _result_currency(call)
-    numbers = [_to_factor(amount, call.operation) for amount in amounts]
+    numbers = [_scale_percent(amount, call.operation) for amount in amounts]
     value = compute_exactly(call.operation, [Fraction(number) for number in numbers])
     if call.operation in ("minimum", "maximum"):
         value = to_decimal(next(number for number in numbers if number == value))
-    return OperationResult(
-        value if isinstance(value, Decimal) else _to_result_with_places(value, numbers), currency, unit
-    )
+    result = value if isinstance(value, Decimal) else _to_result_with_places(value, numbers)
+    return OperationResult(result, currency, unit)
 
 
 def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
     """The value padded to the most places of the numbers, at most two: 0.10 + 0.20 is 0.30; never a fraction."""
-    settled = to_result_decimal(value)
+    result = to_result_decimal(value)
     if any(isinstance(number, Fraction) for number in numbers):
-        return settled
-    wanted = max((count_decimal_places(number) for number in numbers), default=0)
-    return settled.quantize(Decimal(1).scaleb(-max(count_decimal_places(settled), min(wanted, 2))), context=_WIDE)
+        return result
+    operand_places = max(map(count_decimal_places, numbers), default=0)
+    places = max(count_decimal_places(result), min(operand_places, 2))
+    return result.quantize(Decimal(1).scaleb(-places), context=_WIDE_CONTEXT)
 
 
 def count_decimal_places(number: Number) -> int:
@@ -314,7 +311,7 @@ def _multiply(numbers: Iterable[Fraction]) -> Fraction:
     product = Fraction(1)
     for number in numbers:
         product *= number
-        if max(product.numerator.bit_length(), product.denominator.bit_length()) > _MOST_BITS:
+        if max(product.numerator.bit_length(), product.denominator.bit_length()) > _MOST_BITS_OF_PRODUCT:
             raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits")
     return product
 
@@ -322,12 +319,12 @@ def _multiply(numbers: Iterable[Fraction]) -> Fraction:
 def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str:
     if call.operation in ("product", "quotient", "percentage"):
         units = {amount.unit for amount in amounts}
-        first = amounts[0].unit if amounts else ""
-        return first if units <= {first, ""} and call.operation != "quotient" else ""
+        first_unit = amounts[0].unit if amounts else ""
+        return first_unit if units <= {first_unit, ""} and call.operation != "quotient" else ""
     percents = [amount.style == "percent" for amount in amounts]
     if call.operation in ("sum", "difference") and any(percents) and not all(percents):
-        others = [cell for cell, one in zip(call.cells(), percents, strict=True) if not one]
-        if not all(is_rate_cell(cell) for cell in others):
+        pairs = zip(call.cells(), percents, strict=True)
+        if not all(is_percent or is_rate_cell(cell) for cell, is_percent in pairs):
             raise CannotCalculate(
                 f"{call.operation} of an amount and a percentage: take increase_by_percent, decrease_by_percent or "
                 "percentage"
@@ -335,7 +332,8 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
     return require_one_unit(amounts, call.operation)
 
 
-def _to_factor(amount: WrittenAmount, operation: str) -> Number:
+def _scale_percent(amount: WrittenAmount, operation: str) -> Number:
+    """The number that an operation works with: of 20 % 0.2 for a product, of one fifth 20 for a percentage."""
     if operation in ("product", "quotient") and amount.style == "percent":
         return amount.number / 100 if isinstance(amount.number, Fraction) else amount.number.scaleb(-2)
     return amount.number * 100 if operation == "percentage" and amount.style == "fraction" else amount.number
@@ -346,11 +344,11 @@ def _result_currency(call: CalculationCall) -> str:
     currency = call.currency()
     if call.operation not in ("product", "quotient"):
         return currency
-    own = [require_one_currency([column], call.operation) for column in call.columns]
+    currencies = [require_one_currency([column], call.operation) for column in call.columns]
     words = {word for column in call.columns for cell in column.cells[:1] for word in name_as_words(cell.field).split()}
-    if words & {"exchange", "fx"} or (call.operation == "quotient" and any(own[1:])):
+    if words & {"exchange", "fx"} or (call.operation == "quotient" and any(currencies[1:])):
         return ""
-    codes = {code for code in own if code}
+    codes = {code for code in currencies if code}
     return codes.pop() if len(codes) == 1 else ""
 
 
@@ -383,20 +381,23 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
         call.currency()
         require_one_unit(call.amounts(), call.operation)
         ranks = [Fraction(amount.number) for amount in call.amounts()]
-    best = (min if call.operation == "which_has_least" else max)(ranks)
-    found = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == best]
-    names = [_name_row(cell, call) for cell in found]
-    tied = [as_text(name) for name in names[1:6]]
-    more = f"; as much: {', '.join(tied)}{'' if len(names) <= 6 else f' and {len(names) - 6} more'}" if tied else ""
-    return _build_field_result(names[0], f"{found[0].field or 'value'} {as_text(found[0].value)}{more}", call.order)
+    extreme = (min if call.operation == "which_has_least" else max)(ranks)
+    rows = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == extreme]
+    names = [_name_row(cell, call) for cell in rows]
+    note = f"{rows[0].field or 'value'} {as_text(rows[0].value)}"
+    if len(names) > 1:
+        note += f"; as much: {', '.join(map(as_text, names[1:6]))}"
+    if len(names) > 6:
+        note += f" and {len(names) - 6} more"
+    return _build_field_result(names[0], note, call.order)
 
 
 def _name_row(cell: Cell, call: CalculationCall) -> Json:
     if call.give:
-        found = find_field_around(cell, call.give)
-        if found is None:
+        field = find_field_around(cell, call.give)
+        if field is None:
             raise CannotCalculate(f"the row has no field {call.give!r}; it has {', '.join(list(cell.row)[:12])}")
-        return found[1]
+        return field[1]
     ranked = sorted((rank, key) for key in cell.row if (rank := rank_naming_field(key)) is not None)
     if not ranked:
         raise CannotCalculate(f"say with give which field names the row: {', '.join(list(cell.row)[:12])}")
@@ -414,11 +415,10 @@ def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationRe
 @_register_operation("increase_by_percent decrease_by_percent", "base, percent")
 def _change_by_percent(call: CalculationCall) -> OperationResult:
     base, percent = call.single_amounts()
-    part = Fraction(_to_factor(percent, "percentage")) / 100
+    part = Fraction(_scale_percent(percent, "percentage")) / 100
     factor = 1 + part if call.operation == "increase_by_percent" else 1 - part
-    return OperationResult(
-        to_result_decimal(Fraction(base.number) * factor), require_one_currency(call.columns, "percentage"), base.unit
-    )
+    result = to_result_decimal(Fraction(base.number) * factor)
+    return OperationResult(result, require_one_currency(call.columns, "percentage"), base.unit)
 
 
 @_register_operation("percent_share", "part, whole")
@@ -427,10 +427,9 @@ def _compute_share(call: CalculationCall) -> OperationResult:
     """A share or change in percent: exact until it is rounded to six places."""
     require_one_currency(call.columns, "comparison")
     require_one_unit(call.single_amounts(), call.operation)
-    one, other = (Fraction(amount.number) for amount in call.single_amounts())
-    if call.operation == "percent_change":
-        one, other = other - one, one
-    return OperationResult(to_result_decimal(_divide(one * 100, other, call.operation)))
+    first, second = (Fraction(amount.number) for amount in call.single_amounts())
+    part, base = (first, second) if call.operation == "percent_share" else (second - first, first)
+    return OperationResult(to_result_decimal(_divide(part * 100, base, call.operation)))
 
 
 @_register_operation("sum_of_products", "list, list...")
@@ -438,7 +437,7 @@ def _sum_products(call: CalculationCall) -> OperationResult:
     if len({len(column.cells) for column in call.columns}) != 1:
         raise CannotCalculate("sum_of_products needs lists of equal length")
     rows = zip(*(column.cells for column in call.columns), strict=True)
-    factors = [[_to_factor(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
+    factors = [[_scale_percent(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
     total = sum((_multiply(Fraction(factor) for factor in row) for row in factors), Fraction(0))
     unit = "cents" if any(amount.unit == "cents" for amount in call.amounts()) else ""
     return OperationResult(to_result_decimal(total), call.currency(), unit)
@@ -448,8 +447,8 @@ def _sum_products(call: CalculationCall) -> OperationResult:
 def _round_to_whole(call: CalculationCall) -> OperationResult:
     [amount] = call.single_amounts()
     number = Fraction(amount.number)
-    whole = number.__ceil__() if call.operation == "round_up" else number.__floor__()
-    return OperationResult(Decimal(whole), call.currency(), amount.unit)
+    rounded = number.__ceil__() if call.operation == "round_up" else number.__floor__()
+    return OperationResult(Decimal(rounded), call.currency(), amount.unit)
 
 
 @_register_operation("convert_currency", "amount, rate, currency that comes out", takes_currency=True)
@@ -459,14 +458,13 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
     code = cells[2].value
     if not isinstance(code, str) or not is_currency(code):
         raise CannotCalculate("convert_currency needs amount, rate, and the code of the currency that comes out")
-    return OperationResult(
-        to_result_decimal(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit
-    )
+    result = to_result_decimal(Fraction(amount.number) * Fraction(rate.number))
+    return OperationResult(result, code.strip(), amount.unit)
 
 
 @_register_operation("cents_to_units", "cents, [currency]", takes_currency=True)
 @_register_operation("units_to_cents", "amount, [currency]", takes_currency=True)
-@_register_operation(_CONVERSIONS, "figure")
+@_register_operation(_UNIT_CONVERSIONS, "figure")
 def _convert_unit(call: CalculationCall) -> OperationResult:
     source, target = call.operation.split("_to_")
     column = call.columns[0]
@@ -476,33 +474,30 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
     if amount.unit and source not in (amount.unit, "units"):
         raise CannotCalculate(f"{column.operand_text} is in {amount.unit}, not in {source}")
     currency = call.currency()
-    sizes = {name: unit.size for name, unit in UNITS.items()} | {
-        "cents": Fraction(1),
-        "units": 10 ** currency_places(currency),
-    }
-    return OperationResult(
-        to_result_decimal(Fraction(amount.number) * sizes[source] / sizes[target]),
-        currency,
-        "" if target == "units" else target,
-    )
+    sizes = {name: unit.size for name, unit in UNITS.items()}
+    sizes |= {"cents": Fraction(1), "units": Fraction(10 ** currency_places(currency))}
+    value = to_result_decimal(Fraction(amount.number) * sizes[source] / sizes[target])
+    return OperationResult(value, currency, "" if target == "units" else target)
 
 
 @_register_operation("is_less is_at_most is_more is_at_least is_equal is_not_equal", "one, other")
 def _compare_cells(call: CalculationCall) -> OperationResult:
-    one, other = call.single_cells()
-    if read_amount(one.value) and read_amount(other.value):  # amounts of two currencies or units are never compared
+    cells = call.single_cells()
+    value, other = (cell.value for cell in cells)
+    if read_amount(value) and read_amount(other):  # amounts of two currencies or units are never compared
         call.currency()
         require_one_unit(call.single_amounts(), call.operation)
     if call.operation in WORDS_ALLOWED:
-        return OperationResult(are_equal_values(one.value, other.value, call.order) is (call.operation == "is_equal"))
-    order = compare_values(one.value, other.value, call.order)
+        return OperationResult(are_equal_values(value, other, call.order) is (call.operation == "is_equal"))
+    order = compare_values(value, other, call.order)
     if order is not None:
-        return OperationResult(ORDERINGS[_ORDERS[call.operation]](order, 0))
-    both = next((cell for cell in (one, other) if len(read_possible_dates(cell.value)) == 2), None)
-    if both is not None:
-        read_cell_date(both, call.operation, call.order)
-    told = f"{dumps(one.value)[:60]} and {dumps(other.value)[:60]}"
-    raise CannotCalculate(f"{call.operation} needs two figures or two dates, not {told}")
+        return OperationResult(ORDERINGS[_SIGNS_BY_OPERATION[call.operation]](order, 0))
+    for cell in cells:
+        if len(read_possible_dates(cell.value)) == 2:
+            read_cell_date(cell, call.operation, call.order)  # raises, unless the call has an order of dates
+            break
+    values = f"{dumps(value)[:60]} and {dumps(other)[:60]}"
+    raise CannotCalculate(f"{call.operation} needs two figures or two dates, not {values}")
 
 
 @_register_operation("all_of any_of none_of", "condition...")
@@ -524,25 +519,25 @@ def _is_record_overdue(call: CalculationCall) -> OperationResult:
     return OperationResult(day < call.today and not is_paid(call.single_cells()[0].row))
 
 
-@_register_operation(_SHIFTS.format("days"), "date, days")
-@_register_operation(_SHIFTS.format("weeks"), "date, weeks")
-@_register_operation(_SHIFTS.format("months"), "date, months")
-@_register_operation(_SHIFTS.format("years"), "date, years")
-@_register_operation(_SHIFTS.format("working_days"), "date, days, [holiday...]")
+@_register_operation(_DATE_SHIFTS.format("days"), "date, days")
+@_register_operation(_DATE_SHIFTS.format("weeks"), "date, weeks")
+@_register_operation(_DATE_SHIFTS.format("months"), "date, months")
+@_register_operation(_DATE_SHIFTS.format("years"), "date, years")
+@_register_operation(_DATE_SHIFTS.format("working_days"), "date, days, [holiday...]")
 def _shift_date(call: CalculationCall) -> OperationResult:
     start, step = (require_single_cell(column, call.operation) for column in call.columns[:2])
     verb, _, unit = call.operation.partition("_")
-    most = _MOST_MONTHS if unit in ("months", "years") else _MOST_DAYS
+    most_units = _MOST_MONTHS if unit in ("months", "years") else _MOST_DAYS
     number = Fraction(read_cell_amount(step, call.operation).number)
-    if number.denominator != 1 or abs(number) > most:
-        raise CannotCalculate(f"{call.operation} needs a whole number of up to {most}")
+    if number.denominator != 1 or abs(number) > most_units:
+        raise CannotCalculate(f"{call.operation} needs a whole number of up to {most_units}")
     day = read_cell_date(start, call.operation, call.order)
     holidays = {read_cell_date(cell, call.operation, call.order) for cell in flatten_figure_cells(call.columns[2:])}
     count = -int(number) if verb == "subtract" else int(number)
-    moved = move_day(day, count, _UNIT_SIGNS[unit], is_working=unit == "working_days", holidays=holidays)
-    if moved is None:
+    shifted = move_day(day, count, _UNIT_SIGNS[unit], is_working=unit == "working_days", holidays=holidays)
+    if shifted is None:
         raise CannotCalculate(f"{call.operation}: that is beyond the calendar")
-    return OperationResult(moved)
+    return OperationResult(shifted)
 
 
 @_register_operation("start_of_month end_of_month weekday", "date")
@@ -555,11 +550,11 @@ def _find_calendar_day(call: CalculationCall) -> OperationResult:
 
 @_register_operation("age_in_days age_in_years months_between", "date, [at]")
 def _compute_age(call: CalculationCall) -> OperationResult:
-    first, last = (*call.single_dates(), call.today)[:2]
+    start, end = (*call.single_dates(), call.today)[:2]
     if call.operation == "age_in_days":
-        return OperationResult(Decimal((last - first).days), unit="days")
-    months = (last.year - first.year) * 12 + last.month - first.month
-    months -= last.day < first.day and last != _end_of_month(last)
+        return OperationResult(Decimal((end - start).days), unit="days")
+    months = (end.year - start.year) * 12 + end.month - start.month
+    months -= end.day < start.day and end != _end_of_month(end)
     return OperationResult(Decimal(months if call.operation == "months_between" else months // 12))
 
 
@@ -572,20 +567,20 @@ def _measure_time(call: CalculationCall) -> OperationResult:
     cells = call.single_cells()
     if not all(has_time(cell.value) for cell in cells):
         raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
-    first, last = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
-    seconds = Fraction((last - first) // timedelta(microseconds=1), 1_000_000)
+    start, end = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
+    seconds = Fraction((end - start) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
     return OperationResult(to_result_decimal(seconds / UNITS[unit].size), unit=unit)
 
 
 def _list_names_by_arguments(
-    table: Mapping[str, Calculator] | Mapping[str, CalculationOperation], between: str
+    table: Mapping[str, Calculator] | Mapping[str, CalculationOperation], separator: str
 ) -> list[str]:
     """The names in a table, grouped by the arguments that they take, which follow each group in brackets."""
-    named: dict[str, list[str]] = {}
-    for name, one in table.items():
-        named.setdefault(one.arguments, []).append(name)
-    return [f"{between.join(names)}{between[1:]}({arguments})" for arguments, names in named.items()]
+    names_by_arguments: dict[str, list[str]] = {}
+    for name, entry in table.items():
+        names_by_arguments.setdefault(entry.arguments, []).append(name)
+    return [f"{separator.join(names)}{separator[1:]}({arguments})" for arguments, names in names_by_arguments.items()]
 
 
 CALCULATORS_TOLD = "; ".join(_list_names_by_arguments(CALCULATORS, "/"))  # for a model: npv(rate %, flow...)

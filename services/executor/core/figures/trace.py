@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dateutil.relativedelta import relativedelta
 
 from services.executor.core.figures.arguments import (
-    STRICT,
+    SOURCED_KINDS,
     ArgumentHints,
     ArgumentKind,
     ContentKind,
@@ -33,7 +33,7 @@ from services.executor.core.figures.dates import (
     read_possible_dates,
 )
 from services.executor.core.figures.identifiers import (
-    ADDRESSES,
+    ADDRESS_KINDS,
     IdentifierKind,
     WrittenIdentifier,
     find_special_identifiers,
@@ -49,24 +49,31 @@ from services.executor.core.figures.numbers import (
     read_number,
     read_number_text,
 )
-from services.executor.core.figures.vocabulary import UNITS, Unit, may_share_currency, minor_unit_places, spaced_words
+from services.executor.core.figures.vocabulary import (
+    UNITS,
+    Money,
+    Unit,
+    may_share_currency,
+    minor_unit_places,
+    spaced_words,
+)
 from services.executor.core.session.values import Fact, place_of_field
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
-_MOST_STEPS = 366
-_FEWEST_PLACES = 2  # 0.33 is a third, 0.3 is not
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
-_DAY_SECONDS = (86_400, 3600, 60, 1)
+_MOST_DAYS_AHEAD = 366
+_FEWEST_PLACES_OF_SHARE = 2  # 0.33 is a third, 0.3 is not
+_ISO_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+_SECONDS_OF_PARTS = (86_400, 3600, 60, 1)
 _LONGEST_DATE = 60
-_OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
+_UNITS_OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
 
 
 def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
     """Whether the text contains the scalar in some notation.
 
-    A number within a longer code, date or phone number does not count. A negative number of the
-    text counts for the positive value, not the reverse. An amount in minor units (123450 for 1,234.50) counts where the
-    hints say so, or the value is an integer that cannot mean anything else.
+    A number within a longer code, date or phone number does not count. A negative number of the text counts for the
+    positive value, not the reverse. An amount in minor units (123450 for 1,234.50) counts where the hints say so, or
+    the value is an integer that cannot mean anything else.
     """
     if value is None or isinstance(value, dict | list):
         return False
@@ -80,46 +87,48 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
 def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if not text:
         return False
-    form = kind_of_identifier(text)
+    kind = kind_of_identifier(text)
     return (
         mentions.has_phrase(text)
         or _has_date(text, mentions)
         or _has_written_number(text, hints, mentions)
-        or (form is not None and identifier_key(text) in mentions.identifier_keys)
-        or (form not in ADDRESSES and mentions.has_words(text))
-        or any(one.money is not None and text in one.money.codes for one in mentions.numbers)  # EUR where it has €50
+        or (kind is not None and identifier_key(text) in mentions.identifier_keys)
+        or (kind not in ADDRESS_KINDS and mentions.has_words(text))
+        or any(number.money is not None and text in number.money.codes for number in mentions.numbers)  # EUR for €50
     )
 
 
 def _has_written_number(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if (seconds := read_duration(text)) is not None:
         return _has_quantity(Fraction(seconds), "time", mentions)
-    written = read_number_text(text)
-    return written is not None and any(_has_number(value, hints, mentions, written) for value in written.values)
+    number = read_number_text(text)
+    return number is not None and any(_has_number(value, hints, mentions, number) for value in number.values)
 
 
 def read_duration(text: str) -> Decimal | None:
     """The seconds of an ISO 8601 duration, ``PT1H30M``; None for any other text."""
-    match = _DURATION.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
+    match = _ISO_DURATION.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
     if match is None:
         return None
-    return Decimal(sum(int(count or 0) * size for count, size in zip(match.groups(), _DAY_SECONDS, strict=True)))
+    return Decimal(sum(int(count or 0) * size for count, size in zip(match.groups(), _SECONDS_OF_PARTS, strict=True)))
 
 
-def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None = None) -> bool:
-    """Whether the text has the number: as it is, in minor units, or in another unit of measure."""
-    money, unit = (written.money, written.unit) if written else (None, None)
-    unit = unit or hints.unit
+def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, argument: NumberMention | None = None) -> bool:
+    """Whether the text has the number: as it is, in minor units, or in another unit of measure. ``argument``: the
+    number with its money and unit, if the argument is a text.
+    """
+    money, unit = (argument.money, argument.unit or hints.unit) if argument else (None, hints.unit)
     negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 or hints.is_signed else ()
     for mention in (*mentions.numbers_by_value.get(value, ()), *negatives):
         if _may_fill_argument(mention, hints) and may_share_currency(mention.money, money):
-            is_other_unit = unit is not None and mention.unit is not None and unit != mention.unit
-            takes_minor = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
-            if takes_minor if _is_minor_unit_amount(mention) and value else not is_other_unit:
+            if not (_is_minor_unit_amount(mention) and value):
+                is_right = unit is None or mention.unit in (None, unit)
+            else:
+                is_right = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
+            if is_right:
                 return True
-    return _is_stated_in_minor_units(value, hints, mentions, written) or _is_stated_in_other_measure(
-        value, hints, unit, mentions
-    )
+    in_minor_units = _is_stated_in_minor_units(value, hints, mentions, money)
+    return in_minor_units or _is_stated_in_other_measure(value, hints, unit, mentions)
 
 
 def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
@@ -138,17 +147,14 @@ def _is_minor_unit_amount(mention: NumberMention) -> bool:
     return mention.money is not None and mention.money.is_minor
 
 
-def _is_stated_in_minor_units(
-    value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None
-) -> bool:
-    money = written.money if written else None
+def _is_stated_in_minor_units(value: Number, hints: ArgumentHints, mentions: Mentions, money: Money | None) -> bool:
     if hints.kind is not ArgumentKind.AMOUNT and not hints.is_in_minor_units and not money:
         return False
     return any(
-        _equals_in_minor_units(value, said, mention, hints)
+        _equals_in_minor_units(value, number, mention, hints)
         for mention in mentions.numbers
         if mention.unit is None and may_share_currency(mention.money, money)
-        for said in mention.values
+        for number in mention.values
     )
 
 
@@ -165,18 +171,17 @@ def _is_stated_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit 
     if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
         return is_share and _has_share(value, mentions)
-    any_unit = _OF_TIME if hints.kind is ArgumentKind.QUANTITY else ()
-    return _has_share(value, mentions) or any(
-        _has_quantity(Fraction(value) * one.size, one.measure, mentions) for one in ([unit] if unit else any_unit)
-    )
+    units = [unit] if unit else _UNITS_OF_TIME if hints.kind is ArgumentKind.QUANTITY else []
+    is_quantity = any(_has_quantity(Fraction(value) * unit.size, unit.measure, mentions) for unit in units)
+    return is_quantity or _has_share(value, mentions)
 
 
 def _has_share(value: Number, mentions: Mentions) -> bool:
     for mention in mentions.numbers:
         percent = mention.unit if mention.unit is not None and mention.unit.measure == "percent" else None
-        for said in mention.values:
-            share = Fraction(said) * percent.size / 100 if percent else Fraction(said)
-            if (percent and value == share) or (isinstance(said, Fraction) and _rounds_to_share(value, share)):
+        for number in mention.values:
+            share = Fraction(number) * percent.size / 100 if percent else Fraction(number)
+            if (percent and value == share) or (isinstance(number, Fraction) and _rounds_to_share(value, share)):
                 return True
     return False
 
@@ -185,55 +190,59 @@ def _rounds_to_share(value: Number, share: Fraction) -> bool:
     """Whether the value is the share, or the share in percent, rounded to the value's decimal places."""
     exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
     places = -exponent if isinstance(exponent, int) else 0
-    if places < _FEWEST_PLACES:
+    if places < _FEWEST_PLACES_OF_SHARE:
         return value in (share, share * 100)
-    return any(abs(Fraction(value) - one) * 2 <= Fraction(1, 10**places) for one in (share, share * 100))
+    return any(abs(Fraction(value) - candidate) * 2 <= Fraction(1, 10**places) for candidate in (share, share * 100))
 
 
 def _has_quantity(amount: Fraction, measure: str, mentions: Mentions) -> bool:
     """Whether the text has a quantity of this measure equal to ``amount``, which is in the measure's base unit."""
-    of_measure = ((one, one.unit.size) for one in mentions.numbers if one.unit and one.unit.measure == measure)
-    return any(Fraction(said) * size == amount for one, size in of_measure for said in one.values)
+    for mention in mentions.numbers:
+        if mention.unit is not None and mention.unit.measure == measure:
+            size = mention.unit.size
+            if any(Fraction(number) * size == amount for number in mention.values):
+                return True
+    return False
 
 
 def _has_date(text: str, mentions: Mentions) -> bool:
     moment = read_machine_moment(text, mentions.zone)
     if moment is None:
         return _has_written_date(text, mentions)
-    is_day_told = moment.day is None or _has_day(moment.day, mentions)
+    has_day = moment.day is None or _has_day(moment.day, mentions)
     is_day_alone = moment.day is not None and moment.hour in (None, time(0), time(23, 59), time(23, 59, 59))
-    return (is_day_told and (is_day_alone or moment.hour in mentions.times_of_day)) or _has_start_and_length(
-        moment, mentions
-    )
+    has_moment = has_day and (is_day_alone or moment.hour in mentions.times_of_day)
+    return has_moment or _has_start_and_length(moment, mentions)
 
 
 def _has_written_date(text: str, mentions: Mentions) -> bool:
     """Whether the text has a date in words, ``4 March 2026``, or a month, ``2026-03``."""
     if len(text) > _LONGEST_DATE or not any(mark.isdecimal() for mark in text):
         return False
-    read = find_mentions(text, mentions.now).dates
-    if len(read) != 1 or read[0].end - read[0].start < len(text):
+    dates = find_mentions(text, mentions.now).dates
+    if len(dates) != 1 or dates[0].end - dates[0].start < len(text):
         return False
-    periods = read[0].periods
+    periods = dates[0].periods
+    if any(not set(mention.periods).isdisjoint(periods) for mention in mentions.dates):
+        return True
     is_day = bool(periods) and periods[0].first == periods[0].last
-    return any(not set(one.periods).isdisjoint(periods) for one in mentions.dates) or (
-        is_day and _has_day(periods[0].first, mentions)
-    )
+    return is_day and _has_day(periods[0].first, mentions)
 
 
 def _has_day(day: date, mentions: Mentions) -> bool:
     """Whether the text has the day: by itself, within a period, or as a day of a repetition."""
-    periods = [period for one in mentions.dates for period in one.periods]
+    periods = [period for mention in mentions.dates for period in mention.periods]
     if day in mentions.days or any(period.first <= day <= period.last for period in periods):
         return True
     bases = [*(period.first for period in periods), mentions.now.date()]
-    return any(_repetition_falls_on(day, base, one.step) for one in mentions.dates if one.step for base in bases)
+    steps = [mention.step for mention in mentions.dates if mention.step]
+    return any(_repetition_falls_on(day, base, step) for step in steps for base in bases)
 
 
 def _repetition_falls_on(day: date, base: date, step: str) -> bool:
     """Whether a repetition that begins on ``base`` falls on ``day`` within a year."""
     days = (day - base).days
-    if not 0 <= days <= _MOST_STEPS:
+    if not 0 <= days <= _MOST_DAYS_AHEAD:
         return False
     match step:
         case "D":
@@ -259,7 +268,7 @@ def _has_start_and_length(moment: ParsedMoment, mentions: Mentions) -> bool:
     if moment.hour is None:
         return False
     end = datetime.combine(moment.day or mentions.now.date(), moment.hour)
-    starts = [end - length for one in mentions.numbers if (length := duration_of(one)) is not None]
+    starts = [end - length for mention in mentions.numbers if (length := duration_of(mention)) is not None]
     return any(
         start.time() in mentions.times_of_day and (moment.day is None or _has_day(start.date(), mentions))
         for start in starts
@@ -271,7 +280,7 @@ def duration_of(mention: NumberMention) -> timedelta | None:
     if mention.unit is None or mention.unit.measure != "time":
         return None
     seconds = Fraction(mention.values[0]) * mention.unit.size
-    return timedelta(seconds=float(seconds)) if 0 < seconds <= _MOST_STEPS * 86_400 else None
+    return timedelta(seconds=float(seconds)) if 0 < seconds <= _MOST_DAYS_AHEAD * 86_400 else None
 
 
 _MOST_ORIGINS = 1_000
@@ -279,11 +288,11 @@ _MOST_TEXTS = 40  # texts that are read in full to look for one value
 _MOST_CHARACTERS = 20_000
 _LONGEST_COMPARED_TEXT = 60  # characters of a free text that is compared as a whole, too
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d")
-_TERM = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
+_WORD_OR_NUMBER = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
 _DOTTED_DAY = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
 _NO_DIGITS = re.compile(r"\D+")
 _Key = str | Decimal | date | tuple[str, ...]
-_PERSON = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
+_NAME_AND_ADDRESS = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
 
 
 class FactsIndex:
@@ -291,45 +300,45 @@ class FactsIndex:
 
     def __init__(self, now: datetime) -> None:
         self._now = now
-        self._plain: dict[_Key, list[ReadField]] = {}  # by spaced words, and by plain number or ISO date
+        self._fields_by_key: dict[_Key, list[ReadField]] = {}  # by spaced words, and by plain number or ISO date
         # With a digit, and neither a plain number nor an ISO date: read when asked for.
-        self._others: list[ReadField] = []
-        self._several_words: list[ReadField] = []
-        self._texts_read: dict[str, Mentions] = {}
+        self._fields_to_parse: list[ReadField] = []
+        self._texts_of_several_words: list[ReadField] = []
+        self._mentions_by_text: dict[str, Mentions] = {}
 
     def add(self, fact_id: str, answer: Json, tool: str = "") -> None:
         """Adds every scalar of a tool's answer to the index."""
         for field in read_fields(fact_id, answer, tool):
             if isinstance(field.value, int | Decimal):
-                self._plain.setdefault(Decimal(field.value), []).append(field)
+                self._fields_by_key.setdefault(Decimal(field.value), []).append(field)
                 self._add_compact_day(field)
             elif not isinstance(field.value, str):
                 continue
             elif field.kind is ContentKind.STRUCTURED or len(field.value) <= _LONGEST_COMPARED_TEXT:
                 self._add_text(field, field.value)
             else:
-                self._several_words.append(field)
+                self._texts_of_several_words.append(field)
 
     def find_origins(
-        self, value: Json, hints: ArgumentHints | None = None, *, most: int = _MOST_ORIGINS
+        self, value: Json, hints: ArgumentHints | None = None, *, limit: int = _MOST_ORIGINS
     ) -> tuple[ReadField, ...]:
-        """The fields whose whole value is the value, at most ``most``; if there are none, the texts that contain it."""
+        """The fields that hold just this value, at most ``limit``; if there are none, the texts that contain it."""
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
         hints = hints or ArgumentHints()
-        fields = {id(field): field for field in self._fields_equal_to(value, hints)}
-        found = tuple(islice(fields.values(), most))
-        return found or tuple(field._replace(is_whole=False) for field in self._texts_containing(value, hints))
+        fields_by_id = {id(field): field for field in self._fields_equal_to(value, hints)}
+        origins = tuple(islice(fields_by_id.values(), limit))
+        return origins or tuple(field._replace(is_whole=False) for field in self._texts_containing(value, hints))
 
     def find_fields_of_words(self, words: str) -> Sequence[ReadField]:
         """The data fields that consist of exactly these words."""
-        return self._plain.get(spaced_words(words), ())
+        return self._fields_by_key.get(spaced_words(words), ())
 
     def _add_text(self, field: ReadField, value: str) -> None:
-        self._plain.setdefault(spaced_words(value), []).append(field)
+        self._fields_by_key.setdefault(spaced_words(value), []).append(field)
         if " " in value:
-            self._several_words.append(field)
-            if "<" in value and (person := _PERSON.fullmatch(value)) is not None:
+            self._texts_of_several_words.append(field)
+            if "<" in value and (person := _NAME_AND_ADDRESS.fullmatch(value)) is not None:
                 self._add_text(field._replace(value=person[1]), person[1])
                 self._add_text(field._replace(value=person[2]), person[2])
         if value.isalpha():
@@ -338,13 +347,13 @@ class FactsIndex:
         key: _Key | None = read_machine_number(value)
         key = self._parse_iso_day(value) if key is None else key
         if key is not None:
-            self._plain.setdefault(key, []).append(field)
+            self._fields_by_key.setdefault(key, []).append(field)
         elif has_digit(value):
-            self._others.append(field)
+            self._fields_to_parse.append(field)
 
     def _add_compact_day(self, field: ReadField) -> None:
         if (day := read_compact_day(field.value)) is not None:
-            self._plain.setdefault(day, []).append(field)
+            self._fields_by_key.setdefault(day, []).append(field)
 
     def _parse_iso_day(self, value: str) -> date | None:
         moment = read_machine_moment(value, self._now.tzinfo) if _ISO_START.match(value) else None
@@ -352,84 +361,80 @@ class FactsIndex:
 
     def _fields_equal_to(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         if isinstance(value, str):
-            same = [one for one in self.find_fields_of_words(value) if _is_same_text(value, str(one.value))]
-            yield from same
+            fields = [field for field in self.find_fields_of_words(value) if _is_same_text(value, str(field.value))]
+            yield from fields
             yield from self._fields_with_day(value)
-            if not same and kind_of_identifier(value) is not None:
+            if not fields and kind_of_identifier(value) is not None:
                 yield from self._fields_by_written_value.get(identifier_key(value), ())
-        written = read_number(value)
-        for number in written.values if written else ():
-            if written is not None and isinstance(number, Decimal):
-                found = self._fields_with_number(number, written)
-                yield from (field for field in found if not _is_in_other_units(field, hints))
-                yield from self._fields_in_other_units(number, written, hints)
+        mention = read_number(value)
+        for number in mention.values if mention else ():
+            if mention is not None and isinstance(number, Decimal):
+                with_number = self._fields_with_number(number, mention.money)
+                yield from (field for field in with_number if not _is_in_other_units(field, hints))
+                yield from self._fields_in_other_units(number, mention.money, hints)
 
-    def _fields_with_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
+    def _fields_with_number(self, number: Decimal, money: Money | None) -> Iterator[ReadField]:
         """Yields the fields with that number. A positive number also finds fields with a minus."""
         for figure in (number, -number) if number > 0 else (number,):
-            yield from self._plain.get(figure, ())
+            yield from self._fields_by_key.get(figure, ())
             for field in self._fields_by_written_value.get(figure, ()):
                 mention = read_number_text(str(field.value))
-                if mention is None or may_share_currency(mention.money, written.money):
+                if mention is None or may_share_currency(mention.money, money):
                     yield field
 
-    def _fields_in_other_units(
-        self, number: Decimal, written: NumberMention, hints: ArgumentHints
-    ) -> Iterator[ReadField]:
+    def _fields_in_other_units(self, number: Decimal, money: Money | None, hints: ArgumentHints) -> Iterator[ReadField]:
         """Yields the fields that show the amount in other units: 123450 in cents for 1234.50, and the reverse."""
-        size = 10 ** minor_unit_places(written.money)
         if hints.kind is not ArgumentKind.AMOUNT:
             return
+        size = 10 ** minor_unit_places(money)
         if not hints.is_in_minor_units:
-            yield from filter(_is_in_minor_units, self._plain.get(number * size, ()))
-        whole = number / size
-        if hints.is_in_minor_units or (hints.is_integer and whole != whole.to_integral_value()):
-            fields = (*self._plain.get(whole, ()), *self._fields_by_written_value.get(whole, ()))
+            yield from filter(_is_in_minor_units, self._fields_by_key.get(number * size, ()))
+        major_amount = number / size
+        if hints.is_in_minor_units or (hints.is_integer and major_amount != major_amount.to_integral_value()):
+            fields = (*self._fields_by_key.get(major_amount, ()), *self._fields_by_written_value.get(major_amount, ()))
             yield from (field for field in fields if not _is_in_minor_units(field))
 
     def _fields_with_day(self, value: str) -> Iterator[ReadField]:
         moment = read_machine_moment(value, self._now.tzinfo)
         days = read_possible_dates(value) if moment is None else [moment.day] if moment.day else []
-        for field in (
-            field
-            for day in days
-            for table in (self._plain, self._fields_by_written_value)
-            for field in table.get(day, ())
-        ):
-            shown = read_machine_moment(str(field.value), self._now.tzinfo)
-            if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
-                yield field
+        for day in days:
+            for field in (*self._fields_by_key.get(day, ()), *self._fields_by_written_value.get(day, ())):
+                shown = read_machine_moment(str(field.value), self._now.tzinfo)
+                if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
+                    yield field
 
     @cached_property
     def _fields_by_written_value(self) -> Mapping[_Key, Sequence[ReadField]]:
         """The fields that are an identifier, or a number or day in a human notation, keyed by what they mean."""
-        table: dict[_Key, list[ReadField]] = {}
-        for field in self._others:
+        fields_by_key: dict[_Key, list[ReadField]] = {}
+        for field in self._fields_to_parse:
             text = str(field.value)
-            mention, form = read_number_text(text), kind_of_identifier(text)
-            numbers = [one for one in mention.values if isinstance(one, Decimal)] if mention else []
-            keys: list[_Key] = [*numbers, *read_possible_dates(text), *([identifier_key(text)] if form else [])]
+            mention = read_number_text(text)
+            keys: list[_Key] = [number for number in mention.values if isinstance(number, Decimal)] if mention else []
+            keys += read_possible_dates(text)
+            if kind_of_identifier(text) is not None:
+                keys.append(identifier_key(text))
             for key in keys:
-                table.setdefault(key, []).append(field)
-        return table
+                fields_by_key.setdefault(key, []).append(field)
+        return fields_by_key
 
     def _texts_containing(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         """Yields the texts that contain the value among other words, data fields before free text."""
-        left = _MOST_CHARACTERS
-        texts = sorted(self._texts_with_rarest_term(value), key=lambda one: one.kind is not ContentKind.STRUCTURED)
+        characters_left = _MOST_CHARACTERS
+        texts = sorted(self._texts_with_rarest_term(value), key=lambda field: field.kind is not ContentKind.STRUCTURED)
         for field in texts[:_MOST_TEXTS]:
             text = str(field.value)
-            left -= len(text)
-            if left < 0:
+            characters_left -= len(text)
+            if characters_left < 0:
                 return
             if is_value_in_text(value, hints, self._find_mentions(text)):
                 yield field
 
     def _find_mentions(self, text: str) -> Mentions:
-        known = self._texts_read.get(text)
-        if known is None:
-            known = self._texts_read[text] = find_mentions(text, self._now, relative=False)
-        return known
+        mentions = self._mentions_by_text.get(text)
+        if mentions is None:
+            mentions = self._mentions_by_text[text] = find_mentions(text, self._now, includes_relative=False)
+        return mentions
 
     def _texts_with_rarest_term(self, value: Json) -> list[ReadField]:
         if isinstance(value, str) and kind_of_identifier(value) in (IdentifierKind.IBAN, IdentifierKind.PHONE):
@@ -437,27 +442,27 @@ class FactsIndex:
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
         if moment is not None and moment.day is not None:
             return self._fields_by_word.get(_fold_term(str(moment.day.day)), [])
-        terms = _TERM.findall(as_text(value))
+        terms = _WORD_OR_NUMBER.findall(as_text(value))
         return min((self._fields_by_word.get(_fold_term(term), []) for term in terms), key=len, default=[])
 
     @cached_property
     def _texts_by_account(self) -> Mapping[tuple[str, ...], list[ReadField]]:
         """The texts keyed by the accounts, phone numbers and addresses in them, regardless of spacing."""
-        table: dict[tuple[str, ...], list[ReadField]] = {}
-        for field in self._several_words:
-            for found in find_special_identifiers(str(field.value)):
-                table.setdefault(identifier_key(found.text), []).append(field)
-        return table
+        texts_by_key: dict[tuple[str, ...], list[ReadField]] = {}
+        for field in self._texts_of_several_words:
+            for identifier in find_special_identifiers(str(field.value)):
+                texts_by_key.setdefault(identifier_key(identifier.text), []).append(field)
+        return texts_by_key
 
     @cached_property
     def _fields_by_word(self) -> Mapping[str, list[ReadField]]:
         """The texts of several words, keyed by each of their terms."""
-        table: dict[str, list[ReadField]] = {}
-        for field in self._several_words:
+        fields_by_term: dict[str, list[ReadField]] = {}
+        for field in self._texts_of_several_words:
             text = str(field.value)
-            for term in {*map(_fold_term, _TERM.findall(text)), *map(_fold_term, _DOTTED_DAY.findall(text))}:
-                table.setdefault(term, []).append(field)
-        return table
+            for term in set(map(_fold_term, [*_WORD_OR_NUMBER.findall(text), *_DOTTED_DAY.findall(text)])):
+                fields_by_term.setdefault(term, []).append(field)
+        return fields_by_term
 
 
 def index_facts(facts: Iterable[Fact], now: datetime) -> FactsIndex:
@@ -469,13 +474,13 @@ def index_facts(facts: Iterable[Fact], now: datetime) -> FactsIndex:
     return index
 
 
-def _is_same_text(value: str, shown: str) -> bool:
+def _is_same_text(value: str, field_text: str) -> bool:
     """Whether two texts with the same words are one value. In numbers the marks count: ``1.5`` is not ``1-5``."""
-    if kind_of_identifier(value) in ADDRESSES:
-        return identifier_key(value) == identifier_key(shown)
-    if value.casefold() == shown.casefold() or not has_digit(value):
+    if kind_of_identifier(value) in ADDRESS_KINDS:
+        return identifier_key(value) == identifier_key(field_text)
+    if value.casefold() == field_text.casefold() or not has_digit(value):
         return True
-    return read_number_text(value) is None and read_number_text(shown) is None
+    return read_number_text(value) is None and read_number_text(field_text) is None
 
 
 def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
@@ -492,11 +497,11 @@ def _is_in_minor_units(field: ReadField) -> bool:
     return names_minor_unit(field.name)
 
 
-def _fold_term(written: str) -> str:
+def _fold_term(term: str) -> str:
     """A word folded; of a number its digits without separators and outer zeros, so that 1,200.00 and 1.2k are equal."""
-    if written[:1].isdecimal():
-        return _NO_DIGITS.sub("", written).strip("0") or "0"
-    return spaced_words(written).strip()
+    if term[:1].isdecimal():
+        return _NO_DIGITS.sub("", term).strip("0") or "0"
+    return spaced_words(term).strip()
 
 
 _LIST_NUMBER = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
@@ -507,19 +512,20 @@ _VERSION_BEFORE = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.I
 
 def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenIdentifier]:
     """The figures and identifiers of an answer in order, without list numbers, dates, times, ordinals and versions."""
-    read = find_mentions(text, now)
-    listed = {match.start(1) for match in _LIST_NUMBER.finditer(text)}
-    starts = {one.start for one in read.numbers}
-    numbers = [one for one in read.numbers if one.start not in listed and _counts_as_figure(one, text)]
-    codes = [one for one in read.identifiers if one.start not in starts | listed and not _VERSION.fullmatch(one.text)]
-    return sorted((*numbers, *codes), key=lambda one: one.start)
+    mentions = find_mentions(text, now)
+    list_starts = {match.start(1) for match in _LIST_NUMBER.finditer(text)}
+    starts = list_starts | {number.start for number in mentions.numbers}
+    numbers = [number for number in mentions.numbers if number.start not in list_starts]
+    figures = [number for number in numbers if _counts_as_figure(number, text)]
+    codes = [code for code in mentions.identifiers if code.start not in starts and not _VERSION.fullmatch(code.text)]
+    return sorted((*figures, *codes), key=lambda mention: mention.start)
 
 
 def _counts_as_figure(mention: NumberMention, text: str) -> bool:
     if mention.is_small_number_word:
         return mention.money is not None or mention.unit is not None
-    before = text[max(0, mention.start - 12) : mention.start]
-    return not (_VERSION_BEFORE.search(before) or _POSITION_WORD.search(before))
+    text_before = text[max(0, mention.start - 12) : mention.start]
+    return not (_VERSION_BEFORE.search(text_before) or _POSITION_WORD.search(text_before))
 
 
 class StatedDay(NamedTuple):
@@ -531,30 +537,31 @@ class StatedDay(NamedTuple):
 
 _MAY_STATE_DAY = re.compile(r"\d{4}|\d[^\W\d_]{0,2}[.\s-]{1,2}(?:\w\w\s)?[^\W\d_]{3}|[^\W\d_]{3}[.\s]{1,2}\d")
 _WRITTEN_OUT = re.compile(r"(?=.*(?<!\d)\d\d?(?!\d)).*(?:\d{4}|\b[A-Z]\w\w)")  # "3 May 2026" or "3 May", not "3 may"
-_OTHER_YEARS = 5  # before and after this one in which a day without a year may be
+_YEARS_AROUND = 5  # before and after this one in which a day without a year may be
 
 
 def days_of_answer(text: str, now: datetime) -> list[StatedDay]:
     """The single days that an answer writes out, without those told by another day and the ends of periods."""
     if not _MAY_STATE_DAY.search(text):
         return []
-    read = find_mentions(text, now, relative=False).dates
-    spans = [(one.start, one.end) for one in read if any(period.first != period.last for period in one.periods)]
-    return [
-        _build_stated_day(text[one.start : one.end], one, now)
-        for one in read
-        if one.periods
-        and not (one.step or one.offset_from or any(start <= one.start and one.end <= end for start, end in spans))
-        and _WRITTEN_OUT.match(text[one.start : one.end])
-    ]
+    dates = find_mentions(text, now, includes_relative=False).dates
+    longer = [other for other in dates if any(period.first != period.last for period in other.periods)]
+    stated_days = []
+    for mention in dates:
+        written = text[mention.start : mention.end]
+        is_told_by_other = mention.step or mention.offset_from
+        is_in_period = any(other.start <= mention.start and mention.end <= other.end for other in longer)
+        if mention.periods and not is_told_by_other and not is_in_period and _WRITTEN_OUT.match(written):
+            stated_days.append(_build_stated_day(written, mention, now))
+    return stated_days
 
 
-def _build_stated_day(written: str, mention: DateMention, now: datetime) -> StatedDay:
+def _build_stated_day(text: str, mention: DateMention, now: datetime) -> StatedDay:
     days = [period.first for period in mention.periods]
-    if not re.search(r"\d{4}", written):
-        years = range(now.year - _OTHER_YEARS, now.year + _OTHER_YEARS + 1)
+    if not re.search(r"\d{4}", text):
+        years = range(now.year - _YEARS_AROUND, now.year + _YEARS_AROUND + 1)
         days += [day + relativedelta(year=year) for day in days[:1] for year in years]
-    return StatedDay(written, tuple(dict.fromkeys(days)))
+    return StatedDay(text, tuple(dict.fromkeys(days)))
 
 
 class OriginKind(StrEnum):
@@ -589,21 +596,21 @@ class TraceSources:
 class ArgumentTrace(NamedTuple):
     """The source of one scalar argument. ``where``: the fact and the path in it, or the name of a calculated value.
 
-    ``origins``: all fields that show the value, each with its record. ``strictness_met``: whether the source is good
-    enough for the argument's kind: amounts, identifiers, accounts and recipients need a whole data field, the user's
-    words or a calculated value; other kinds need no source.
+    ``origins``: all fields that show the value, each with its record. ``is_sourced``: whether the source is good enough
+    for the argument's kind: amounts, identifiers, accounts and recipients need a whole data field, the user's words or
+    a calculated value; other kinds need no source.
     """
 
     path: str
     kind: ArgumentKind
     origin: OriginKind
     where: str = ""
-    strictness_met: bool = True
-    free_text_only: bool = False
+    is_sourced: bool = True
+    is_only_in_free_text: bool = False
     origins: tuple[ReadField, ...] = ()
 
 
-_CLASHES = {  # a field of this kind is no source for an argument of that kind
+_UNSUITABLE_KINDS = {  # a field of this kind is no source for an argument of that kind
     ArgumentKind.AMOUNT: frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.DATE}),
     ArgumentKind.IDENTIFIER: frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY, ArgumentKind.DATE}),
     ArgumentKind.ACCOUNT: frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY, ArgumentKind.DATE}),
@@ -615,8 +622,8 @@ def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSou
     if isinstance(value, dict):
         properties = schema.get("properties")
         for key, inner in value.items():
-            known = properties.get(key) if isinstance(properties, dict) else None
-            yield from trace_argument(f"{name}.{key}", _schema_or_empty(known), inner, sources)
+            inner_schema = properties.get(key) if isinstance(properties, dict) else None
+            yield from trace_argument(f"{name}.{key}", _schema_or_empty(inner_schema), inner, sources)
     elif isinstance(value, list):
         for place, inner in enumerate(value):
             yield from trace_argument(f"{name}[{place}]", _schema_or_empty(schema.get("items")), inner, sources)
@@ -650,17 +657,17 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
     if (figure := _find_calculated_name(value, hints, sources)) is not None:
         return ArgumentTrace(name, kind, OriginKind.CALCULATED, figure)
     origins = sources.facts.find_origins(value, hints)
-    if fields := tuple(one for one in origins if _is_valid_source(one, kind)):
+    if fields := tuple(field for field in origins if _is_valid_source(field, kind)):
         return _trace_to_fields(name, kind, fields)
     if any(is_value_in_text(value, hints, turn) for turn in sources.earlier):
         return ArgumentTrace(name, kind, OriginKind.TASK)
-    built = _trace_composed_value(name, value, kind, sources)
-    if built is not None and (built.strictness_met or not origins):
-        return built
+    composed = _trace_composed_value(name, value, kind, sources)
+    if composed is not None and (composed.is_sourced or not origins):
+        return composed
     if origins:
-        is_free = all(one.kind is not ContentKind.STRUCTURED for one in origins)
-        return _trace_to_fields(name, kind, origins, is_met=kind not in STRICT, is_free=is_free)
-    return ArgumentTrace(name, kind, OriginKind.NONE, strictness_met=kind not in STRICT)
+        is_free = all(field.kind is not ContentKind.STRUCTURED for field in origins)
+        return _trace_to_fields(name, kind, origins, is_met=kind not in SOURCED_KINDS, is_free=is_free)
+    return ArgumentTrace(name, kind, OriginKind.NONE, is_sourced=kind not in SOURCED_KINDS)
 
 
 def _trace_to_fields(
@@ -675,23 +682,23 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
     if isinstance(value, bool):
         return schema.get("default") is value or schema.get("const") is value
     options = schema.get("enum")
-    named = [schema.get("default"), schema.get("const"), *(options if isinstance(options, list) else [])]
-    return any(type(value) is type(one) and value == one for one in named)
+    allowed = [schema.get("default"), schema.get("const"), *(options if isinstance(options, list) else [])]
+    return any(type(value) is type(choice) and value == choice for choice in allowed)
 
 
 def _is_valid_source(origin: ReadField, kind: ArgumentKind) -> bool:
     """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
     if not origin.is_whole or origin.kind is not ContentKind.STRUCTURED:
         return False
-    return kind not in _CLASHES or kind_of_argument(origin.field_name, {}, origin.value) not in _CLASHES[kind]
+    return kind_of_argument(origin.field_name, {}, origin.value) not in _UNSUITABLE_KINDS.get(kind, ())
 
 
 def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:
     """The name of the calculated value that equals this one; else None."""
-    same = (
-        name for name, figure in sources.calculated.items() if _equals_calculated(value, figure, hints, sources.now)
-    )
-    return next(same, None)
+    for name, figure in sources.calculated.items():
+        if _equals_calculated(value, figure, hints, sources.now):
+            return name
+    return None
 
 
 def _equals_calculated(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> bool:
@@ -701,12 +708,12 @@ def _equals_calculated(value: Json, figure: Calculated, hints: ArgumentHints, no
         return True
     number, calculated = read_number(value), read_number(text)
     if number is not None and calculated is not None:
-        shown_number, figure_number = number.values[0], calculated.values[0]
-        return shown_number == figure_number or (hints.is_in_minor_units and shown_number == figure_number * 100)
-    shown, meant = read_machine_moment(str(value), now.tzinfo), read_machine_moment(text, now.tzinfo)
-    if shown is None or meant is None or shown.day is None:
+        sizes = (1, 100) if hints.is_in_minor_units else (1,)
+        return any(number.values[0] == calculated.values[0] * size for size in sizes)
+    moment, other = read_machine_moment(str(value), now.tzinfo), read_machine_moment(text, now.tzinfo)
+    if moment is None or other is None or moment.day is None:
         return False
-    return shown == meant or (shown.day == meant.day and None in (shown.hour, meant.hour))
+    return moment == other or (moment.day == other.day and None in (moment.hour, other.hour))
 
 
 def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> ArgumentTrace | None:
@@ -732,29 +739,26 @@ def _find_record_with_words(value: str, facts: FactsIndex) -> ReadField | None:
     words = value.split()
     if not 2 <= len(words) <= 5:
         return None
-    shown = [
-        {(one.fact_id, one.record): one for one in facts.find_fields_of_words(word) if one.record is not None}
+    fields_by_record = [
+        {(field.fact_id, field.record): field for field in facts.find_fields_of_words(word) if field.record is not None}
         for word in words
     ]
-    common = set(shown[0]).intersection(*shown[1:])
+    common = set(fields_by_record[0]).intersection(*fields_by_record[1:])
     if len(common) != 1:
         return None
-    return shown[0][common.pop()]
+    return fields_by_record[0][common.pop()]
 
 
 def _is_sourced(figure: NumberMention | WrittenIdentifier, sources: TraceSources) -> bool:
     if isinstance(figure, WrittenIdentifier):
-        is_told = any(identifier_key(figure.text) in text.identifier_keys for text in sources.texts)
-        return is_told or _is_calculated_or_read(figure.text, sources)
+        is_stated = any(identifier_key(figure.text) in text.identifier_keys for text in sources.texts)
+        return is_stated or _is_calculated_or_read(figure.text, sources)
     hints = ArgumentHints(ArgumentKind.QUANTITY, unit=figure.unit)
-    written: list[Json] = [value if isinstance(value, Decimal) else figure.text for value in figure.values]
-    return any(
-        any(is_value_in_text(value, hints, text) for text in sources.texts) or _is_calculated_or_read(value, sources)
-        for value in written
-    )
+    values: list[Json] = [value if isinstance(value, Decimal) else figure.text for value in figure.values]
+    is_stated = any(is_value_in_text(value, hints, text) for value in values for text in sources.texts)
+    return is_stated or any(_is_calculated_or_read(value, sources) for value in values)
 
 
 def _is_calculated_or_read(value: Json, sources: TraceSources) -> bool:
-    return _find_calculated_name(value, ArgumentHints(), sources) is not None or bool(
-        sources.facts.find_origins(value, most=1)
-    )
+    is_calculated = _find_calculated_name(value, ArgumentHints(), sources) is not None
+    return is_calculated or bool(sources.facts.find_origins(value, limit=1))

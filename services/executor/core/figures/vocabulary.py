@@ -17,15 +17,15 @@ from shared.domain.exact_json import Json
 from shared.domain.keywords import stem
 
 _LANGUAGES = ("en", "de", "fr")
-_MONTHS_OF = (*_LANGUAGES, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
+_LANGUAGES_OF_MONTHS = (*_LANGUAGES, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
 _SHORTEST_NAME = 3  # "di" and "do" are words before they are weekdays
 TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
-_MARKS = re.compile(r"[\u0300-\u036f]")
+_ACCENTS = re.compile(r"[\u0300-\u036f]")
 
 
 def fold_word(word: str) -> str:
     """A word without case and accents: ``März`` and ``MARZ`` become the same."""
-    return word.casefold() if word.isascii() else _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
+    return word.casefold() if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", word.casefold()))
 
 
 class WordRole(NamedTuple):
@@ -96,27 +96,25 @@ def date_roles_by_word() -> Mapping[str, tuple[WordRole, ...]]:
 
 
 def _month_names() -> Iterator[tuple[str, int]]:
-    for language in _MONTHS_OF:
+    for language in _LANGUAGES_OF_MONTHS:
         for forms in Locale(language).months.values():
             for width in ("wide", "abbreviated") if language in _LANGUAGES else ("wide",):  # "sie" is a month in Polish
-                yield from _single_words_with_numbers((name, number) for number, name in forms[width].items())
+                yield from _single_words_with_numbers(forms[width].items())
     yield from (("sept", 9), ("maerz", 3), ("janner", 1))
 
 
 def _weekday_names() -> Iterator[tuple[str, int]]:
     for language in _LANGUAGES:
-        yield from _single_words_with_numbers(
-            (name, number) for number, name in Locale(language).days["format"]["wide"].items()
-        )
+        yield from _single_words_with_numbers(Locale(language).days["format"]["wide"].items())
     yield "sonnabend", 5
 
 
-def _single_words_with_numbers(names: Iterable[tuple[str | int, str | int]]) -> Iterator[tuple[str, int]]:
-    for one, other in names:
-        name, number = (one, other) if isinstance(one, str) else (other, one)
-        word = fold_word(str(name)).strip(".")
+def _single_words_with_numbers(names: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int]]:
+    """Yields name and number of the months or weekdays that are one word, from their numbers and names."""
+    for number, name in names:
+        word = fold_word(name).strip(".")
         if word.isalpha() and len(word) >= _SHORTEST_NAME:
-            yield word, int(number)
+            yield word, number
 
 
 _FREQUENT_WORDS = {
@@ -145,25 +143,25 @@ def likely_languages(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(likely, key=lambda language: -counts[language]))
 
 
-_WORD = re.compile(r"(?P<digits>\d+)(?:(?:st|nd|rd|th|er|re|ème)(?!\w))?|[Qq][1-4](?!\w)|[^\W\d_]+(?:-[^\W\d_]+)*")
-_ORDINAL = re.compile(r"\d+")
+_TOKEN = re.compile(r"(?P<digits>\d+)(?:(?:st|nd|rd|th|er|re|ème)(?!\w))?|[Qq][1-4](?!\w)|[^\W\d_]+(?:-[^\W\d_]+)*")
+_DIGITS = re.compile(r"\d+")
 _LEAST_ALONE = 0.0  # the least number that text2num reports alone
 
 
 class WrittenToken(NamedTuple):
-    """A run of letters or of digits. ``folded`` has no case and accents; ``written`` lacks an ordinal's ending."""
+    """A run of letters or of digits. ``folded`` has no case and accents; ``text`` lacks an ordinal's ending."""
 
-    written: str
+    text: str
     folded: str
     start: int
     end: int
 
 
 class SpelledNumber(NamedTuple):
-    """A number in words, from token index ``first`` up to but without ``after``."""
+    """A number in words, from token index ``start_index`` up to but without ``end_index``."""
 
-    first: int
-    after: int
+    start_index: int
+    end_index: int
     value: Decimal
     is_ordinal: bool
 
@@ -189,29 +187,33 @@ class _Text2NumToken:
 
 def split_words(text: str) -> list[WrittenToken]:
     """The tokens of a text in order."""
-    found = ((match["digits"] or match[0], match.span()) for match in _WORD.finditer(text))
-    return [WrittenToken(written, fold_word(written), *span) for written, span in found]
+    matches = ((match["digits"] or match[0], match.span()) for match in _TOKEN.finditer(text))
+    return [WrittenToken(word, fold_word(word), *span) for word, span in matches]
 
 
 def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: Sequence[str]) -> list[SpelledNumber]:
     """The numbers in words; each is read in the first of the languages that can read it."""
-    gaps = [text[one.end : other.start] for one, other in pairwise(tokens)]
-    apart = [False, *(not gap.isspace() for gap in gaps)]
-    spoken = [_Text2NumToken(token.written.lower(), is_apart) for token, is_apart in zip(tokens, apart, strict=False)]
-    taken: set[int] = set()
-    found: list[SpelledNumber] = []
+    gaps = [text[token.end : next_token.start] for token, next_token in pairwise(tokens)]
+    are_apart = [False, *(not gap.isspace() for gap in gaps)]
+    spoken = [_Text2NumToken(token.text.lower(), is_apart) for token, is_apart in zip(tokens, are_apart, strict=False)]
+    read_indices: set[int] = set()
+    numbers: list[SpelledNumber] = []
     for language in languages:
-        for one in find_spoken_numbers(spoken, language, _LEAST_ALONE):
-            is_letter = one.end == one.start + 1 and len(tokens[one.start].written) == 1  # the "o" of "o'clock"
-            if not is_letter and taken.isdisjoint(range(one.start, one.end)):
-                taken.update(range(one.start, one.end))
-                found.append(SpelledNumber(one.start, one.end, _parse_digits(one.text, one.is_ordinal), one.is_ordinal))
-    return sorted(found)
+        for number in find_spoken_numbers(spoken, language, _LEAST_ALONE):
+            is_letter = number.end == number.start + 1 and len(tokens[number.start].text) == 1  # the "o" of "o'clock"
+            if not is_letter and read_indices.isdisjoint(range(number.start, number.end)):
+                read_indices.update(range(number.start, number.end))
+                numbers.append(
+                    SpelledNumber(
+                        number.start, number.end, _parse_digits(number.text, number.is_ordinal), number.is_ordinal
+                    )
+                )
+    return sorted(numbers)
 
 
-def _parse_digits(written: str, is_ordinal: bool) -> Decimal:
-    digits = _ORDINAL.search(written) if is_ordinal else None
-    return Decimal(digits[0] if digits else written.replace(",", "."))
+def _parse_digits(text: str, is_ordinal: bool) -> Decimal:
+    digits = _DIGITS.search(text) if is_ordinal else None
+    return Decimal(digits[0] if digits else text.replace(",", "."))
 
 
 class Unit(NamedTuple):
@@ -259,11 +261,11 @@ PERCENT = UNITS["%"]
 # CLDR's legal tender of today, and two units of ISO 4217 that are none; places that differ from two are ISO's list one.
 CURRENCIES = frozenset({"CLF", "SVC"}).union(
     code
-    for used in get_global("territory_currencies").values()
-    for code, _, end, is_tender in used
+    for tenders in get_global("territory_currencies").values()
+    for code, _, end, is_tender in tenders
     if is_tender and end is None
 )
-_PLACES = {
+_PLACES_BY_CURRENCY = {
     **dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split(), 0),
     **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
     "CLF": 4,
@@ -279,18 +281,18 @@ class Money(NamedTuple):
 
 _DOLLARS = "AUD BBD BMD BND BSD BZD CAD CLP COP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD TWD USD XCD"
 _POUNDS = "GBP EGP FKP GIP LBP SHP SSP SYP"
-_SIGNS = {
+_CODES_BY_SIGN = {
     "$": _DOLLARS, "€": "EUR", "£": _POUNDS, "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₺": "TRY", "₽": "RUB",
     "₴": "UAH", "₫": "VND", "₪": "ILS", "₱": "PHP", "US$": "USD", "A$": "AUD", "C$": "CAD", "CA$": "CAD",
     "NZ$": "NZD", "S$": "SGD", "HK$": "HKD", "R$": "BRL", "Fr.": "CHF", "SFr.": "CHF",
 }  # fmt: skip
-_WORDS = {
+_CODES_BY_WORD = {
     "euro euros eur": "EUR", "dollar dollars buck bucks": _DOLLARS, "pound pounds quid pfund livre livres": _POUNDS,
     "franc francs franken": "CHF XOF XAF", "yen": "JPY", "yuan renminbi": "CNY", "rupee rupees": "INR PKR LKR NPR",
     "zloty zlotys zł": "PLN", "krona kronor krone kroner kr": "SEK NOK DKK", "peso pesos": "MXN PHP ARS CLP COP",
     "real reais": "BRL", "won": "KRW",
 }  # fmt: skip
-_MINOR_WORDS = {
+_CODES_BY_MINOR_WORD = {
     "cent cents ct cts": f"EUR {_DOLLARS}", "pence penny pennies p": "GBP", "rappen centime centimes": "CHF EUR",
 }  # fmt: skip
 
@@ -301,19 +303,19 @@ def _index_money_words(table: Mapping[str, str], *, is_minor: bool = False) -> d
 
 # Signs as they stand, folded words, and codes in capitals.
 MONEY: Mapping[str, Money] = {
-    **_index_money_words(_SIGNS),
-    **_index_money_words(_WORDS),
-    **_index_money_words(_MINOR_WORDS, is_minor=True),
+    **_index_money_words(_CODES_BY_SIGN),
+    **_index_money_words(_CODES_BY_WORD),
+    **_index_money_words(_CODES_BY_MINOR_WORD, is_minor=True),
     **{code: Money(frozenset({code})) for code in CURRENCIES},
 }
-SIGNS = tuple(sorted(_SIGNS, key=len, reverse=True))
-_CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
+CURRENCY_SIGNS = tuple(sorted(_CODES_BY_SIGN, key=len, reverse=True))
+_CURRENCY_CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 _CURRENCY_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def currency_places(code: str) -> int:
     """The decimal places of a currency: 0 for JPY, 3 for KWD; 2 for an unknown code."""
-    return _PLACES.get(code, 2)
+    return _PLACES_BY_CURRENCY.get(code, 2)
 
 
 def minor_unit_places(money: Money | None) -> int:
@@ -337,25 +339,25 @@ def common_currency(values: Iterable[Json]) -> str | None:
 
 
 def _possible_currencies(text: str) -> frozenset[str]:
-    if written := frozenset(_CODE.findall(text)) & CURRENCIES:
-        return written
-    if sign := next((sign for sign in SIGNS if sign in text), None):
+    if codes := frozenset(_CURRENCY_CODE.findall(text)) & CURRENCIES:
+        return codes
+    if sign := next((sign for sign in CURRENCY_SIGNS if sign in text), None):
         return MONEY[sign].codes
     words = (MONEY.get(fold_word(word)) for word in _CURRENCY_WORD.findall(text))
     return next((money.codes for money in words if money and not money.is_minor), CURRENCIES)
 
 
-def may_share_currency(one: Money | None, other: Money | None) -> bool:
+def may_share_currency(money: Money | None, other_money: Money | None) -> bool:
     """Whether two amounts can be of the same currency; an amount without a currency fits any."""
-    return one is None or other is None or not one.codes.isdisjoint(other.codes)
+    return money is None or other_money is None or not money.codes.isdisjoint(other_money.codes)
 
 
-PIECE = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
+WORD_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
 
 
 def spaced_words(text: str) -> str:
     """The text's runs of letters and of digits, folded, each between spaces: ``in_progress`` becomes two words."""
-    return f" {' '.join(PIECE.findall(fold_word(text)))} "
+    return f" {' '.join(WORD_OR_DIGITS.findall(fold_word(text)))} "
 
 
 _LEGAL_FORMS = frozenset(  # without marks and spaces; what also ends the names of people and plans is left out
@@ -373,13 +375,13 @@ def without_legal_form(name: str) -> str:
     for count in range(min(_LONGEST_FORM, len(words) - 1), 0, -1):
         form = " ".join(words[-count:])
         is_written_as_one = form[0].isupper() or "." in form
-        if is_written_as_one and "".join(PIECE.findall(fold_word(form))) in _LEGAL_FORMS:
+        if is_written_as_one and "".join(WORD_OR_DIGITS.findall(fold_word(form))) in _LEGAL_FORMS:
             return without_legal_form(" ".join(words[:-count]).rstrip(" ,&+"))
     return name
 
 
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
-CHOOSES = re.compile(
+WORDS_OF_CHOICE = re.compile(
     r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
     r"worse|cheap\w*|(?:larg|small|high|new|old)(?:er|est)|lowest|latest|earliest|"
     r"(?<!^)(?<!please )lower(?! (?:the|its|their|his|her|my|our)\b)|"  # no verb
@@ -400,33 +402,34 @@ def leaves_choice_open(text: str) -> bool:
 
 
 def _find_choices(text: str) -> Iterator[re.Match[str]]:
-    yield from CHOOSES.finditer(text)
+    yield from WORDS_OF_CHOICE.finditer(text)
     yield from _OPEN_CHOICE.finditer(text)
 
 
-EXCHANGES = re.compile(  # words for two things that change places
+WORDS_OF_EXCHANGE = re.compile(  # words for two things that change places
     r"\b(?:(?:swap|exchang|switch|interchang|échang|intercambi)\w*|\w*tausch\w*)\b", re.IGNORECASE
 )
 CLAUSE_END = re.compile(r"[.,;:!?](?=\s|$)")
-_WORDS_BETWEEN = 2  # at most, from a word of choice to the noun that it belongs to: "all the open orders"
+_MOST_WORDS_BETWEEN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
 
 
-def leaves_others_open(text: str, names: Iterable[str], about: Iterable[str]) -> bool:
+def leaves_others_open(text: str, names: Iterable[str], kind_words: Iterable[str]) -> bool:
     """Whether a text that has these names leaves open which other things are meant.
 
-    It does where a word of choice stands shortly before a name or a word of ``about`` ("every job like A-1"), or in a
-    clause without a name, but with such a word. "All is checked: close A-1" does not.
+    It does where a word of choice stands shortly before a name or a word for the kind of thing ("every job like A-1"),
+    or in a clause without a name, but with such a word. "All is checked: close A-1" does not.
     """
-    named, words = (tuple(map(_spaced_stems, group)) for group in (names, about))
+    name_stems, kind_stems = (tuple(map(_spaced_stems, words)) for words in (names, kind_words))
     for clause in CLAUSE_END.split(text):
-        has_name = any(name in _spaced_stems(clause) for name in named)
-        for place in _find_choices(clause):
-            behind = _spaced_stems(clause[place.end() :] if has_name else clause)
-            between = {one: len(behind.partition(one)[0].split()) for one in (*named, *words) if one in behind}
-            if any(f" but{one}" in behind for one in named):
+        has_name = any(stems in _spaced_stems(clause) for stems in name_stems)
+        for choice in _find_choices(clause):
+            following = _spaced_stems(clause[choice.end() :] if has_name else clause)
+            if any(f" but{stems}" in following for stems in name_stems):
                 return True  # "everyone in 7a but Bo"
-            if any(not has_name or count <= (1 if one in named else _WORDS_BETWEEN) for one, count in between.items()):
-                return True
+            for stems in filter(following.__contains__, (*name_stems, *kind_stems)):
+                words_between = len(following.partition(stems)[0].split())
+                if not has_name or words_between <= (1 if stems in name_stems else _MOST_WORDS_BETWEEN):
+                    return True
     return False
 
 

@@ -54,7 +54,7 @@ async def compute_with_made_tools(ctx: TurnContext, key: str, made: MadeToolResu
         try:
             return act()
         except MadeToolNotRun as missing:
-            made.add_outcome(missing.call, await _run_journaled(ctx, key, missing.call))
+            made.add_outcome(missing.run, await _run_journaled(ctx, key, missing.run))
 
 
 async def run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:

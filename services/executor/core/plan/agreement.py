@@ -16,7 +16,7 @@ from services.executor.core.figures.numbers import looks_like_id_text, read_figu
 from services.executor.core.figures.vocabulary import (
     CLAUSE_END,
     CURRENCIES,
-    EXCHANGES,
+    WORDS_OF_EXCHANGE,
     has_condition,
     leaves_choice_open,
     without_legal_form,
@@ -398,7 +398,7 @@ def _find_record_places(text: Mentions, change: ChangeToCheck) -> dict[int, str]
 def _pair_records_with_values(text: str, records: Mapping[int, str], values: Mapping[int, bool]) -> dict[str, int]:
     """By identifier, the position of the only value in the only clause about a record, in which no other one stands."""
     found: dict[str, list[int | None]] = {}
-    if EXCHANGES.search(text):
+    if WORDS_OF_EXCHANGE.search(text):
         return {}
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
         told = [at for at in values if start <= at < end and at not in records]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 
-from services.executor.core.figures.arguments import STRICT, ArgumentKind
+from services.executor.core.figures.arguments import SOURCED_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.plan.faults import CallFault, ChangeToCheck, field_name_of
@@ -44,7 +44,7 @@ _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve
 _WRITING = frozenset("add comment create log note open record remark write".split())
 _OF_SEVERAL = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _FEWEST_LETTERS = 3  # of a verb that a tool's name shortens
-_NAMING = STRICT - {ArgumentKind.AMOUNT}
+_NAMING = SOURCED_KINDS - {ArgumentKind.AMOUNT}
 _MOST_SHOWN = 80
 
 

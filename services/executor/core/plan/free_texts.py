@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.arguments import STRICT, ContentKind, ReadField, fields_of_facts
+from services.executor.core.figures.arguments import SOURCED_KINDS, ContentKind, ReadField, fields_of_facts
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE
@@ -61,7 +61,7 @@ class FreeTexts:
 
         It is accepted where the user refers to that text as the source, or the tenant trusts the field.
         """
-        if leaf.kind not in STRICT or not leaf.free_text_only or self.has_allowed_origin(leaf.origins):
+        if leaf.kind not in SOURCED_KINDS or not leaf.is_only_in_free_text or self.has_allowed_origin(leaf.origins):
             return ""
         return (
             f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
@@ -98,7 +98,7 @@ class FreeTexts:
         """Whether an address, or its host, stands in a text that somebody wrote, and in no valid source."""
         found = trace_scalar("url", {}, address, self._sources)
         if found.origin is not OriginKind.NONE:
-            return found.free_text_only and not self.has_allowed_origin(found.origins)
+            return found.is_only_in_free_text and not self.has_allowed_origin(found.origins)
         host = _HOST.match(address)
         if host is None or any(host[1].casefold() in text.casefold() for text in self._told):
             return False

@@ -91,7 +91,7 @@ class MentionedRecords:
         is_one = not (leaves_choice_open(part.quote) or is_range)
         if is_one and self._is_other_record_mentioned(as_text(value), call, part):
             return True
-        if not (is_range or leaf.free_text_only) and self._is_other_id_written(as_text(value), part):
+        if not (is_range or leaf.is_only_in_free_text) and self._is_other_id_written(as_text(value), part):
             return True
         named = reference_of(field_name_of(leaf.path), value, noun_of_tool(tool.name, self._keys), self._keys)
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}

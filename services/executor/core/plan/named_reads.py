@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
-from services.executor.core.figures.vocabulary import CHOOSES
+from services.executor.core.figures.vocabulary import WORDS_OF_CHOICE
 from services.executor.core.plan.listed_parents import find_covered_parents
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.binding import refs_of_reads_around
@@ -47,7 +47,7 @@ def listed_ids_without_call(
         set(_identifier_keys_in(call.arguments)) for call in calls if call.tool in tools or call.part == part.number
     ]
     named = set[_Key]().union(*called)
-    if not named or CHOOSES.search(part.quote):
+    if not named or WORDS_OF_CHOICE.search(part.quote):
         return ()
     lists = [listed for listed in _find_id_lists(part.quote) if not named.issuperset(map(identifier_key, listed))]
     kinds = _kinds_by_identifier(facts, keys) if lists else {}

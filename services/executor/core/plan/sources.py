@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import (
-    STRICT,
+    SOURCED_KINDS,
     ArgumentHints,
     ArgumentKind,
     ContentKind,
@@ -18,7 +18,7 @@ from services.executor.core.figures.arguments import (
 )
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.identifiers import (
-    ADDRESSES,
+    ADDRESS_KINDS,
     IdentifierKind,
     find_special_identifiers,
     kind_of_identifier,
@@ -27,7 +27,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
-from services.executor.core.figures.vocabulary import EXCHANGES, minor_unit_places
+from services.executor.core.figures.vocabulary import WORDS_OF_EXCHANGE, minor_unit_places
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
@@ -242,7 +242,7 @@ class SourceFinder:
         known, name = self._derived.values_by_record_field, leaf.origins[0].field_name
         own = {as_text(one) for called in texts_of_call(traced.call) for one in known.get((called, name), ())}
         calls = ({as_text(value) for value in given.values()} for _, given in traced.part.proposed_calls)
-        return bool(EXCHANGES.search(traced.part.quote)) and any(owners & call and own & call for call in calls)
+        return bool(WORDS_OF_EXCHANGE.search(traced.part.quote)) and any(owners & call and own & call for call in calls)
 
     def _names_other_record(self, traced: TracedCall) -> bool:
         """Whether the part names a record that no call is about: "set the rent of A to that of B"."""
@@ -285,7 +285,7 @@ class SourceFinder:
         which one is meant.
         """
         for leaf in traced.leaves:
-            if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
+            if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT or leaf.is_only_in_free_text:
                 continue
             value = as_text(traced.value_of(leaf))
             text, is_listed = self._free.find_revealing_text(field_name_of(leaf.path), value, leaf.origins)
@@ -381,7 +381,7 @@ class SourceFinder:
         """Texts with an account or address without a source, or another day or hour than the part states."""
         for leaf in traced.leaves:
             value = traced.value_of(leaf)
-            if leaf.kind in STRICT or not isinstance(value, str):
+            if leaf.kind in SOURCED_KINDS or not isinstance(value, str):
                 continue
             why = self._why_text_unsourced(value, is_sent=traced.call.tool_class is ToolClass.NOTIFY)
             if not why and leaf.kind is ArgumentKind.FREE_TEXT:
@@ -397,7 +397,7 @@ class SourceFinder:
                 return f"no source has the {_ACCOUNTS[mark.kind]} in its text"
         if is_sent and (amount := next(self._find_unsourced_money(text), None)) is not None:
             return f"its text names {amount}, which no source has"
-        addresses = (one for one in find_special_identifiers(text) if one.form in ADDRESSES)
+        addresses = (one for one in find_special_identifiers(text) if one.form in ADDRESS_KINDS)
         if any(not self._has_source("url", one.text, is_sent=is_sent) for one in addresses):
             return "no source has the address in its text"
         return ""
@@ -406,7 +406,7 @@ class SourceFinder:
         """Yields the amounts of money in a text that are no amount of the task, a result or a calculation, in its unit
         or in the minor one; of a long text the first ones are looked at.
         """
-        numbers = find_mentions(text[:_MOST_READ], self._sources.now, relative=False).numbers
+        numbers = find_mentions(text[:_MOST_READ], self._sources.now, includes_relative=False).numbers
         money: dict[str, NumberMention] = {}
         reached = 0
         for one in sorted(numbers, key=lambda one: (one.start, -one.end)):
@@ -424,7 +424,7 @@ class SourceFinder:
         """A sentence if the text has another day or hour than the part states; else empty."""
         if not (part_mentions.days or part_mentions.times):
             return ""
-        written = find_mentions(text, self._sources.now, relative=False)
+        written = find_mentions(text, self._sources.now, includes_relative=False)
         days = {period.first for one in written.dates for period in one.periods if period.first == period.last}
         if part_mentions.days and any(not self._has_source("date", day.isoformat()) for day in days):
             return "its text names a day that no source has, and this part says another one"
@@ -442,7 +442,7 @@ class SourceFinder:
         """
         traced = [trace_scalar(name, {}, text, self._sources) for text in texts]
         found = [one for one in traced if one.origin is not OriginKind.NONE]
-        return any(not is_sent or one.strictness_met or self._free.has_allowed_origin(one.origins) for one in found)
+        return any(not is_sent or one.is_sourced or self._free.has_allowed_origin(one.origins) for one in found)
 
     def _find_doubtful_values(self, traced: TracedCall) -> Iterator[CallFault]:
         """Numbers, days and hours that no source states and that follow from none."""
@@ -522,7 +522,7 @@ def _has_no_source(leaf: ArgumentTrace, value: Json) -> bool:
     """Whether the argument needs a source and has none. The model may choose small whole numbers: a page."""
     if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
         return leaf.origin is OriginKind.NONE and not _has_only_small_whole_numbers(value)
-    return leaf.kind in STRICT and not leaf.strictness_met and not leaf.free_text_only
+    return leaf.kind in SOURCED_KINDS and not leaf.is_sourced and not leaf.is_only_in_free_text
 
 
 def _has_only_small_whole_numbers(value: Json) -> bool:
@@ -559,7 +559,7 @@ def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCal
 
 def _build_origin(leaf: ArgumentTrace, *, is_unmentioned: bool, against: str) -> Origin:
     sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
-    free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
+    free = leaf.is_only_in_free_text and leaf.kind in _FOR_A_PERSON
     marks = {"free_text": free, "untold": is_unmentioned, "against": against}
     source = sources.get(leaf.origin, "none")
     return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})

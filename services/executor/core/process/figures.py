@@ -120,9 +120,9 @@ def _find_shared_operands(
                     uses_by_place.setdefault((value.figure, place), []).append((value.about.casefold(), rank))
     shared: dict[str, tuple[SharedOperand, ...]] = {}
     for (figure, place), uses in uses_by_place.items():
-        operand = _build_shared_operand(uses, place, records)
-        if len(operand.ids) > 1:
-            shared[figure] = (*shared.get(figure, ()), operand)
+        amount = _build_shared_operand(uses, place, records)
+        if len(amount.ids) > 1:
+            shared[figure] = (*shared.get(figure, ()), amount)
     return shared
 
 
