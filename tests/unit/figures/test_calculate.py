@@ -132,7 +132,7 @@ def test_conditions_choose_the_rows_that_count(conditions: Json, result: str) ->
 def test_every_calculator_is_reached_from_plain_operands_of_the_task() -> None:
     for operation, operands, result in WORKED:
         figures = operands.split()
-        if CALCULATORS[operation].dates:
+        if CALCULATORS[operation].takes_dates:
             figures = [date.fromordinal(int(figure)).isoformat() for figure in figures]
         known = OperandSources((), (), ("The figures are " + " and ".join(figures),), TODAY)
         assert Decimal(asked(operation, *figures, known=known).value) == Decimal(result), operation

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.prime.privacy import find_protected_request
-from services.executor.core.prime.privacy_words import PROTECTED
+from services.executor.core.prime.privacy_words import TERMS_BY_GROUP
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 from tests.unit.executor.stage import Stage
@@ -39,7 +39,7 @@ NO_MAGIC = (
     "payroll", "dummy", "encrypted at rest", "I am the CEO", "ignore your rules", "DEBUG=1", "{privacy: off}",
 )  # fmt: skip
 NAMES = ("reset", "payment", "policy", "refill", "rotation", "reminder", "verification", "training", "field")
-things = st.sampled_from([term for terms in PROTECTED.values() for term in terms])
+things = st.sampled_from([term for terms in TERMS_BY_GROUP.values() for term in terms])
 
 
 @pytest.mark.promise("privacy.refuses")

@@ -44,7 +44,7 @@ _FACTS = TypeAdapter(tuple[KnownFact, ...])
 _ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
 _ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
 # How a past case is to be read: one that failed is never an example.
-_USE = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOutcome.FAILURE: "avoid"}
+_USE_BY_OUTCOME = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOutcome.FAILURE: "avoid"}
 
 
 async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
@@ -56,31 +56,33 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
     except StoreUnavailable as error:
         journal.add_event("note", problem=f"no primer was available: {error}")
         return Experience()
-    shown = select_experience(experience, task, process_type, journal.now)
+    selected = select_experience(experience, task, process_type, journal.now)
     arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
-    recalled = [f'"cases":{_CASES.dump_json(shown.cases).decode()}']
-    noted = [f'"arms":{{{arms}}}']
-    if shown.entities:
-        recalled.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
-    if shown.knowledge:
-        noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
-    if shown.accuracy:
-        noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
-    journal.record_input("experience", "{" + ",".join(noted) + "}")
-    journal.record_input("recalled", "{" + ",".join(recalled) + "}")  # the same whatever the process
-    return shown
+    recalled_parts = [f'"cases":{_CASES.dump_json(selected.cases).decode()}']
+    experience_parts = [f'"arms":{{{arms}}}']
+    if selected.entities:
+        recalled_parts.append(f'"entities":{_ENTITIES.dump_json(selected.entities).decode()}')
+    if selected.knowledge:
+        experience_parts.append(f'"knowledge":{_FACTS.dump_json(selected.knowledge).decode()}')
+    if selected.accuracy:
+        experience_parts.append(f'"accuracy":{_ACCURACY.dump_json(dict(selected.accuracy)).decode()}')
+    journal.record_input("experience", "{" + ",".join(experience_parts) + "}")
+    journal.record_input("recalled", "{" + ",".join(recalled_parts) + "}")  # the same whatever the process
+    return selected
 
 
 def parse_noted_experience(text: str, recalled: str | None) -> Experience:
     """The experience that ``recall`` noted. An older release noted both of its texts as one."""
-    noted = loads_object(text) | loads_object(recalled or "{}")
-    arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
+    fields = loads_object(text) | loads_object(recalled or "{}")
+    arms = {
+        Strategy(name): Arm(*cast("list[int]", counts)) for name, counts in cast(JsonObject, fields["arms"]).items()
+    }
     return Experience(
         arms,
-        _CASES.validate_json(dumps(noted["cases"])),
-        _FACTS.validate_json(dumps(noted.get("knowledge", []))),
-        _ENTITIES.validate_json(dumps(noted.get("entities", []))),
-        _ACCURACY.validate_json(dumps(noted.get("accuracy", {}))),
+        _CASES.validate_json(dumps(fields["cases"])),
+        _FACTS.validate_json(dumps(fields.get("knowledge", []))),
+        _ENTITIES.validate_json(dumps(fields.get("entities", []))),
+        _ACCURACY.validate_json(dumps(fields.get("accuracy", {}))),
     )
 
 
@@ -99,10 +101,10 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
 
 def _describe_arms(choice: StrategyChoice, arms: Arms) -> dict[str, JsonValue]:
     """Each arm's pulls, mean reward and UCB1 score, for the task's metadata."""
-    told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
+    rows = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
     return {
         name: {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
-        for name, arm, score in told
+        for name, arm, score in rows
     }
 
 
@@ -116,7 +118,7 @@ async def record_tool_names(learned: Learned, tenant: str, names: frozenset[str]
 
 def _describe_case(case: CaseEntry) -> Json:
     return {
-        "use": _USE[case.outcome],
+        "use": _USE_BY_OUTCOME[case.outcome],
         "task": case.summary,
         "process": case.domain,
         "strategy": case.strategy.value,
@@ -132,12 +134,14 @@ def learned_sections(experience: Experience, journal: Journal, cases_shown: Json
     """
     cases: list[Json] = [_describe_case(case) for case in experience.cases]
     if cases and cases != cases_shown:
-        noted: list[JsonValue] = [{"case": case.case_id, "use": _USE[case.outcome]} for case in experience.cases]
-        journal.add_event("note", primer=noted)
+        primer = [{"case": case.case_id, "use": _USE_BY_OUTCOME[case.outcome]} for case in experience.cases]
+        journal.add_event("note", primer=cast(JsonValue, primer))
     return {
         "primer": cases,
         "knowledge": [_describe_known_fact(fact) for fact in experience.knowledge],
-        "entities": [{"kind": one.kind, "value": one.value, "seen": one.seen} for one in experience.entities],
+        "entities": [
+            {"kind": entity.kind, "value": entity.value, "seen": entity.seen} for entity in experience.entities
+        ],
     }
 
 
@@ -155,74 +159,76 @@ def select_experience(experience: Experience, task: str, process_type: str, now:
 
 def _describe_known_fact(fact: KnownFact) -> Json:
     """A fact with its date, its confidence, and the value that it replaced."""
-    said: JsonObject = {"fact": fact.text, "process": fact.domain, "as_of": fact.at.date().isoformat()}
-    sure: JsonObject = {"confidence": f"{fact.confidence:.2f}"}
-    return {**said, **sure, **({"no_longer_true": fact.replaces} if fact.replaces else {})}
+    return {
+        "fact": fact.text,
+        "process": fact.domain,
+        "as_of": fact.at.date().isoformat(),
+        "confidence": f"{fact.confidence:.2f}",
+        **({"no_longer_true": fact.replaces} if fact.replaces else {}),
+    }
 
 
 _NO_ACCURACY = Accuracy()
 _MOST_LIMITS = 20
-_TEXT_LOOKED_AT, _SENTENCE_SHOWN = 20_000, 200  # characters
-_STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
-_OF_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
-_FIELD = r"(?P<{}>[A-Za-z_][\w.]*)"
+_MOST_CHARACTERS_READ, _MOST_CHARACTERS_SHOWN = 20_000, 200
+_QUOTED_TEXT = re.compile(r"\"[^\"]*\"|'[^']*'")
+_TOOL_CONDITION = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
+_NAME = r"(?P<{}>[A-Za-z_][\w.]*)"
 _NUMBER = r"(?P<{}>-?\d{{1,18}}(?:\.\d{{1,9}})?)"
 _SIGN = r"\s*(?P<{}>>=|<=|>|<)\s*"
-_LIMIT = re.compile(
+_COMPARISON = re.compile(
     r"(?<![\w.+*/-])(?:"
-    + _FIELD.format("field") + _SIGN.format("sign") + _NUMBER.format("number") + r"(?![\w.,%+*/-])"
-    + "|" + _NUMBER.format("first") + _SIGN.format("turned") + _FIELD.format("second") + r"(?![\w.(+*/-]))"
+    + _NAME.format("field") + _SIGN.format("sign") + _NUMBER.format("number") + r"(?![\w.,%+*/-])"
+    + "|" + _NUMBER.format("first") + _SIGN.format("turned") + _NAME.format("second") + r"(?![\w.(+*/-]))"
 )  # fmt: skip
 _REVERSED_SIGNS: Mapping[str, str] = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _FIGURES_PREFIX = "figures."
 _SENTENCE = re.compile(r"[^.;!?\n]+(?:[.](?=\d)[^.;!?\n]+)*")
-_WORDS: Mapping[str, tuple[str, ...]] = {
+_WORDS_BY_SIGN: Mapping[str, tuple[str, ...]] = {
     ">": ("over", "above", "more than", "greater than", "exceeding", "exceeds", "exceed", "beyond"),
     ">=": ("at least", "no less than", "not less than"),
     "<": ("below", "under", "less than", "fewer than"),
     "<=": ("up to", "at most", "no more than", "not more than", "a maximum of", "a limit of", "capped at"),
 }
-_SIGN_OF = {word: sign for sign, words in _WORDS.items() for word in words}
+_SIGNS_BY_WORD = {word: sign for sign, words in _WORDS_BY_SIGN.items() for word in words}
 _LIMIT_IN_WORDS = re.compile(
-    rf"\b(?P<word>{'|'.join(sorted(_SIGN_OF, key=len, reverse=True))})\s+(?:(?:US)?[$€£]|USD |EUR |GBP )?\s?"
+    rf"\b(?P<word>{'|'.join(sorted(_SIGNS_BY_WORD, key=len, reverse=True))})\s+(?:(?:US)?[$€£]|USD |EUR |GBP )?\s?"
     r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<unit>\s?%|\s?(?:percent|k|m|million|thousand)\b)?(?![\w-]|[.,]\d)",
     re.IGNORECASE,
 )
-_TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
+_FACTORS_BY_UNIT = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 
-def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
+def describe_limits(limits: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
     """Each limit with its source. If predictions of its kind failed lately, a warning replaces its value."""
-    return [_describe_limit(limit, accuracy.get(limit.kind, _NO_ACCURACY)) for limit in found]
+    return [_describe_limit(limit, accuracy.get(limit.kind, _NO_ACCURACY)) for limit in limits]
 
 
 def find_thresholds(
-    policies: Iterable[Policy], texts: Mapping[str, str], offered: Collection[str] | None = None
+    policies: Iterable[Policy], texts: Mapping[str, str], tool_names: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
-    """The limits in rules (only those that may concern a tool in ``offered``, if given), then those in the texts."""
-    found = [
-        *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
-        *(limit for name, text in texts.items() for limit in _limits_in_words(name, text[:_TEXT_LOOKED_AT])),
-    ]
-    return tuple(dict.fromkeys(found))[:_MOST_LIMITS]
+    """The limits in rules (only those that may concern a tool in ``tool_names``, if given), then those in the texts."""
+    limits: dict[Threshold, None] = {}
+    for policy in policies:
+        for tool, limit in _thresholds_of(policy):
+            if tool_names is None or tool in tool_names:
+                limits[limit] = None
+    for name, text in texts.items():
+        limits |= dict.fromkeys(_limits_in_words(name, text[:_MOST_CHARACTERS_READ]))
+    return tuple(limits)[:_MOST_LIMITS]
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
     """The context with all limits of rules and texts. Its prompt section has only those that may concern a tool of the
     task.
     """
-    template = ctx.template
-    own = _policy_of(template)
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
-    policies = (*ctx.policies, own)
-    found, told = find_thresholds(policies, texts), find_thresholds(policies, texts, ctx.toolbox.names)
+    policies = (*ctx.policies, _policy_of(ctx.template))
+    limits = describe_limits(find_thresholds(policies, texts, ctx.toolbox.names), ctx.experience.accuracy)
     _register_policy_limits(ctx)
-    return replace(
-        ctx,
-        thresholds=found,
-        sections={**ctx.sections, "thresholds": describe_limits(told, ctx.experience.accuracy)},
-    )
+    sections = {**ctx.sections, "thresholds": limits}
+    return replace(ctx, thresholds=find_thresholds(policies, texts), sections=sections)
 
 
 _policy_of = IdentityCache[ProcessTemplate, Policy](
@@ -232,9 +238,9 @@ _policy_of = IdentityCache[ProcessTemplate, Policy](
 
 def _register_policy_limits(ctx: TurnContext) -> None:
     """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same."""
-    own = ctx.tenant.policies
-    shown = describe_limits(find_thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    ctx.journal.register_shared_texts(*filter(None, (dumps(shown)[1:-1], _policy_limits_text(own))))
+    policies = ctx.tenant.policies
+    descriptions = describe_limits(find_thresholds(policies, {}, ctx.toolbox.names), ctx.experience.accuracy)
+    ctx.journal.register_shared_texts(*filter(None, (dumps(descriptions)[1:-1], _policy_limits_text(policies))))
 
 
 @cached_by_identity(256)  # a tenant's record comes with each of its tasks
@@ -243,39 +249,39 @@ def _policy_limits_text(policies: tuple[Policy, ...]) -> str:
     return dumps(to_exact([limit.model_dump() for limit in find_thresholds(policies, {})]))[1:-1]
 
 
-def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
-    about: JsonObject = {"kind": limit.kind.value, "about": limit.name}
-    how = judge_trust(known.attempts, known.matches, known.window)
-    if how is Trust.DRIFT:
-        held, of = count_recent_matches(known.window)
+def _describe_limit(limit: Threshold, accuracy: Accuracy) -> JsonObject:
+    subject: JsonObject = {"kind": limit.kind.value, "about": limit.name}
+    trust = judge_trust(accuracy.attempts, accuracy.matches, accuracy.window)
+    if trust is Trust.DRIFT:
+        matches, attempts = count_recent_matches(accuracy.window)
         warning = (
-            f"limits of this kind held in only {held} of the last {of} tasks of this process: none is stated here; "
-            "go by what the policy and the tools say now"
+            f"limits of this kind held in only {matches} of the last {attempts} tasks of this process: none is stated "
+            "here; go by what the policy and the tools say now"
         )
-        return {**about, "drift": warning, "source": limit.source}
-    said: JsonObject = {**about, "limit": f"{limit.sign} {limit.value}".strip(), "source": limit.source}
-    return {**said, **({"trust": how.value} if how is not Trust.NONE else {})}
+        return {**subject, "drift": warning, "source": limit.source}
+    description: JsonObject = {**subject, "limit": f"{limit.sign} {limit.value}".strip(), "source": limit.source}
+    return {**description, **({"trust": trust.value} if trust is not Trust.NONE else {})}
 
 
 def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
     """Yields a limit for each comparison of a field with a number. Only a comparison that is the whole condition names
     the rule.
     """
-    of_tool = _OF_TOOL.match(rule.condition)
-    condition = _STRING.sub('""', rule.condition[of_tool.end() :] if of_tool else rule.condition)
-    then = " ".join(filter(None, (rule.action, rule.level)))
-    for match in _LIMIT.finditer(condition):
+    tool_match = _TOOL_CONDITION.match(rule.condition)
+    condition = _QUOTED_TEXT.sub('""', rule.condition[tool_match.end() :] if tool_match else rule.condition)
+    consequence = " ".join(filter(None, (rule.action, rule.level)))
+    for match in _COMPARISON.finditer(condition):
         field, sign, number = _read_comparison(match)
-        alone = match.group() == condition.strip()
+        is_whole_condition = match.group() == condition.strip()
         yield Threshold(
             kind=threshold_kind_of(field),
             name=field,
             sign=sign,
             value=number,
-            source=f"rule {rule.id} of {policy.id}: {rule.condition} -> {then}"[:_SENTENCE_SHOWN],
-            tool=of_tool["tool"] if of_tool and alone else "",
-            rule_id=rule.id if alone else "",
-            policy_id=policy.id if alone else "",
+            source=f"rule {rule.id} of {policy.id}: {rule.condition} -> {consequence}"[:_MOST_CHARACTERS_SHOWN],
+            tool=tool_match["tool"] if tool_match and is_whole_condition else "",
+            rule_id=rule.id if is_whole_condition else "",
+            policy_id=policy.id if is_whole_condition else "",
         )
 
 
@@ -303,27 +309,27 @@ def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
         for match in _LIMIT_IN_WORDS.finditer(sentence):
             value = Decimal(match["number"].replace(",", ""))
             unit = (match["unit"] or "").strip().lower()
-            said = " ".join(sentence.split())[:_SENTENCE_SHOWN]
+            sentence_shown = " ".join(sentence.split())[:_MOST_CHARACTERS_SHOWN]
             yield Threshold(
                 kind=threshold_kind_of(sentence),
                 name="",
-                sign=_SIGN_OF[" ".join(match["word"].lower().split())],
-                value=f"{value * _TIMES.get(unit, 1):f}{'%' if unit in ('%', 'percent') else ''}",
-                source=f"{name}: {said}",
+                sign=_SIGNS_BY_WORD[" ".join(match["word"].lower().split())],
+                value=f"{value * _FACTORS_BY_UNIT.get(unit, 1):f}{'%' if unit in ('%', 'percent') else ''}",
+                source=f"{name}: {sentence_shown}",
             )
 
 
-_SOLVER_TURNS = 8
-_SESSION_TURNS = 20
-_SOLVER_STEP = "memory:summary"
+_MOST_SOLVER_TURNS = 8
+_MOST_SESSION_TURNS = 20
+_SOLVER_SUMMARY_KEY = "memory:summary"
 _SUMMARY_LABEL = "[Earlier conversation summary]"
 
 
 def split_conversation(
-    turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS
+    turns: Sequence[SpokenTurn], limit: int = _MOST_SOLVER_TURNS
 ) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
     """Splits the turns of a long conversation into older ones, to summarise, and recent ones, to keep word for word."""
-    cut = max(0, len(turns) - KEPT) if is_too_long(turns, most) else 0
+    cut = max(0, len(turns) - KEPT) if is_too_long(turns, limit) else 0
     return turns[:cut], turns[cut:]
 
 
@@ -336,23 +342,24 @@ async def with_history(ctx: TurnContext) -> TurnContext:
 
 def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
     """The session with its older turns replaced by this turn's summary; unchanged if this turn made none."""
-    made = journal.get(_summary_step_key(turn))
-    if made is None:
+    stored = journal.get(_summary_step_key(turn))
+    if stored is None:
         return session
-    told = loads_object(made)
-    return session._replace(summary=str(told["summary"]), turns=session.turns[int(str(told["older"])) :])
+    summary = loads_object(stored)
+    return session._replace(summary=str(summary["summary"]), turns=session.turns[int(str(summary["older"])) :])
 
 
 async def _with_session(ctx: TurnContext) -> TurnContext:
     session, notes = ctx.session, ctx.notes
-    older, _ = split_conversation([SpokenTurn(*turn) for turn in session.turns], _SESSION_TURNS)
+    older, _ = split_conversation([SpokenTurn(*turn) for turn in session.turns], _MOST_SESSION_TURNS)
     if older and ctx.turn.kind is TurnKind.MESSAGE:
         await _summarize_older_turns(ctx, older)
         session = compress_session(session, ctx.journal, ctx.turn)
         notes = {**notes, "memory": {"compressed": True, "summary": session.summary}}
     practice = ctx.record.request.practice
-    shown = _without_repeated_paragraphs(session, ctx.task) if practice and practice.turn else session
-    return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(shown)}, notes=notes)
+    is_assessed = practice is not None and practice.turn > 0
+    history = _describe_session(_without_repeated_paragraphs(session, ctx.task) if is_assessed else session)
+    return replace(ctx, session=session, sections={**ctx.sections, "history": history}, notes=notes)
 
 
 async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
@@ -360,19 +367,19 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
     unavailable.
     """
     step = _summary_step_key(ctx.turn)
-    before = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
-    turns = (*before, *older)
+    earlier_summary = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
+    turns = (*earlier_summary, *older)
 
     async def compress() -> str:
-        summary, by = "", "model"
+        summary = ""
         try:
             summary = _cut_summary(await ask_if_possible(ctx, f"{step}:asked", _summary_request(ctx, turns)))
         except HelperUnavailable as error:
             ctx.journal.add_event("note", problem=f"the older conversation was shortened without a model: {error}")
-        if not summary:
-            summary, by = excerpt_turns(turns), "words"
-        ctx.journal.add_event("note", memory="compressed", turns=len(older), summarized_by=by)
-        return dumps({"summary": summary, "older": len(older), "by": by})
+        author = "model" if summary else "words"
+        summary = summary or excerpt_turns(turns)
+        ctx.journal.add_event("note", memory="compressed", turns=len(older), summarized_by=author)
+        return dumps({"summary": summary, "older": len(older), "by": author})
 
     await ctx.journal.run_local_step(step, compress)
 
@@ -383,12 +390,12 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
     older, recent = split_conversation(
         [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
     )
-    summary = _cut_summary(await ask_model(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
+    summary = _cut_summary(await ask_model(ctx, _SOLVER_SUMMARY_KEY, _summary_request(ctx, older))) if older else None
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
         turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
-    told: dict[str, JsonValue] = {"compressed": bool(older), "summary": summary}
-    return replace(ctx, sections={**ctx.sections, "history": turns}, notes={**ctx.notes, "memory": told})
+    note: dict[str, JsonValue] = {"compressed": bool(older), "summary": summary}
+    return replace(ctx, sections={**ctx.sections, "history": turns}, notes={**ctx.notes, "memory": note})
 
 
 def _summary_request(ctx: TurnContext, turns: Sequence[SpokenTurn]) -> ModelRequest:
@@ -405,13 +412,16 @@ def _summary_step_key(turn: Turn) -> str:
 
 def _without_repeated_paragraphs(session: SessionState, task: str) -> SessionState:
     """The session without the task's own words, and with each repeated paragraph only at its last place."""
-    said: set[str] = set()
-    kept: list[tuple[str, str]] = []
+    later_paragraphs: set[str] = set()
+    turns: list[tuple[str, str]] = []
     for role, text in reversed(session.turns):
-        paragraphs = [one for one in text.split("\n\n") if one not in said] if (role, text) != ("user", task) else []
-        said.update(paragraphs)
-        kept += [(role, "\n\n".join(paragraphs))] if paragraphs else []
-    return session._replace(turns=tuple(reversed(kept)))
+        if (role, text) == ("user", task):
+            continue
+        paragraphs = [paragraph for paragraph in text.split("\n\n") if paragraph not in later_paragraphs]
+        later_paragraphs.update(paragraphs)
+        if paragraphs:
+            turns.append((role, "\n\n".join(paragraphs)))
+    return session._replace(turns=tuple(reversed(turns)))
 
 
 def _describe_session(session: SessionState) -> list[Json]:

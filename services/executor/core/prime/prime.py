@@ -40,7 +40,7 @@ from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import to_exact
 from shared.domain.identity_cache import IdentityCache
 
-NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
+NO_TOOLS_CONSTRAINT = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
 
 class WorkerEquipment(NamedTuple):
@@ -65,7 +65,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     ports, limits, prompts, processes = equipment
     work, store, journal = opened
     request, earlier = work.record.request, journal.progress
-    asked = parse_request_policy(request.policy_doc)
+    request_policy = parse_request_policy(request.policy_doc)
     template = earlier.template if earlier else processes.get(GENERAL.process_type, GENERAL)
     tenant_id = work.record.tenant
     tenant, experience = await run_together(
@@ -73,7 +73,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
         recall(ports.learned, tenant_id, template.process_type, journal, request.text),
     )
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
-    policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
+    policies = (*tenant.policies, *((request_policy.rules,) if request_policy.rules else ()))
     servers, (constraints, text_policy) = await run_together(
         discover_tools(ports.tools, tenant, work.record, journal),
         _preview_rules(ports, policies, request.text, journal),
@@ -99,10 +99,10 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
             "task": request.text,
             "files": files_section(files, limits.file_characters),
             **learned_sections(experience, journal),
-            "policy_advice": asked.advice,
-            "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
+            "policy_advice": request_policy.advice,
+            "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS_CONSTRAINT,)))),
         },
-        notes={**text_policy, **_describe_ineffective_rules(policies, names, asked.unread), **file_notes(files)},
+        notes={**text_policy, **_note_ineffective_rules(policies, names, request_policy.unread), **file_notes(files)},
         processes=processes,
         template=template,
         files=files,
@@ -126,19 +126,19 @@ def first_progress(ctx: TurnContext) -> Progress:
     )
 
 
-def _describe_ineffective_rules(
+def _note_ineffective_rules(
     policies: tuple[Policy, ...], names: frozenset[str], unread: Iterable[str]
 ) -> dict[str, JsonValue]:
     """A note for clients on fields and rules of the policies that have no effect."""
-    idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
-    idle += rules_about_unknown_tools(policies, names)
-    return {"policy_notes": idle} if idle else {}
+    notes: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
+    notes += rules_about_unknown_tools(policies, names)
+    return {"policy_notes": notes} if notes else {}
 
 
-async def _read_tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
+async def _read_tenant(ports: Ports, tenant: str, version: str, journal: Journal) -> TenantRecord:
     """The tenant's record, with the policies that the task began with; noted for a replay. Raises ``Failed``."""
     try:
-        record = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
+        record = await (ports.tenants.get_at_version(tenant, version) if version else ports.tenants.get(tenant))
     except UnknownTenant as error:
         raise Failed(str(error)) from error
     text = _record_text(record)
@@ -165,12 +165,13 @@ async def _preview_rules(
         journal.add_event("note", problem=f"no provisional policy verdict: {error}")
         return [], {}
     constraints = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
-    if (found := verdict.text) is None:  # no rule is about texts; no text complies with rules that cannot be read
+    judged = verdict.text
+    if judged is None:  # no rule is about texts; no text complies with rules that cannot be read
         violations: list[JsonValue] = [problem.message for problem in verdict.problems]
         return constraints, {"text_policy": {"compliant": False, "violations": violations}} if violations else {}
-    broken = [f"HARD CONSTRAINT, the task as written violates it: {violation}" for violation in found.violations]
-    note = found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})
-    return [*constraints, *broken], {"text_policy": note} if note else {}
+    constraints += [f"HARD CONSTRAINT, the task as written violates it: {sentence}" for sentence in judged.violations]
+    note = judged.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})
+    return constraints, {"text_policy": note} if note else {}
 
 
 class RequestPolicy(NamedTuple):
@@ -190,36 +191,35 @@ def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> Requ
     if document is None or not document:
         return RequestPolicy()
     try:
-        found = parse_rules_in_text(document) if isinstance(document, str) else to_exact(document)
-        if not isinstance(found, dict | list):
+        content = parse_rules_in_text(document) if isinstance(document, str) else to_exact(document)
+        if not isinstance(content, dict | list):
             return RequestPolicy(advice=str(document).strip())
-        rules, described = read_rules(found, "request")
+        rules, unread = read_rules(content, "request")
     except BadPolicyDocument as error:
         raise Failed(f"metadata.policy_doc cannot be read as rules: {error}") from error
-    return RequestPolicy(rules=rules, unread=described)
+    return RequestPolicy(rules=rules, unread=unread)
 
 
-_NAME = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")
+_TOOL_NAME_IN_TEXT = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")
 _WORD_FOR_CALL_BEFORE = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.IGNORECASE)
 _WORD_FOR_USE_BEFORE = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
-_CALL = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
+_CALL_AFTER_NAME = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
 _PROHIBITION_BEFORE = re.compile(r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE)
 _CHARACTERS_BEFORE = 60  # characters before a name in which a word may speak of it: no pattern above is longer
-_VERBS = verbs.READ | verbs.COMPUTE | verbs.NOTIFY | verbs.DELIVER | verbs.CHANGE  # none that is a noun as often
+_TOOL_VERBS = verbs.READ | verbs.COMPUTE | verbs.NOTIFY | verbs.DELIVER | verbs.CHANGE  # none that is a noun as often
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
-_FIELDS = frozenset("id ids name names date at by time number no code type status total amount count key".split())
+_FIELD_WORDS = frozenset("id ids name names date at by time number no code type status total amount count key".split())
 _NO_ENTRY = CatalogueEntry()
 
 
 ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server offers this task
 
 
-def find_named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
-    """Tools that the text names and no server lists, classified by their names. Those that the text says not
-    to use are left out.
+def find_named_tools(text: str, connection: Connection, known_names: Collection[str]) -> tuple[Tool, ...]:
+    """Tools that the text names and no server lists, classified by their names, without those that it says not to use.
+    ``known_names``: the names of listed tools and of their arguments.
     """
-    names = dict.fromkeys(name for name in _find_tool_names(text) if name not in known)
-    return tuple(_build_tool(name, connection) for name in sorted(names))
+    return tuple(_build_tool(name, connection) for name in sorted({*_find_tool_names(text)}.difference(known_names)))
 
 
 _names_of: IdentityCache[tuple[Tool, ...], frozenset[str]] = IdentityCache(
@@ -232,23 +232,23 @@ async def discover_tools(
 ) -> tuple[ServerTools, ...]:
     """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
-    listed = await run_in_parallel(_list_tools(tools, connection, record.session_id) for connection in connections)
-    found = [*zip(connections, listed, strict=True)]
-    for connection, offered in found:
-        if not offered:
+    tool_lists = await run_in_parallel(_list_tools(tools, connection, record.session_id) for connection in connections)
+    server_tools = [*zip(connections, tool_lists, strict=True)]
+    for connection, listed_tools in server_tools:
+        if not listed_tools:
             journal.add_event("note", connection=connection.id, problem="the tool server lists no tools")
-    return _add_named_tools(tools, found, record.request.text, journal)
+    return _add_named_tools(tools, server_tools, record.request.text, journal)
 
 
 def _find_tool_names(text: str) -> Iterator[str]:
-    for found in _NAME.finditer(text):
-        before = (text, max(0, found.start() - _CHARACTERS_BEFORE), found.start())
-        called = _WORD_FOR_CALL_BEFORE.search(*before) or _CALL.match(text, found.end())
-        words = words_of(found[0])
-        is_field = len(words) == 2 and words[1] in _FIELDS
-        meant = not is_field and (words[0] in _VERBS or _WORD_FOR_USE_BEFORE.search(*before))
-        if (called or meant) and not _PROHIBITION_BEFORE.search(*before):
-            yield found[0]
+    for match in _TOOL_NAME_IN_TEXT.finditer(text):
+        span_before = (text, max(0, match.start() - _CHARACTERS_BEFORE), match.start())
+        is_called = _WORD_FOR_CALL_BEFORE.search(*span_before) or _CALL_AFTER_NAME.match(text, match.end())
+        words = words_of(match[0])
+        is_field = len(words) == 2 and words[1] in _FIELD_WORDS
+        is_meant = not is_field and (words[0] in _TOOL_VERBS or _WORD_FOR_USE_BEFORE.search(*span_before))
+        if (is_called or is_meant) and not _PROHIBITION_BEFORE.search(*span_before):
+            yield match[0]
 
 
 def _build_tool(name: str, connection: Connection) -> Tool:
@@ -269,8 +269,8 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
     """The tenant's connections, or only the one to the endpoint that the request names."""
     if endpoint is None:
         return tenant.connections
-    named = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
-    return named or [Connection(id="request", url=endpoint, from_request=True)]
+    matching = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
+    return matching or [Connection(id="request", url=endpoint, from_request=True)]
 
 
 async def _list_tools(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
@@ -283,19 +283,22 @@ async def _list_tools(tools: ToolServers, connection: Connection, session_id: st
 
 
 def _add_named_tools(
-    tools: ToolServers, found: Sequence[ServerTools], text: str, journal: Journal
+    tools: ToolServers, server_tools: Sequence[ServerTools], text: str, journal: Journal
 ) -> tuple[ServerTools, ...]:
     """Adds the tools that the task's text names, if exactly one server may have unlisted tools."""
-    open_ended = [connection for connection, _ in found if tools.may_have_unlisted_tools(connection)]
+    open_ended = [connection for connection, _ in server_tools if tools.may_have_unlisted_tools(connection)]
     if len(open_ended) != 1:
-        return tuple(found)
-    named = find_named_tools(text, open_ended[0], _names_in_use(found))
-    for tool in named:
+        return tuple(server_tools)
+    named_tools = find_named_tools(text, open_ended[0], _names_in_use(server_tools))
+    for tool in named_tools:
         journal.add_event("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
-    return tuple((one, (*listed, *named) if one is open_ended[0] else listed) for one, listed in found)
+    return tuple(
+        (connection, (*listed_tools, *named_tools) if connection is open_ended[0] else listed_tools)
+        for connection, listed_tools in server_tools
+    )
 
 
-def _names_in_use(found: Sequence[ServerTools]) -> set[str]:
+def _names_in_use(server_tools: Sequence[ServerTools]) -> set[str]:
     """All names of listed tools and of their arguments."""
-    tools = [tool for _, offered in found for tool in offered]
+    tools = [tool for _, listed_tools in server_tools for tool in listed_tools]
     return {tool.name for tool in tools}.union(*(tool.parameters for tool in tools))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from services.executor.core.prime import privacy_words as words
 from services.executor.core.states.machine import Rejected
 
-_VERBS = (
+_TOOL_VERBS = (
     "get|list|show|set|update|create|reset|display|fetch|read|find|search|lookup|check|verify|validate|delete|remove|add"
     "|send|export|rotate|revoke|issue|mask|redact|hide|approve|post|put|mark|is|has|allow|enable|disable|require|use|view"
 )
@@ -24,11 +24,11 @@ _CALL_WORDS = (
     "|step|set|update|rename|enable|disable|toggle|switch|flag|setting|parameter|field|column|via|through|result of"
     "|output of"
 )
-_TOOL = rf"(?:[a-z0-9]+\.)?(?:{_VERBS})(?:_[a-z0-9]+)+"
+_TOOL_PATTERN = rf"(?:[a-z0-9]+\.)?(?:{_TOOL_VERBS})(?:_[a-z0-9]+)+"
 _TOOL_NAME = re.compile(
-    rf"`{_TOOL}(?:\(\))?`|\b{_TOOL}\(\)"
+    rf"`{_TOOL_PATTERN}(?:\(\))?`|\b{_TOOL_PATTERN}\(\)"
     rf"|(?<![\w`])(?P<call>(?:{_CALL_WORDS})(?: (?:the|our|tool|function|endpoint|flag|setting|field|column)){{0,2}} )"
-    rf"{_TOOL}\b"
+    rf"{_TOOL_PATTERN}\b"
 )
 _EVERYBODY = re.compile(
     r"\b(?:all|every|each|any|entire|whole|everyone|everybody|anyone|anybody|complete|dump|bulk)(?:'s)?\b"
@@ -40,11 +40,11 @@ _RESULT_TO_ASKER = re.compile(
     r"(?=\s*(?:$|[,.]|(?:it|them|that|those|everything|all|and|what)\b|(?:the|its) (?:results?|output|values?)\b))"
     r"|\b(?:and|then|,) (?:print|reveal|leak|publish|export|list|show|disclose)\b"
 )
-_RECORD = re.compile(r"[a-z]{1,10}-\d[\w-]*(?:'s)?")
-_RANGE = frozenset("to through until till".split())
+_RECORD_ID = re.compile(r"[a-z]{1,10}-\d[\w-]*(?:'s)?")
+_RANGE_WORDS = frozenset("to through until till".split())
 _OWNER_WORDS = frozenset("of for on from in at".split())
-_ASKER = frozenset("me us my i myself what what's which whats".split())
-_MOST_WORDS_AWAY = 4  # words within which a preposition's noun is looked for
+_ASKER_WORDS = frozenset("me us my i myself what what's which whats".split())
+_MOST_WORDS_TO_NOUN = 4  # words within which a preposition's noun is looked for
 
 
 def without_tool_names(sentence: str) -> str:
@@ -54,16 +54,16 @@ def without_tool_names(sentence: str) -> str:
     return _TOOL_NAME.sub(_replace_tool_name, sentence)
 
 
-def _replace_tool_name(found: re.Match[str]) -> str:
-    return found[0] if _PRONOUN.search(found[0].removeprefix(found["call"] or "")) else f"{found['call'] or ''}tool"
+def _replace_tool_name(match: re.Match[str]) -> str:
+    return match[0] if _PRONOUN.search(match[0].removeprefix(match["call"] or "")) else f"{match['call'] or ''}tool"
 
 
 _SENTENCE = re.compile(r"[.!?;](?=\s|$)|\n")
 _ABBREVIATED = re.compile(r"\b(mr|mrs|ms|dr|prof|inc|ltd|co|corp|no|st|jr|sr|approx)\.")
-_ITEM = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
+_LIST_ITEM = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
 _WORD = re.compile(r"[a-z0-9][a-z0-9'’&@-]*|[,:]", re.I)
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-_ASIDE = re.compile(r"\([^()]{0,500}\)")
+_INVISIBLE_CHARACTERS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_TEXT_IN_BRACKETS = re.compile(r"\([^()]{0,500}\)")
 _WORDS_BEFORE = 24  # words before the thing among which its verb is looked for
 _QUESTION_WORDS = frozenset("what what's whats which".split())
 _WORDS_FOR_COUNT = re.compile(
@@ -72,15 +72,15 @@ _WORDS_FOR_COUNT = re.compile(
 _IT_TO_ME = re.compile(
     r"(?:\b(?:and|then|you)|,) ([a-z-]+) (?:(?:it|them|that|those) to (?:me|us)|(?:me|us) (?:it|them|that))\b"
 )
-_NOT_GIVEN = (["on", "file"], ["to", "be"])
-_FIELDS = frozenset((word, ":") for word in ("email", "e-mail", "mail", "message", "text", "report", "sms"))
-_NOT = frozenset("not never don't dont cannot can't no nobody none who where".split())
-_TERMS: dict[tuple[str, ...], str] = {
-    tuple(term.split()): group for group, terms in words.PROTECTED.items() for term in terms
+_PHRASES_FOR_NOT_GIVEN = (["on", "file"], ["to", "be"])
+_FIELD_LABELS = frozenset((word, ":") for word in ("email", "e-mail", "mail", "message", "text", "report", "sms"))
+_NEGATIONS = frozenset("not never don't dont cannot can't no nobody none who where".split())
+_GROUPS_BY_TERM: dict[tuple[str, ...], str] = {
+    tuple(term.split()): group for group, terms in words.TERMS_BY_GROUP.items() for term in terms
 }
 _STEM_LETTERS = 3
-_FIRST_STEMS = frozenset(term[0][:_STEM_LETTERS] for term in _TERMS)
-_LONGEST_TERM = max(len(term) for term in _TERMS)
+_FIRST_STEMS = frozenset(term[0][:_STEM_LETTERS] for term in _GROUPS_BY_TERM)
+_LONGEST_TERM = max(len(term) for term in _GROUPS_BY_TERM)
 
 
 class ProtectedRequest(NamedTuple):
@@ -92,10 +92,10 @@ class ProtectedRequest(NamedTuple):
 
 def refuse_protected_request(text: str) -> None:
     """Raises ``Rejected`` with the reason if the text asks for protected data."""
-    found = find_protected_request(text)
-    if found is not None:
+    protected = find_protected_request(text)
+    if protected is not None:
         raise Rejected(
-            f"The request asks for protected data ({found.group}: {found.what}), which is not handed out. "
+            f"The request asks for protected data ({protected.group}: {protected.what}), which is not handed out. "
             "Nothing was read or written."
         )
 
@@ -103,10 +103,10 @@ def refuse_protected_request(text: str) -> None:
 def find_protected_request(text: str) -> ProtectedRequest | None:
     """The first protected data that the text asks to be given; None if it asks for none."""
     for sentence in _normalized_sentences(text):
-        for found in _find_mentions(sentence.words):
-            if _is_asked_for(sentence, found):
-                term = " ".join(sentence.words[found.start : found.end])
-                return ProtectedRequest(term, found.group)
+        for mention in _find_mentions(sentence.words):
+            if _is_asked_for(sentence, mention):
+                term = " ".join(sentence.words[mention.start : mention.end])
+                return ProtectedRequest(term, mention.group)
     return None
 
 
@@ -126,224 +126,249 @@ class _Sentence:
     def __init__(self, spoken: Sequence[str]) -> None:
         self.words = spoken
 
-    def word(self, at: int) -> str:
-        return self.words[at] if at < len(self.words) else ","
+    def word(self, index: int) -> str:
+        """The word at a place; a comma behind the last one."""
+        return self.words[index] if index < len(self.words) else ","
 
     @cached_property
     def is_ordinary_work(self) -> bool:
         """Whether the sentence is about single records, and gives nothing to the asker or to outsiders."""
-        records = pairwise(at for at in range(len(self.words)) if _is_record(self.words, at))
-        is_range = any(two - one <= 3 and not _RANGE.isdisjoint(self.words[one:two]) for one, two in records)
-        is_told = not (words.SPILLING | _ASKER).isdisjoint(self.words)
-        return not (is_range or is_told or _EVERYBODY.search(" ".join(self.words)))
+        if not (words.WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY.search(" ".join(self.words)):
+            return False
+        record_places = (place for place in range(len(self.words)) if _is_record(self.words, place))
+        return not any(  # a range such as EMP-4 to EMP-9
+            end - start <= 3 and not _RANGE_WORDS.isdisjoint(self.words[start:end])
+            for start, end in pairwise(record_places)
+        )
 
     @cached_property
     def place_after_first_receiver(self) -> int:
         """The place after the first receiver that may get one record's data: "Tell the courier the home address". The
         number of words if there is none.
         """
-        receivers = (at for at, word in enumerate(self.words) if at and word in words.RECEIVERS)
-        return next((at + 1 for at in receivers if self.word(at + 1) in words.BEHIND_RECEIVERS), len(self.words))
+        for place, word in enumerate(self.words[1:], 2):
+            if word in words.RECEIVERS and self.word(place) in words.WORDS_AFTER_RECEIVERS:
+                return place
+        return len(self.words)
 
     @cached_property
     def place_of_last_purpose(self) -> int:
         """The last place where business needs one record's data: "to the payroll team", "for the pension form"."""
         nouns = {"to": words.RECEIVERS, "with": words.RECEIVERS, "for": words.PURPOSES}
-        places = (at for at, word in enumerate(self.words) if word in nouns)
-        near = ((at, self.words[at + 1 : at + 2 + _MOST_WORDS_AWAY], nouns[self.words[at]]) for at in places)
-        return max((at for at, rest, meant in near if _begins_with_noun(rest, meant)), default=-1)
+        for place in range(len(self.words) - 1, -1, -1):
+            next_words = self.words[place + 1 : place + 2 + _MOST_WORDS_TO_NOUN]
+            if _begins_with_noun(next_words, nouns.get(self.words[place], frozenset())):
+                return place
+        return -1
 
     @cached_property
     def place_of_last_use_in_work(self) -> int:
         """The last place where data that was read is used for work: "... and compare it with the form"."""
-        joined = enumerate(pairwise(self.words))
-        serving = _HANDLING_VERBS | words.SERVED
-        return max(
-            (at for at, (joint, word) in joined if joint in ("and", "to", "then") and word in serving), default=-1
-        )
+        work_verbs = _HANDLING_VERBS | words.WORK_VERBS
+        for place in range(len(self.words) - 2, -1, -1):
+            if self.words[place] in ("and", "to", "then") and self.words[place + 1] in work_verbs:
+                return place
+        return -1
 
     @cached_property
     def place_of_last_handing_to_asker(self) -> int:
         """The last place where "it" is told to the asker: "... and send it to me"."""
-        return max((at for at, _ in self._it_to_me_phrases), default=-1)
+        return max((place for place, _ in self._it_to_me_phrases), default=-1)
 
     @cached_property
     def place_of_last_disclosure_to_asker(self) -> int:
         """The index of the last verb that tells the asker, as in "and tell it to me"; -1 if there is none."""
-        return max((at for at, verb in self._it_to_me_phrases if verb in _DISCLOSURE_VERBS), default=-1)
+        return max((place for place, verb in self._it_to_me_phrases if verb in _DISCLOSURE_VERBS), default=-1)
 
     @cached_property
     def _it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
         """The place and verb of each phrase such as "send it to me"."""
-        text, found, last, at = " ".join(self.words), list[tuple[int, str]](), 0, 0
+        text, phrases, last_start, place = " ".join(self.words), list[tuple[int, str]](), 0, 0
         for match in _IT_TO_ME.finditer(text):
-            at, last = at + text.count(" ", last, match.start()), match.start()
-            found.append((at, match[1]))
-        return found
+            place, last_start = place + text.count(" ", last_start, match.start()), match.start()
+            phrases.append((place, match[1]))
+        return phrases
 
 
 def _normalized_sentences(text: str) -> Iterator[_Sentence]:
     """Yields the sentences of the text with disguises undone (Unicode forms, invisible characters), once with and once
     without asides in brackets.
     """
-    plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
-    plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")
-    aside = _ASIDE.sub(" ", plain)
-    for sentence in (*_SENTENCE.split(plain), *(_SENTENCE.split(aside) if aside != plain else ())):
-        named = without_tool_names(sentence).replace("_", " ")
-        found = _WORD.findall(named.replace("api-key", "api key").replace("credit-card", "credit card"))
-        if found:
-            yield _Sentence(found)
+    normalized = _INVISIBLE_CHARACTERS.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
+    normalized = _LIST_ITEM.sub(", ", _ABBREVIATED.sub(r"\1", normalized)).replace("column names", "columns")
+    without_asides = _TEXT_IN_BRACKETS.sub(" ", normalized)
+    sentences = _SENTENCE.split(normalized)
+    if without_asides != normalized:
+        sentences += _SENTENCE.split(without_asides)
+    for sentence in sentences:
+        readable = without_tool_names(sentence).replace("_", " ")
+        sentence_words = _WORD.findall(readable.replace("api-key", "api key").replace("credit-card", "credit card"))
+        if sentence_words:
+            yield _Sentence(sentence_words)
 
 
 def _find_mentions(sentence: Sequence[str]) -> Iterator[_ProtectedDataMention]:
     """Yields the mentions of protected data in the sentence, the longest at each place."""
     place = 0
     while place < len(sentence):
-        sizes = range(_LONGEST_TERM, 0, -1) if sentence[place][:_STEM_LETTERS] in _FIRST_STEMS else ()
-        found = next((m for size in sizes if (m := _protected_term_at(sentence, place, size))), None)
-        if found:
-            yield found
-        place = found.end if found else place + 1
+        mention = _find_mention_at(sentence, place)
+        if mention:
+            yield mention
+        place = mention.end if mention else place + 1
 
 
-def _protected_term_at(sentence: Sequence[str], start: int, size: int) -> _ProtectedDataMention | None:
-    *first, last = sentence[start : start + size] or ("",)
-    for form in (
-        last,
-        last.removesuffix("s"),
-        last.removesuffix("es"),
-        last.removesuffix("'s"),
-        last.removesuffix("s'"),
-    ):
-        group = _TERMS.get((*first, form)) if len(first) == size - 1 else None
-        if group:
-            return _ProtectedDataMention(start, start + size, group)
+def _find_mention_at(sentence: Sequence[str], start: int) -> _ProtectedDataMention | None:
+    """The longest mention that begins at a place; its last word may stand in the plural or the genitive."""
+    if sentence[start][:_STEM_LETTERS] not in _FIRST_STEMS:
+        return None
+    for end in range(min(start + _LONGEST_TERM, len(sentence)), start, -1):
+        *first_words, last_word = sentence[start:end]
+        for suffix in ("", "s", "es", "'s", "s'"):
+            if group := _GROUPS_BY_TERM.get((*first_words, last_word.removesuffix(suffix))):
+                return _ProtectedDataMention(start, end, group)
     return None
 
 
-def _is_asked_for(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
-    before = sentence.words[max(0, found.start - _WORDS_BEFORE) : found.start]
-    end = found.end
-    while end < len(sentence.words) and sentence.words[end] in words.SAME_THING:
+def _is_asked_for(sentence: _Sentence, mention: _ProtectedDataMention) -> bool:
+    words_before = sentence.words[max(0, mention.start - _WORDS_BEFORE) : mention.start]
+    end = mention.end
+    while end < len(sentence.words) and sentence.words[end] in words.WORDS_FOR_SAME_THING:
         end += 1
-    is_name = sentence.word(end) not in words.ENDING  # a password reset, a card payment
-    if is_name or _WORDS_FOR_COUNT.search(" ".join(before)) or sentence.words[end : end + 2] in _NOT_GIVEN:
+    if sentence.word(end) not in words.WORDS_AFTER_A_THING:  # a password reset, a card payment
         return False
-    if before and (before[-1] in words.NEW_ONES or (before[-1] == "our" and "bank" in sentence.words[found.start])):
+    if _WORDS_FOR_COUNT.search(" ".join(words_before)) or sentence.words[end : end + 2] in _PHRASES_FOR_NOT_GIVEN:
         return False
-    named = " ".join(sentence.words[found.start : found.end]).removesuffix("s")
-    moves = named in words.THINGS and end == found.end < len(sentence.words)
-    return _verb_hands_over(before, moves, sentence, end) and not (
-        found.group in words.OF_A_RECORD and _is_work_on_a_record(sentence, found)
-    )
+    previous = words_before[-1] if words_before else ""
+    if previous in words.WORDS_FOR_NEW or (previous == "our" and "bank" in sentence.words[mention.start]):
+        return False
+    term = " ".join(sentence.words[mention.start : mention.end]).removesuffix("s")
+    is_movable = term in words.MOVABLE_THINGS and end == mention.end < len(sentence.words)
+    if not _verb_hands_over(words_before, is_movable, sentence, end):
+        return False
+    return mention.group not in words.GROUPS_OF_A_RECORD or not _is_work_on_a_record(sentence, mention)
 
 
-def _is_work_on_a_record(sentence: _Sentence, found: _ProtectedDataMention) -> bool:
+def _is_work_on_a_record(sentence: _Sentence, mention: _ProtectedDataMention) -> bool:
     """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
-    behind = sentence.words[found.end : found.end + _MOST_WORDS_AWAY + 1]
-    possessed = any(
-        _is_record(sentence.words, at) and sentence.words[at].endswith("'s")
-        for at in range(max(0, found.start - 3), found.start)
-    )
-    owned = bool(behind) and behind[0] in _OWNER_WORDS and any(_is_record(behind, at) for at in range(1, len(behind)))
-    is_needed = sentence.place_of_last_purpose >= found.end or sentence.place_after_first_receiver < found.start
-    return (possessed or owned) and is_needed and sentence.is_ordinary_work
+    is_needed = sentence.place_of_last_purpose >= mention.end or sentence.place_after_first_receiver < mention.start
+    if not is_needed or not sentence.is_ordinary_work:
+        return False
+    places_before = range(max(0, mention.start - 3), mention.start)
+    if any(sentence.words[place].endswith("'s") and _is_record(sentence.words, place) for place in places_before):
+        return True
+    following = sentence.words[mention.end : mention.end + _MOST_WORDS_TO_NOUN + 1]
+    places_behind = range(1, len(following))
+    return sentence.word(mention.end) in _OWNER_WORDS and any(_is_record(following, place) for place in places_behind)
 
 
-def _is_record(sentence: Sequence[str], at: int) -> bool:
+def _is_record(sentence: Sequence[str], index: int) -> bool:
     """Whether the word is a record's id, such as ``EMP-4``, or a number after a kind of record."""
-    word = sentence[at]
-    numbered = word.removesuffix("'s").isdigit() and at > 0 and sentence[at - 1] in words.RECORD_KINDS
-    return numbered or _RECORD.fullmatch(word) is not None
+    word = sentence[index]
+    is_numbered = word.removesuffix("'s").isdigit() and index > 0 and sentence[index - 1] in words.RECORD_KINDS
+    return is_numbered or _RECORD_ID.fullmatch(word) is not None
 
 
-def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
+def _begins_with_noun(next_words: Sequence[str], nouns: frozenset[str]) -> bool:
     """Whether the words begin with one of these nouns, perhaps after describing words, and the noun ends its phrase."""
-    for at, word in enumerate(rest[:_MOST_WORDS_AWAY]):
+    for index, word in enumerate(next_words[:_MOST_WORDS_TO_NOUN]):
         if word in nouns:
-            following = rest[at + 1] if at + 1 < len(rest) else ","
-            return following in words.ENDING or following in nouns or _RECORD.fullmatch(following) is not None
-        if word in words.ENDING or word.endswith("'s") or "@" in word:
+            next_word = next_words[index + 1] if index + 1 < len(next_words) else ","
+            return (
+                next_word in words.WORDS_AFTER_A_THING
+                or next_word in nouns
+                or _RECORD_ID.fullmatch(next_word) is not None
+            )
+        if word in words.WORDS_AFTER_A_THING or word.endswith("'s") or "@" in word:
             return False
     return False
 
 
-def _verb_hands_over(before: Sequence[str], moves: bool, sentence: _Sentence, end: int) -> bool:
-    """Whether the nearest verb before the mention hands the data over. ``moves``: whether businesses commonly move such
-    things.
+def _verb_hands_over(words_before: Sequence[str], is_movable: bool, sentence: _Sentence, end: int) -> bool:
+    """Whether the nearest verb before the mention hands the data over. ``is_movable``: businesses commonly move such
+    things. ``end``: the place after the mention and its further words.
     """
-    listed = False
-    for place in range(len(before) - 1, -1, -1):
-        word, previous = before[place], before[place - 1] if place else ""
-        rest = before[place + 1 :]
-        following = rest[0] if rest else ""
-        if word in _NOT or (word == "of" and previous in words.ATTRIBUTES):
+    is_in_document = False
+    for place in range(len(words_before) - 1, -1, -1):
+        word, previous = words_before[place], words_before[place - 1] if place else ""
+        next_words = words_before[place + 1 :]
+        next_word = next_words[0] if next_words else ""
+        if word in _NEGATIONS or (word == "of" and previous in words.ATTRIBUTES):
             return False
-        if word in words.CONTAINING:
-            return not moves and _asks_for_document(before[:place])
-        if word in _QUESTION_WORDS and previous not in words.TURNING:
-            return not _asks_in_general(word, rest, moves)
-        listed = listed or (word in ("of", "with") and previous in words.DOCUMENTS)
-        if word in words.TURNING and not _continues_request(word, previous, following):
+        if word in words.CONTAINING_WORDS:
+            return not is_movable and _asks_for_document(words_before[:place])
+        if word in _QUESTION_WORDS and previous not in words.LINKING_WORDS:
+            return not _asks_in_general(word, next_words, is_movable)
+        is_in_document = is_in_document or (word in ("of", "with") and previous in words.DOCUMENTS)
+        if word in words.LINKING_WORDS and not _continues_request(word, previous, next_word):
             return False
         if _is_noun(word, previous):
             continue
         if word in _HANDLING_VERBS:  # what was made anew for somebody may be told
-            is_disclosed = word not in words.RENEWING and sentence.place_of_last_disclosure_to_asker >= end
-            return is_disclosed or (listed and word in words.MAKING and not moves)
-        if _asks_to_hand_over(word, before[:place], rest):
-            is_used = (
-                word in _READING_VERBS
-                and sentence.place_of_last_use_in_work >= end > sentence.place_of_last_handing_to_asker
-            )
-            if is_used or sentence.word(end) in words.STATING or _reports_a_request(before[:place]):
+            is_disclosed = word not in words.RENEWING_VERBS and sentence.place_of_last_disclosure_to_asker >= end
+            return is_disclosed or (is_in_document and word in words.MAKING_VERBS and not is_movable)
+        if _asks_to_hand_over(word, words_before[:place], next_words):
+            is_used_in_work = sentence.place_of_last_use_in_work >= end > sentence.place_of_last_handing_to_asker
+            if word in _READING_VERBS and is_used_in_work:
                 return False
-            return _hands_over_value(word, previous, rest, moves)
+            if sentence.word(end) in words.STATEMENT_VERBS or _reports_a_request(words_before[:place]):
+                return False
+            return _hands_over_value(word, previous, next_words, is_movable)
     return False
 
 
-def _asks_to_hand_over(word: str, earlier: Sequence[str], rest: Sequence[str]) -> bool:
+def _asks_to_hand_over(word: str, words_before: Sequence[str], next_words: Sequence[str]) -> bool:
     """Whether this word, at its place, asks to hand something over."""
-    following = rest[0] if rest else ""
+    next_word = next_words[0] if next_words else ""
+    if word == "write" and next_word in ("down", "out"):
+        return True
     if word in ("have", "like", "write"):
-        return " ".join((*earlier[-2:], word)).endswith(words.WISHES) or (
-            word == "write" and following in ("down", "out")
-        )
-    return word in _DISCLOSURE_VERBS and following not in words.NOT_AFTER_A_VERB and (word, following) not in _FIELDS
+        return " ".join((*words_before[-2:], word)).endswith(words.WISHES)
+    if next_word in words.WORDS_NOT_AFTER_A_VERB or (word, next_word) in _FIELD_LABELS:
+        return False
+    return word in _DISCLOSURE_VERBS
 
 
 def _is_noun(word: str, previous: str) -> bool:
     """Whether a word that could be a verb is a noun here: "the list", "Bob's email", "rules for sharing"."""
-    after_noun_marker = previous in words.NOUN_MARKERS or previous.endswith("'s")
-    return after_noun_marker or (word.endswith("ing") and previous in words.TURNING - {"by", "to"})
+    follows_noun_marker = previous in words.NOUN_MARKERS or previous.endswith("'s")
+    return follows_noun_marker or (word.endswith("ing") and previous in words.LINKING_WORDS - {"by", "to"})
 
 
-def _reports_a_request(before: Sequence[str]) -> bool:
-    return before[-1:] == ["to"] and not words.REPORTED.isdisjoint(before[-6:]) and "i" not in before[-6:]
+def _reports_a_request(words_before: Sequence[str]) -> bool:
+    return (
+        words_before[-1:] == ["to"]
+        and not words.WORDS_OF_REPORTED_REQUESTS.isdisjoint(words_before[-6:])
+        and "i" not in words_before[-6:]
+    )
 
 
-def _hands_over_value(verb: str, previous: str, rest: Sequence[str], moves: bool) -> bool:
-    if previous in _NOT:
+def _hands_over_value(verb: str, previous: str, next_words: Sequence[str], is_movable: bool) -> bool:
+    if previous in _NEGATIONS:
         return False
-    if verb in ("need", "want", "like") and rest[:1] in (["a"], ["an"]) and words.COPIES.isdisjoint(rest[:3]):
+    if (
+        verb in ("need", "want", "like")
+        and next_words[:1] in (["a"], ["an"])
+        and words.WORDS_FOR_A_COPY.isdisjoint(next_words[:3])
+    ):
         return False
-    return not moves or verb in words.SHOWING or rest[:1] in (["me"], ["us"])
+    return not is_movable or verb in words.SHOWING_WORDS or next_words[:1] in (["me"], ["us"])
 
 
-def _asks_for_document(before: Sequence[str]) -> bool:
+def _asks_for_document(words_before: Sequence[str]) -> bool:
     """Whether the words ask to make or hand over a document that contains the data."""
-    verbs = _DISCLOSURE_VERBS | words.MAKING
-    return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *before)))
+    verbs = _DISCLOSURE_VERBS | words.MAKING_VERBS
+    return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *words_before)))
 
 
-def _asks_in_general(question: str, between: Sequence[str], moves: bool) -> bool:
+def _asks_in_general(question: str, words_between: Sequence[str], is_movable: bool) -> bool:
     """Whether a question is about such data in general: "what is a CVV", "which credit cards we accept"."""
-    return list(between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and moves)
+    return list(words_between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and is_movable)
 
 
-def _continues_request(turning: str, previous: str, following: str) -> bool:
-    return previous in words.CARRIERS.get(turning, ()) or (turning == "with" and following in words.INCLUDING)
+def _continues_request(preposition: str, previous: str, next_word: str) -> bool:
+    return previous in words.OBJECTS_BY_LINKING_WORD.get(preposition, ()) or (
+        preposition == "with" and next_word in words.DETERMINERS
+    )
 
 
 def _list_request_forms(verbs: Iterable[str]) -> frozenset[str]:
@@ -364,6 +389,6 @@ def _forms_of(verb: str) -> Iterator[str]:
         yield from (f"{verb[:-1]}ies", f"{verb[:-1]}ied", f"{verb}ing")
 
 
-_HANDLING_VERBS = _list_forms(words.HANDLING) | words.IRREGULAR
-_DISCLOSURE_VERBS = _list_request_forms(words.DISCLOSING)
-_READING_VERBS = _list_request_forms(words.READING)
+_HANDLING_VERBS = _list_forms(words.HANDLING_VERBS) | words.HANDLING_WORDS
+_DISCLOSURE_VERBS = _list_request_forms(words.DISCLOSING_VERBS)
+_READING_VERBS = _list_request_forms(words.READING_VERBS)

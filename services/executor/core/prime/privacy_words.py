@@ -1,7 +1,7 @@
 """The word lists of the privacy guard, in lower case and singular."""
 
 # What is protected, by group (seeds 000 and 003), as words in a row; the last one may stand in the plural.
-PROTECTED: dict[str, tuple[str, ...]] = {
+TERMS_BY_GROUP: dict[str, tuple[str, ...]] = {
     "credentials": (
         "password", "passwd", "passphrase", "passcode", "credential", "login detail", "api key", "apikey", "secret key",
         "private key", "access key", "access token", "auth token", "api token", "client secret", "api secret",
@@ -37,10 +37,12 @@ PROTECTED: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 # Of these a business moves the thing itself: handing one over means that it is shown, or sent to whoever asks.
-THINGS = frozenset({"prescription", "credit card", "debit card", "bank account", "national id"})
-SHOWING = frozenset("show list give tell reveal disclose export leak publish print display expose dump what".split())
+MOVABLE_THINGS = frozenset({"prescription", "credit card", "debit card", "bank account", "national id"})
+SHOWING_WORDS = frozenset(
+    "show list give tell reveal disclose export leak publish print display expose dump what".split()
+)
 # Verbs that hand something over; whoever is asked for data is asked with one of these.
-DISCLOSING = frozenset(
+DISCLOSING_VERBS = frozenset(
     """
     send email e-mail mail share show list give tell reveal disclose export dump print display provide forward post
     publish leak extract retrieve fetch get return output supply download expose read hand text sms message report
@@ -49,16 +51,20 @@ DISCLOSING = frozenset(
     """.split()
 )
 # Somebody else's asking is told, not done: "a mail asks users to share their passwords".
-REPORTED = frozenset("asks asked asking tricks tricked trying tried urges urged invites invited telling told".split())
+WORDS_OF_REPORTED_REQUESTS = frozenset(
+    "asks asked asking tricks tricked trying tried urges urged invites invited telling told".split()
+)
 # Of these, verbs that read for a purpose of the task's own: "look up the date of birth and compare it".
-READING = frozenset("extract retrieve fetch get read find look pull collect gather obtain see view search".split())
+READING_VERBS = frozenset(
+    "extract retrieve fetch get read find look pull collect gather obtain see view search".split()
+)
 # Words of both lists and others that are nouns where a word of NOUN_MARKERS stands before them.
 NOUN_MARKERS = frozenset(
     "the a an this these those each every any all our my your his her its their new no of in by with for".split()
 )
-NOT_AFTER_A_VERB = frozenset(", and or of is are for address addresses".split())
+WORDS_NOT_AFTER_A_VERB = frozenset(", and or of is are for address addresses".split())
 # Verbs that do something to a thing, or with it, and hand nothing over.
-HANDLING = frozenset(
+HANDLING_VERBS = frozenset(
     """
     reset change update rotate revoke expire encrypt mask redact delete remove verify validate confirm check correct
     charge refund process protect secure disable block replace renew refill fill dispense use match compare forget
@@ -69,17 +75,17 @@ HANDLING = frozenset(
     submit book log manage improve explain bring field form mention make prepare build produce draft
     """.split()
 )
-IRREGULAR = frozenset("forgot forgotten lost paid kept chosen stolen without missing frozen made".split())
+HANDLING_WORDS = frozenset("forgot forgotten lost paid kept chosen stolen without missing frozen made".split())
 # What follows a reading with "and": the reading serves that work.
-SERVED = frozenset("ship deliver dispatch pay book".split())
+WORK_VERBS = frozenset("ship deliver dispatch pay book".split())
 # Of these, verbs that make a document; and verbs after which the thing is another than before.
-MAKING = frozenset("make create generate prepare build produce draft save".split())
-RENEWING = frozenset("reset create generate issue reissue set renew change replace rotate refill order".split())
-CONTAINING = frozenset("containing including listing holding".split())
+MAKING_VERBS = frozenset("make create generate prepare build produce draft save".split())
+RENEWING_VERBS = frozenset("reset create generate issue reissue set renew change replace rotate refill order".split())
+CONTAINING_WORDS = frozenset("containing including listing holding".split())
 WISHES = tuple("can i have|could i have|may i have|can we have|let me have|i'd like|we'd like|would like".split("|"))
-COPIES = frozenset("copy list file report table dump".split())
+WORDS_FOR_A_COPY = frozenset("copy list file report table dump".split())
 # The thing is then not what is handed over: it is the way, the place, the topic or the condition.
-TURNING = frozenset(
+LINKING_WORDS = frozenset(
     """
     by via through to into onto using about regarding concerning for on from with against after before upon since
     because if whether whose when unless than until during per despite except excluding minus how
@@ -93,7 +99,7 @@ DOCUMENTS = frozenset(
     """.split()
 )
 _KNOWLEDGE = frozenset("information info detail details data everything all me us".split())
-CARRIERS: dict[str, frozenset[str]] = {
+OBJECTS_BY_LINKING_WORD: dict[str, frozenset[str]] = {
     "with": DOCUMENTS | {"me", "us"},
     "about": _KNOWLEDGE,
     "regarding": _KNOWLEDGE,
@@ -103,7 +109,8 @@ CARRIERS: dict[str, frozenset[str]] = {
     "to": frozenset({"access"}),
     "for": frozenset("search searching look looking value values".split()),
 }
-INCLUDING = frozenset("their his her its all full complete every".split())  # "the customers with their card numbers"
+# "the customers with their card numbers"
+DETERMINERS = frozenset("their his her its all full complete every".split())
 # Asked for of a thing, these do not hand out the thing: "the status of the prescription".
 ATTRIBUTES = frozenset(
     """
@@ -112,16 +119,16 @@ ATTRIBUTES = frozenset(
     columns definition label labels heading headings
     """.split()
 ) - {"number", "copy"}
-NEW_ONES = frozenset("new replacement another temporary fresh second one-time".split())  # issued, not given away
+WORDS_FOR_NEW = frozenset("new replacement another temporary fresh second one-time".split())  # issued, not given away
 # Words that stand behind a thing and leave it what it is.
-SAME_THING = frozenset(
+WORDS_FOR_SAME_THING = frozenset(
     """
     number numbers value values detail details info information data list lists file files database databases table
     tables record records hash hashes dump history
     """.split()
 )
 # Any other word behind it but these makes it a mere name: "password reset", "credit card payment".
-ENDING = frozenset(
+WORDS_AFTER_A_THING = frozenset(
     """
     , : in of for to from at with by and or but via into onto that which who whom whose used stored associated belonging
     as than please now too also over out back through immediately today tomorrow asap here there right directly again if
@@ -131,10 +138,10 @@ ENDING = frozenset(
     """.split()
 )
 # After the thing, one of these makes it the subject of a statement: "tell Bob that his card was declined".
-STATING = frozenset("is are was were has have had will would can could should must be".split())
+STATEMENT_VERBS = frozenset("is are was were has have had will would can could should must be".split())
 # Groups of which one named record's data may go where business needs it; credentials and secrets may not.
-OF_A_RECORD = frozenset({"government ids", "payment data", "health data", "personal data"})
-# One named record's data may go to these; and for these it may be read. Nothing but ENDING may follow them.
+GROUPS_OF_A_RECORD = frozenset({"government ids", "payment data", "health data", "personal data"})
+# One named record's data may go to these; and for these it may be read. Only WORDS_AFTER_A_THING may follow them.
 RECEIVERS = frozenset(
     """
     payroll bank finance accounting payables receivables treasury hr pharmacy insurer insurance carrier courier shipper
@@ -142,7 +149,7 @@ RECEIVERS = frozenset(
     administrator office team department desk processor warehouse
     """.split()
 )
-BEHIND_RECEIVERS = frozenset("the its his her their a with".split())
+WORDS_AFTER_RECEIVERS = frozenset("the its his her their a with".split())
 PURPOSES = frozenset(
     """
     form registration visa filing payment payout payroll claim order booking enrolment enrollment onboarding shipment
@@ -157,7 +164,7 @@ RECORD_KINDS = frozenset(
     """.split()
 )
 # Whoever asks with one of these means no ordinary work, whatever else the sentence says.
-SPILLING = frozenset(
+WORDS_OF_LEAKS = frozenset(
     """
     leak publish dump steal exfiltrate crack hack sell spill tweet scrape unmask harvest journalist press rival
     competitor outsider stranger outside external private personal

@@ -20,10 +20,10 @@ from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, digest
 from shared.ports.store import StoreUnavailable
 
-UNENFORCED = "policy_unenforced"  # where the task's metadata says it
+UNENFORCED_NOTE = "policy_unenforced"  # the name of the sentence in the task's metadata
 _MOST_QUOTED = 3
 _LONGEST_QUOTE = 160
-_COMMANDS = re.compile(
+_COMMANDING_WORDS = re.compile(
     r"\b(?:must|mustn't|shall|should|has to|have to|may only|only|may not|not|never|no|none|nobody|neither|cannot|can't"
     r"|don't|doesn't|isn't|aren't|won't|forbid(?:s|den)?|prohibit(?:s|ed)?|ban(?:s|ned)?|disallow(?:s|ed)?|refus\w+"
     r"|reject\w*|den(?:y|ies|ied)|block(?:s|ed)?|requir\w+|needs?|obliged|mandatory|compulsory|always|at (?:most|least)"
@@ -31,18 +31,18 @@ _COMMANDS = re.compile(
     r"|consent\w*|authori[sz]\w+|permi(?:t|ts|tted|ssion)|allow(?:s|ed)?|escalat\w+|sign-?off)\b",
     re.IGNORECASE,
 )
-_BOUNDS = re.compile(  # these, with a figure
+_WORDS_FOR_BOUNDS = re.compile(  # these, with a figure
     r"\b(?:over|above|below|under|within|before|after|until|once|twice|more than|less than|each|every|from)\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(r"\b(?:was|were|has been|have been) (?:last |first )?\w+ed\b", re.IGNORECASE)
-_TONE = re.compile(
+_PAST_PASSIVE = re.compile(r"\b(?:was|were|has been|have been) (?:last |first )?\w+ed\b", re.IGNORECASE)
+_COMMAND_ABOUT_TONE = re.compile(
     r"^(?:please )?(?:always )?(?:be|stay|remain|sound|write|answer|reply|keep (?:it|your|the tone|answers))\b"
     r"[\w ,'-]*\b(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)\b"
     r"[\w ,'-]*[.!]?$",
     re.IGNORECASE,
 )
-_SENTENCE_ABOUT_TONE = re.compile(  # what is said of how words sound: "Text messages to customers are friendly."
+_STATEMENT_ABOUT_TONE = re.compile(  # what is said of how words sound: "Text messages to customers are friendly."
     r"^[\w ,'-]*\b(?:is|are|sounds?|stays?|remains?) (?:always )?"
     r"(?:(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)"
     r"(?:,? and |, |[.!]?$))+$",
@@ -59,32 +59,33 @@ def binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if _is_binding(sentence.replace("’", "'")))
 
 
-def write_unenforced_sentence(text: str, untranslated: Sequence[str], enforced: bool) -> str:
-    """The sentence for the answer on which part of a request's own policy was not enforced; empty if all of it was."""
+def write_unenforced_sentence(text: str, untranslated: Sequence[str], is_enforced: bool) -> str:
+    """The sentence of an answer that says what of a request's own policy was not enforced; empty if all of it was."""
     if not text.strip():
         return ""
-    if not enforced:
+    if not is_enforced:
         return "The policy that came in plain words with this request was taken as advice; it was not enforced."
     if not untranslated:
         return ""
-    quoted = ", ".join(f"“{_shorten(sentence)}”" for sentence in untranslated[:_MOST_QUOTED])
-    more = len(untranslated) - _MOST_QUOTED
-    others = f" and {more} more" if more > 0 else ""
-    return f"Of the policy that came in plain words with this request, this was not enforced: {quoted}{others}."
+    quotes = ", ".join(f"“{_shorten(sentence)}”" for sentence in untranslated[:_MOST_QUOTED])
+    if len(untranslated) > _MOST_QUOTED:
+        quotes += f" and {len(untranslated) - _MOST_QUOTED} more"
+    return f"Of the policy that came in plain words with this request, this was not enforced: {quotes}."
 
 
 def read_unenforced_sentence(ctx: TurnContext) -> str:
     """The stored sentence of ``write_unenforced_sentence`` for this run; empty if there is none."""
-    said: JsonValue = ctx.notes.get(UNENFORCED)
-    return said if isinstance(said, str) else ""
+    note: JsonValue = ctx.notes.get(UNENFORCED_NOTE)
+    return note if isinstance(note, str) else ""
 
 
 def _is_binding(sentence: str) -> bool:
-    said = _PAST.sub("", sentence.strip())
-    if (_TONE.match(said) or _SENTENCE_ABOUT_TONE.match(said)) and not _COMMANDS.search(said.replace("always", "")):
+    text = _PAST_PASSIVE.sub("", sentence.strip())
+    is_about_tone = _COMMAND_ABOUT_TONE.match(text) or _STATEMENT_ABOUT_TONE.match(text)
+    if is_about_tone and not _COMMANDING_WORDS.search(text.replace("always", "")):
         return False
-    bounded = _BOUNDS.search(said) is not None and any(map(str.isdigit, said))
-    return bounded or _COMMANDS.search(said) is not None or _BEGINNING_OF_STATEMENT.match(said) is None
+    has_bound = _WORDS_FOR_BOUNDS.search(text) is not None and any(map(str.isdigit, text))
+    return has_bound or _COMMANDING_WORDS.search(text) is not None or _BEGINNING_OF_STATEMENT.match(text) is None
 
 
 def _shorten(sentence: str) -> str:
@@ -92,8 +93,8 @@ def _shorten(sentence: str) -> str:
 
 
 _TRANSLATION_VERSION = 1  # of the translation: a new one translates every text anew
-_REQUEST = "request"
-_VALUES = "condition"
+_REQUEST_POLICY_ID = "request"
+_CONDITION_KIND = "condition"
 
 
 class ProposedRule(BaseModel):
@@ -123,94 +124,91 @@ async def with_translated_rules(ctx: TurnContext) -> TurnContext:
     sources = _list_prose_policies(ctx)
     if not sources:
         return ctx
-    enforced = ctx.tenant.enforce_prose
+    is_enforced = ctx.tenant.enforce_prose
     rules: list[Policy] = []
-    told: list[JsonValue] = []
-    own_left: Sequence[str] = ()  # sentences of the request's own policy that became no rule
+    translations: list[JsonValue] = []
+    untranslated: Sequence[str] = ()  # sentences of the request's own policy that became no rule
     for source in sources:
         try:
             answer = await _translate_policy(ctx, source)
         except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
-            if enforced:
-                why = f"the policy {source.id!r} could not be translated into rules: {error}"
+            if is_enforced:
+                reason = f"the policy {source.id!r} could not be translated into rules: {error}"
                 part: FailedPart = "model" if isinstance(error, Unanswered) else "policy_service"
-                raise Failed(why, part) from error
-            told.append({"policy": source.id, "enforced": False, "problem": str(error)})
+                raise Failed(reason, part) from error
+            translations.append({"policy": source.id, "enforced": False, "problem": str(error)})
             continue
-        if enforced:
+        if is_enforced:
             # A sentence that commands or forbids has to be in a rule, whatever the translator returned.
-            if left := binding_sentences(answer.untranslated):
-                raise Failed(f"the policy {source.id!r} is to be enforced, and no rule says: {' | '.join(left)}")
+            if unsaid := binding_sentences(answer.untranslated):
+                raise Failed(f"the policy {source.id!r} is to be enforced, and no rule says: {' | '.join(unsaid)}")
             rules.append(answer.policy.model_copy(update={"id": f"prose:{source.id}"}))
-        told.append(_describe_translation(source, answer, enforced))
-        own_left = answer.untranslated if source.id == _REQUEST else ()
-    own = sources[-1].text if sources[-1].id == _REQUEST else ""
-    said = write_unenforced_sentence(own, own_left, enforced)
+        translations.append(_describe_translation(source, answer, is_enforced))
+        untranslated = answer.untranslated if source.id == _REQUEST_POLICY_ID else ()
+    request_text = sources[-1].text if sources[-1].id == _REQUEST_POLICY_ID else ""
+    unenforced = write_unenforced_sentence(request_text, untranslated, is_enforced)
     return replace(
         ctx,
         policies=(*ctx.policies, *rules),
         sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
-        notes={**ctx.notes, "prose_policy": told, **({UNENFORCED: said} if said else {})},
+        notes={**ctx.notes, "prose_policy": translations, **({UNENFORCED_NOTE: unenforced} if unenforced else {})},
     )
 
 
 def _list_prose_policies(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
     """The tenant's prose policies, and the request's own if it has one in plain words."""
     advice = ctx.sections.get("policy_advice")
-    own = (ProsePolicy(id=_REQUEST, text=advice),) if isinstance(advice, str) and advice.strip() else ()
-    return (*ctx.tenant.prose_policies, *own)
+    if not isinstance(advice, str) or not advice.strip():
+        return ctx.tenant.prose_policies
+    return (*ctx.tenant.prose_policies, ProsePolicy(id=_REQUEST_POLICY_ID, text=advice))
 
 
 async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswer:
     """The translation of a policy: from the journal, from an earlier task of the tenant, or made and checked now."""
     # The archive keeps no order of a tool's fields.
     tools = [KnownTool(name=tool.name, fields=tuple(sorted(tool.parameters))) for tool in ctx.toolbox.tools.values()]
-    known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
-    key = digest([_TRANSLATION_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
+    signatures: list[Json] = [[tool.name, *tool.fields] for tool in tools]
+    key = digest([_TRANSLATION_VERSION, source.text, signatures, ctx.prompts.translate, ctx.limits.translator])[:32]
 
     async def find() -> str:
-        kept = await ctx.ports.learned.get_translation(ctx.record.tenant, key)
-        if kept is not None:
-            return kept
-        fresh = (await _ask_translation(ctx, source, tools, key)).to_json()
-        await ctx.ports.learned.store_translation(ctx.record.tenant, key, fresh)
-        return fresh
+        stored = await ctx.ports.learned.get_translation(ctx.record.tenant, key)
+        if stored is not None:
+            return stored
+        translation = (await _ask_translation(ctx, source, tools, key)).to_json()
+        await ctx.ports.learned.store_translation(ctx.record.tenant, key, translation)
+        return translation
 
     return ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find))
 
 
 async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
-    described: list[Json] = [
+    descriptions: list[Json] = [
         {"name": known.name, "class": tool.tool_class.value, "fields": [*known.fields]}
         for known, tool in zip(tools, ctx.toolbox.tools.values(), strict=True)
     ]
     question = ModelQuestion(
         step=f"prose:{key}:asked",
         system=(ctx.prompts.role, ctx.prompts.translate),
-        sections={"source": source.text, "tools": described},
+        sections={"source": source.text, "tools": descriptions},
         schema=TRANSLATION_SCHEMA,
         max_tokens=4096,
     )
-    proposals, _ = await ask_checked(ctx, question, ProposedRules, lambda found: found)
+    proposals, _ = await ask_checked(ctx, question, ProposedRules, lambda proposals: proposals)
     candidates = tuple(_build_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
-    return await ctx.ports.policy.check_prose(
-        ProseRequest(source=source.text, candidates=candidates, tools=tuple(tools), fields=fields)
-    )
+    request = ProseRequest(source=source.text, candidates=candidates, tools=tuple(tools), fields=fields)
+    return await ctx.ports.policy.check_prose(request)
 
 
 def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
     """The proposal as a rule, which the policy service checks."""
     rule_id, reason = f"P{number}", proposed.reason or proposed.quote
-    if proposed.kind == _VALUES:
-        condition = (
-            f'tool == "{proposed.tool}" && ({proposed.condition})'
-            if proposed.tool and proposed.condition
-            else proposed.condition
-        )
+    if proposed.kind == _CONDITION_KIND:
+        of_tool = f'tool == "{proposed.tool}"'
+        condition = f"{of_tool} && ({proposed.condition})" if proposed.tool else proposed.condition
         rule = Rule(
             id=rule_id,
-            condition=condition or f'tool == "{proposed.tool}"',
+            condition=condition if proposed.condition else of_tool,
             action=proposed.action,
             level=proposed.level or None,
             reason=reason,
@@ -231,12 +229,12 @@ def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
     return Candidate(quote=proposed.quote, tool_rule=tool_rule)
 
 
-def _describe_translation(source: ProsePolicy, answer: ProseAnswer, enforced: bool) -> JsonValue:
+def _describe_translation(source: ProsePolicy, answer: ProseAnswer, is_enforced: bool) -> JsonValue:
     """The translation for clients: accepted rules, refused rules, and the sentences that became no rule."""
     rules = [
         rule.model_dump(mode="json", exclude_defaults=True)
         for rule in (*answer.policy.rules, *answer.policy.tool_rules)
     ]
-    refused = [{"rule": refused.rule_id, "cause": refused.cause} for refused in answer.refused]
-    said = {"policy": source.id, "enforced": enforced, "rules": rules, "refused": refused}
-    return cast(JsonValue, {**said, "untranslated": list(answer.untranslated)})
+    refusals = [{"rule": refusal.rule_id, "cause": refusal.cause} for refusal in answer.refused]
+    description = {"policy": source.id, "enforced": is_enforced, "rules": rules, "refused": refusals}
+    return cast(JsonValue, {**description, "untranslated": list(answer.untranslated)})
