@@ -299,7 +299,7 @@ def _notes_on_value(columns: Sequence[ListColumn], value: NamedValue, sources: O
     lists = [column for column in columns if column.is_list]
     refs = dict.fromkeys(column.operand.ref for column in lists if column.operand.source == "result")
     facts = map(sources.find_fact, refs)
-    notes += [fact.note for fact in facts if fact is not None and fact.note.startswith(PARTIAL)]
+    notes += [fact.note for fact in facts if fact is not None and fact.note.startswith(MISSING_ROWS_NOTE)]
     if value.where and not any(column.cells for column in lists):
         notes.append("no row meets the conditions")
     return notes

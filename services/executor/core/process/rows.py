@@ -317,9 +317,9 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
             return [()]
         raise OperandNotFound(f"the rows have no {choice.fields[0]}")
     if is_own:
-        return [(write_condition(field, choice.sign, own_value),)]
+        return [(format_condition(field, choice.sign, own_value),)]
     values = _values_as_rows_spell_them(field, choice, records)
-    conditions = [write_condition(field, choice.sign, value) for value in values]
+    conditions = [format_condition(field, choice.sign, value) for value in values]
     return [tuple(conditions)] if choice.sign == "!=" else [(condition,) for condition in conditions]
 
 
@@ -346,7 +346,7 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
     wording = " ".join([task, *months])
     values = [value for text, value in present.items() if text and occurs_in(text, wording)]
     if values:
-        return [(write_condition(field, "=", value),) for value in values]
+        return [(format_condition(field, "=", value),) for value in values]
     if len(present) > 1:
         raise AmbiguousOperand(f"the rows have {len(present)} values of {field}, and the task names none")
     return [()]
@@ -361,7 +361,7 @@ def _list_owner_conditions(
     anchors = {anchor.identity for anchor in inputs.anchors}
     anchor_rows = [record for record in records if record.identity in anchors and record.id_field]
     if anchor_rows:
-        return [(write_condition(str(record.id_field), "=", record.id),) for record in anchor_rows]
+        return [(format_condition(str(record.id_field), "=", record.id),) for record in anchor_rows]
     owners = {*(_write_owner_condition(records, anchor) for anchor in inputs.anchors)}
     owners.discard("")
     return [(owner,) for owner in sorted(owners)] or [()]

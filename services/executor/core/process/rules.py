@@ -301,7 +301,7 @@ def _rules_for_unknown(
     level = _find_approval_level(template)
     for unknown in unknown_inputs(template, plan.every_call, results, facts, keys, dossier.values):
         yield _build_approval_rule(f"needs-{unknown.name}", unknown.reason, level, sorted(unknown.verbs))
-    partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
+    partial = [fact.tool for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)] if template.whole_lists else []
     if partial:
         yield _build_approval_rule(
             "whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level
