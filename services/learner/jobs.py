@@ -17,7 +17,7 @@ from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_importer, report_rows
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker, ModelFacts, TenantBudgets
+from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFacts, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
@@ -74,7 +74,7 @@ class MemoryJobs:
         if self.worker is None or self.close is None:
             return
         try:
-            await keep_doing_due_work(self.worker.run_once, AT_ONCE, stop)
+            await keep_doing_due_work(self.worker.run_once, TASKS_AT_ONCE, stop)
         finally:
             await self.close()
 
@@ -97,8 +97,8 @@ def build_memory_jobs(
 
     model = LazyModel(lambda: _build_model(settings))
     prices = read_prices()
-    counted = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
-    finder = ModelFacts(counted, prices.get(settings.haiku_model) or highest_prices(prices.values()))
+    counted_model = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
+    finder = ModelFacts(counted_model, prices.get(settings.haiku_model) or highest_prices(prices.values()))
     budgets = TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
     return MemoryJobs(rememberer, follower, news, forgetter, worker, model.close)
@@ -115,8 +115,8 @@ def _build_model(settings: MemorySettings) -> ClosableModel:
     )
 
 
-_HANDED_ON_SECONDS = 3600.0  # an executor may be started long after the learner
-_LAST_SECONDS = 5.0
+_PROCESS_REQUEST_SECONDS = 3600.0  # an executor may be started long after the learner
+_SYNC_SECONDS = 5.0
 
 
 class FolderSync:
@@ -144,8 +144,8 @@ class FolderSync:
     async def _sync_files(self) -> None:
         """Imports the files if Redis has lost its content, then writes them."""
         if not self._waiting and await self._is_memory_empty():
-            found = await asyncio.to_thread(self._folder.read)
-            self._waiting = {file: content for file, content in found.items() if content}
+            contents = await asyncio.to_thread(self._folder.read)
+            self._waiting = {file: content for file, content in contents.items() if content}
         for file, content in list(self._waiting.items()):
             await self._import_file(FileRequest(tenant=self._tenant, file=file, content=content))
             del self._waiting[file]
@@ -157,20 +157,20 @@ class FolderSync:
     async def _is_memory_empty(self) -> bool:
         """Whether nothing was ever learned of the tenant, or forgotten."""
         names = keys.learned_keys(self._tenant)
-        told = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
-        return await Scripts(self._redis).execute("EXISTS", *told) == 0
+        key_names = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
+        return await Scripts(self._redis).execute("EXISTS", *key_names) == 0
 
     async def _import_file(self, request: FileRequest) -> None:
         """Imports one file, or hands it to the executor if it holds processes. Problems are logged."""
         if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
-            await RpcQueue(self._redis, "executor").post_request(request.model_dump_json(), _HANDED_ON_SECONDS)
+            await RpcQueue(self._redis, "executor").post_request(request.model_dump_json(), _PROCESS_REQUEST_SECONDS)
             return
         report = await self._importer.carry_out(request)
         log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
 
     async def _try_to_sync(self) -> None:
         try:
-            async with asyncio.timeout(_LAST_SECONDS + self._every):
+            async with asyncio.timeout(_SYNC_SECONDS + self._every):
                 await self._sync_files()
         except (StoreUnavailable, OSError) as error:  # a time-out is an OSError, too
             log.warning("cache_not_kept", error=f"{type(error).__name__}: {error}")

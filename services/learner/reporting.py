@@ -38,33 +38,33 @@ def report_command(arguments: Sequence[str]) -> int:
     options = _parse_options(arguments)
     try:
         if options.files:
-            found = _read_reports((str(file), file.read_bytes()) for file in options.files)
+            reports = _read_reports((str(file), file.read_bytes()) for file in options.files)
         else:
-            found = asyncio.run(_read_from_bucket(options.bucket, options.most))
+            reports = asyncio.run(_read_from_bucket(options.bucket, options.most))
     except CannotStart as problem:
         return print_problem(problem)
     except (BucketUnavailable, OSError) as problem:
         return _print_error(str(problem))
-    if not found.reports:
-        return _print_error("There is no report. " + " ".join(found.unread[:3]))
-    chosen = found.reports[: options.most]
-    sys.stdout.write(json.dumps(_as_json(chosen, found, prepare_training_rows(chosen))) + "\n")
+    if not reports.reports:
+        return _print_error("There is no report. " + " ".join(reports.unread[:3]))
+    newest = reports.reports[: options.most]
+    sys.stdout.write(json.dumps(_as_json(newest, reports, prepare_training_rows(newest))) + "\n")
     return 0
 
 
-def _as_json(chosen: Sequence[Report], found: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
-    reports: list[JsonValue] = [report_as_json(report) for report in chosen]
+def _as_json(newest: Sequence[Report], reports: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
+    tables: list[JsonValue] = [report_as_json(report) for report in newest]
     rows: list[JsonValue] = [*training.rows]
     return {
-        "reports": reports,
-        "of": len(found.reports),
-        "unread": [*found.unread],
+        "reports": tables,
+        "of": len(reports.reports),
+        "unread": [*reports.unread],
         "training_rows": rows,
         "skipped": [*training.skipped],
     }
 
 
-async def _read_from_bucket(bucket: str, most: int) -> FoundReports:
+async def _read_from_bucket(bucket: str, most_reports: int) -> FoundReports:
     """The newest reports of the bucket.
 
     More than ``most`` are read, since their own dates may differ from the objects' order.
@@ -76,9 +76,9 @@ async def _read_from_bucket(bucket: str, most: int) -> FoundReports:
 
     store = S3Training(settings.s3_training_bucket, settings.s3_reports_prefix)
     contents: list[tuple[str, bytes]] = []
-    for found in list(reversed(await store.list_objects()))[: 2 * most]:
+    for listed in list(reversed(await store.list_objects()))[: 2 * most_reports]:
         try:
-            contents.append((found.name, await store.read(found)))
+            contents.append((listed.name, await store.read(listed)))
         except ObjectChanged:
             continue  # it was replaced just now: the next call reads it
     return _read_reports(contents)
@@ -90,8 +90,8 @@ def _read_reports(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
     for name, content in contents:
         try:
             reports.append(read_report(name, content))
-        except BadReport as bad:
-            unread.append(str(bad))
+        except BadReport as error:
+            unread.append(str(error))
     return FoundReports(sorted(reports, key=lambda report: report.at, reverse=True), unread)
 
 

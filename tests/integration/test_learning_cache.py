@@ -288,7 +288,7 @@ async def test_rows_of_a_bucket_become_cases_and_failures_stay_failures(redis: R
     told = await _looked(_seeder(redis))
     cases = {case.task_id: case.outcome for case in await case_log(redis, "acme")}
     assert cases == {"task_01": CaseOutcome.SUCCESS, "task_02": CaseOutcome.FAILURE, "task_03": CaseOutcome.PARTIAL}
-    assert [(one.source.name, one.rows, one.kept) for one in told] == [(FIRST, 2, 2), (SECOND, 1, 1)]
+    assert [(one.source.name, one.rows, one.cases_in_log) for one in told] == [(FIRST, 2, 2), (SECOND, 1, 1)]
     assert await case_log(redis, "globex") == []
 
 
@@ -300,7 +300,7 @@ async def test_an_object_is_loaded_once_and_a_new_version_of_it_is_merged(redis:
     assert await _looked(seeder) == []
     bucket.put(FIRST, lines_of([a_row(1, score=0.7), a_row(2)]))
     (again,) = await _looked(seeder)
-    assert again.kept == 2
+    assert again.cases_in_log == 2
     assert {case.task_id: case.quality for case in await case_log(redis, "acme")} == {"task_01": 0.7, "task_02": 0.9}
 
 
@@ -325,7 +325,7 @@ async def test_what_two_learners_load_without_the_lock_is_there_once(redis: Redi
     late = Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, "acme", lambda: datetime.now(UTC))
     told: list[SeedResult] = []
     await asyncio.gather(*(seeder.load_new(told.append) for seeder in (late, _seeder(redis, "two"), late)))
-    assert sum(one.kept is not None for one in told) == 1
+    assert sum(one.cases_in_log is not None for one in told) == 1
     assert len(await case_log(redis, "acme")) == 2
 
 
@@ -334,7 +334,7 @@ async def test_bad_rows_and_objects_are_counted_and_named_and_harm_nothing(redis
     bucket.put(FIRST, lines_of([a_row(1)]) + b"{broken\n")
     bucket.put(SECOND, b"\xff\xfe garbage")
     told = {one.source.name: one for one in await _looked(_seeder(redis))}
-    assert [(len(one.bad), one.rows) for one in (told[FIRST], told[SECOND])] == [(1, 1), (1, 0)]
+    assert [(len(one.bad_rows), one.rows) for one in (told[FIRST], told[SECOND])] == [(1, 1), (1, 0)]
     seeded = await cast("Awaitable[dict[str, str]]", redis.hgetall(keys.learned_keys("acme").seeded))
     assert json.loads(seeded[FIRST].partition("\n")[2])["first_bad"].startswith("line 2: no JSON")
     assert await _looked(_seeder(redis)) == []

@@ -54,17 +54,17 @@ class CacheFolder:
         """Whether the file is as a learner last wrote it, by its stored hash, so that nothing is lost by
         replacing it.
         """
-        noted = path.with_name(f".{path.name}.sha256")
-        return noted.is_file() and noted.read_text() == _hash_content(path.read_bytes())
+        hash_file = path.with_name(f".{path.name}.sha256")
+        return hash_file.is_file() and hash_file.read_text() == _hash_content(path.read_bytes())
 
     def _replace(self, path: Path, text: str) -> None:
         """Replace a file atomically: a reader finds the old content or the new, whole."""
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        with fresh.open("w", encoding="utf-8") as file:
+        new_file = path.with_name(f".{path.name}.{os.getpid()}")
+        with new_file.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        new_file.replace(path)
 
 
 def _hash_content(content: bytes) -> str:

@@ -32,10 +32,10 @@ class RedisForgetting(Forgetting):
         self._conversations = conversations
         self._lines: dict[str, str] = {}  # of the server where a request was last carried out
 
-    async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
-        found = await self._scripts.run("claim_due", [keys.OPEN_FORGET_REQUESTS], [most, int(seconds * 1000)])
+    async def claim(self, limit: int, seconds: float) -> Sequence[ForgetRequest]:
+        members = await self._scripts.run("claim_due", [keys.OPEN_FORGET_REQUESTS], [limit, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
-        for member in (keys.unpack_member(keys.ForgetMember, one) for one in cast("list[str]", found)):
+        for member in (keys.unpack_member(keys.ForgetMember, packed) for packed in cast("list[str]", members)):
             row = await self._scripts.execute("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
             request = ForgetRequest.read_row(row)
             if request is None:
@@ -57,7 +57,7 @@ class RedisForgetting(Forgetting):
     async def has_older_outcomes(self, request: ForgetRequest) -> bool:
         numbers = range(len(list(keys.all_partitions())))
         if request.scope is ForgetScope.SESSION:
-            numbers = range(of := partition_of(request.tenant, request.subject), of + 1)
+            numbers = range(partition := partition_of(request.tenant, request.subject), partition + 1)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for number in numbers:
                 pipe.xinfo_groups(keys.partition_keys(number).outcomes)
@@ -66,8 +66,8 @@ class RedisForgetting(Forgetting):
                     pipe.xpending(keys.partition_keys(number).outcomes, group)
             replies = await pipe.execute(raise_on_error=False)
         asked_ms = int(request.asked_at.timestamp() * 1000)
-        each = 2 + len(keys.OUTCOME_GROUPS)
-        rows = [replies[first : first + each] for first in range(0, len(replies), each)]
+        replies_each = 2 + len(keys.OUTCOME_GROUPS)
+        rows = [replies[start : start + replies_each] for start in range(0, len(replies), replies_each)]
         return any(_has_unsettled_entries(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
 
     async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
@@ -88,10 +88,11 @@ class RedisForgetting(Forgetting):
         if cast(int, await self._scripts.execute("HLEN", name)) <= REQUESTS_KEPT:
             return
         rows = cast("list[str]", await self._scripts.execute("HVALS", name))
-        done = [one for row in rows if (one := ForgetRequest.read_row(row)) and one.state is ForgetState.DONE]
-        done.sort(key=lambda request: request.asked_at, reverse=True)
-        if gone := [request.request_id for request in done[REQUESTS_KEPT:]]:
-            await self._scripts.execute("HDEL", name, *gone)
+        requests = filter(None, map(ForgetRequest.read_row, rows))
+        finished = [request for request in requests if request.state is ForgetState.DONE]
+        finished.sort(key=lambda request: request.asked_at, reverse=True)
+        if dropped_ids := [request.request_id for request in finished[REQUESTS_KEPT:]]:
+            await self._scripts.execute("HDEL", name, *dropped_ids)
 
     async def _commands_for_tenant(self, tenant: str) -> Mapping[str, int]:
         names = keys.learned_keys(tenant)
@@ -104,17 +105,17 @@ class RedisForgetting(Forgetting):
                 pipe.delete(getattr(names, kind))
             pipe.hincrby(names.memory, "version", 1)
             sizes = cast("list[int]", await pipe.execute())
-        counted = zip(("cases", "facts", "entities", "predictions", "arms"), sizes, strict=False)
-        return {name: size for name, size in counted if size}
+        named_sizes = zip(("cases", "facts", "entities", "predictions", "arms"), sizes, strict=False)
+        return {name: size for name, size in named_sizes if size}
 
     async def _commands_for_rows(self, request: ForgetRequest) -> dict[str, int]:
         for _ in range(_MOST_TRIES):
-            stored = await self._read_stored(request.tenant)
-            leaving = plan_removal(request, stored)
-            commands = _list_commands(keys.learned_keys(request.tenant), leaving)
-            read = StoredVersions(rows=stored.version)
-            if leaving == Removal() or await change_learned(self._scripts, request.tenant, commands, read):
-                return leaving.counts
+            memory = await self._read_stored(request.tenant)
+            removal = plan_removal(request, memory)
+            commands = _list_commands(keys.learned_keys(request.tenant), removal)
+            versions = StoredVersions(rows=memory.version)
+            if removal == Removal() or await change_learned(self._scripts, request.tenant, commands, versions):
+                return removal.counts
         raise StoreUnavailable("the tenant's memory is being written all the time")
 
     async def _read_stored(self, tenant: str) -> StoredMemory:
@@ -130,36 +131,36 @@ class RedisForgetting(Forgetting):
             version=str(version or "0"),
             cases=tuple((row, case) for row in cases if (case := CaseEntry.read_row(row))),
             facts=tuple((row, fact) for row in facts if (fact := KnownFact.read_row(row))),
-            entities={field: known for field, row in entities.items() if (known := KnownEntity.read_row(row))},
-            links={field: linked for field, row in links.items() if (linked := EntityLinks.read_row(row))},
+            entities={field: entity for field, row in entities.items() if (entity := KnownEntity.read_row(row))},
+            links={field: entity_links for field, row in links.items() if (entity_links := EntityLinks.read_row(row))},
             todos={event: todo for event, row in todos.items() if (todo := FactTodo.read_row(row))},
         )
 
     async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:
         """Removes what the session remembers, in Redis and the archive; returns ``session_busy`` if it has work now."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        own = keys.participation_key(tenant, session_id)
-        names = keys_for("forget_conversation", session, partition, participation=own)
+        participation = keys.participation_key(tenant, session_id)
+        names = keys_for("forget_conversation", session, partition, participation=participation)
         member = keys.pack_session(tenant, session_id)
         reply = await self._scripts.run("forget_conversation", names, [member])
         if reply == -1:
             return {"session_busy": 1}
-        gone = reply == 1
+        is_removed = reply == 1
         try:
             if self._conversations is not None:
-                gone = await self._conversations.delete(tenant, session_id) or gone
+                is_removed = await self._conversations.delete(tenant, session_id) or is_removed
         except ArchiveUnavailable as error:
             raise StoreUnavailable(f"the archive of sessions cannot be emptied: {error}") from error
-        return {"conversations": 1} if gone else {}
+        return {"conversations": 1} if is_removed else {}
 
 
-def _list_commands(names: keys.LearnedKeys, leaving: Removal) -> Iterator[LearnedCommand]:
-    for name, texts in ((names.cases, leaving.cases), (names.knowledge, leaving.facts)):
+def _list_commands(names: keys.LearnedKeys, removal: Removal) -> Iterator[LearnedCommand]:
+    for name, texts in ((names.cases, removal.cases), (names.knowledge, removal.facts)):
         yield from (("LREM", name, (0, text)) for text in texts)
-    yield "HDEL", names.fact_todos, leaving.todos
+    yield "HDEL", names.fact_todos, removal.todos
     for command, name in (("HDEL", names.entities), ("HDEL", names.entity_links), ("ZREM", names.entity_ages)):
-        yield command, name, leaving.entities
-    for name, rows in ((names.entities, leaving.fewer), (names.entity_links, leaving.links)):
+        yield command, name, removal.entities
+    for name, rows in ((names.entities, removal.reduced), (names.entity_links, removal.links)):
         yield "HSET", name, [word for field, row in rows.items() for word in (field, row.model_dump_json())]
 
 
@@ -167,12 +168,13 @@ def _has_unsettled_entries(groups: object, newest: object, pending: Sequence[obj
     """Whether a stream may have an entry from before that time that some consumer group has not settled."""
     if isinstance(groups, ResponseError):  # there is no stream
         return False
-    last = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest)]
-    given = [str(group["last-delivered-id"]) for group in cast("list[dict[str, object]]", groups)]
-    if last and (not given or any(one != last[0] and _parse_ms(one) <= asked_ms for one in given)):
+    newest_ids = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest)]
+    delivered = [str(group["last-delivered-id"]) for group in cast("list[dict[str, object]]", groups)]
+    behind = [entry_id for entry_id in delivered if entry_id not in newest_ids]  # of groups that have not read all
+    if newest_ids and (not delivered or any(_parse_ms(entry_id) <= asked_ms for entry_id in behind)):
         return True
-    summaries = [cast("dict[str, str | None]", one) for one in pending if isinstance(one, dict)]
-    return any(first and _parse_ms(first) <= asked_ms for first in (summary["min"] for summary in summaries))
+    summaries = [cast("dict[str, str | None]", summary) for summary in pending if isinstance(summary, dict)]
+    return any(_parse_ms(oldest_id) <= asked_ms for summary in summaries if (oldest_id := summary["min"]))
 
 
 def _parse_ms(entry_id: str) -> int:

@@ -17,7 +17,7 @@ from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls, store
 from shared.ports.store import StoreUnavailable
 
 # What a server says of the data it has, not of itself: trying later alone does not help.
-OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
+SPOILED_DATA_ERRORS = ("WRONGTYPE", "not an integer", "would overflow")
 
 
 @contextmanager
@@ -26,15 +26,15 @@ def raise_memory_spoiled() -> Iterator[None]:
     try:
         yield
     except StoreUnavailable as error:
-        if any(words in str(error) for words in OF_THE_DATA):
+        if any(words in str(error) for words in SPOILED_DATA_ERRORS):
             raise memory.MemorySpoiled(str(error)) from error
         raise
 
 
 class RedisFactRepository(ScriptedStore, memory.FactRepository):
-    async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
-        found = await self._scripts.run("claim_due", [keys.OPEN_FACT_SEARCHES], [most, int(seconds * 1000)])
-        return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", found)]
+    async def claim(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
+        members = await self._scripts.run("claim_due", [keys.OPEN_FACT_SEARCHES], [limit, int(seconds * 1000)])
+        return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", members)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
         with raise_memory_spoiled():
@@ -48,38 +48,38 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
                 pipe.hget(names.memory, "version")
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
                 version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
-        read = [(row, KnownFact.read_row(row)) for row in rows]
-        return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
+        parsed_rows = [(row, KnownFact.read_row(row)) for row in rows]
+        return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in parsed_rows if fact is not None))
 
     async def store_facts(
         self, todo: memory.FactTodo, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
         names = keys.learned_keys(todo.tenant)
-        arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.gone), len(change.come)]
-        arguments += [*change.gone, *(fact.stored_json() for fact in change.come)]
+        arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.removed), len(change.added)]
+        arguments += [*change.removed, *(fact.stored_json() for fact in change.added)]
         for name, count in counts.items():
             arguments += [name, count]
         with raise_memory_spoiled():
             reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
         return reply != -1
 
-    async def finish_searches(self, done: Sequence[tuple[str, str]]) -> None:
+    async def finish_searches(self, searched: Sequence[tuple[str, str]]) -> None:
         """Removes events that were searched for facts; one that was queued again meanwhile is postponed instead."""
-        members = [keys.pack_member(keys.FactMember(*one)) for one in done]
+        members = [keys.pack_member(keys.FactMember(*event)) for event in searched]
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.OPEN_FACT_SEARCHES, *members)
-            for tenant, event_id in done:
+            for tenant, event_id in searched:
                 pipe.hexists(keys.learned_keys(tenant).fact_todos, event_id)
             _, *waits = cast("list[object]", await pipe.execute(raise_on_error=False))
         await asyncio.gather(
-            *(self.postpone(*one, 1.0) for one, is_there in zip(done, waits, strict=True) if is_there == 1)
+            *(self.postpone(*event, 1.0) for event, is_there in zip(searched, waits, strict=True) if is_there == 1)
         )
 
     async def give_up(self, tenant: str, event_id: str) -> None:
         names = keys.learned_keys(tenant)
-        stored = [names.knowledge, names.fact_todos, names.memory]
+        key_names = [names.knowledge, names.fact_todos, names.memory]
         with suppress(memory.MemorySpoiled), raise_memory_spoiled():
-            await self._scripts.run("keep_facts", stored, [event_id, "", 0, 0, 0, "facts_given_up", 1])
+            await self._scripts.run("keep_facts", key_names, [event_id, "", 0, 0, 0, "facts_given_up", 1])
         with suppress(memory.MemorySpoiled), raise_memory_spoiled():
             await self._scripts.execute("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
@@ -99,12 +99,12 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
     ) -> memory.StoredKnowledge:
         with raise_memory_spoiled():
-            scores, version, things, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
-        marked = zip(event_ids, cast("list[float | None]", scores), strict=True)
+            scores, version, known_rows, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
+        scores_by_event = zip(event_ids, cast("list[float | None]", scores), strict=True)
         return memory.StoredKnowledge(
             version=str(version or "0"),
-            remembered=frozenset(event_id for event_id, score in marked if score is not None),
-            entities=_read_fields(KnownEntity, entities, things),
+            remembered=frozenset(event_id for event_id, score in scores_by_event if score is not None),
+            entities=_read_fields(KnownEntity, entities, known_rows),
             links=_read_fields(EntityLinks, entities, links),
             accuracy=_read_fields(Accuracy, predictions, accuracy),
         )
@@ -113,12 +113,13 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
     ) -> list[object]:
         names = keys.learned_keys(tenant)
-        tried = [keys.accuracy_field(*one) for one in predictions]
+        accuracy_fields = [keys.accuracy_field(*prediction) for prediction in predictions]
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zmscore(names.remembered, list(event_ids))
             pipe.hget(names.memory, "version")
-            for name, fields in ((names.entities, entities), (names.entity_links, entities), (names.accuracy, tried)):
-                pipe.hmget(name, [*fields, ""])  # never without a field
+            for name in (names.entities, names.entity_links):
+                pipe.hmget(name, [*entities, ""])  # never without a field
+            pipe.hmget(names.accuracy, [*accuracy_fields, ""])
             return cast("list[object]", await pipe.execute())
 
     async def store_change(self, change: memory.MemoryChange, version: str) -> bool:
@@ -126,10 +127,10 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         then.
         """
         names = keys.learned_keys(change.tenant)
-        first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
-        rest = [names.accuracy, names.fact_todos, names.memory]
+        entity_keys = [names.remembered, names.entities, names.entity_links, names.entity_ages]
+        other_keys = [names.accuracy, names.fact_todos, names.memory]
         calls: list[tuple[str, list[str], list[Argument]]]
-        calls = [("remember", [*first, *rest], _arguments_of_change(change, version))]
+        calls = [("remember", [*entity_keys, *other_keys], _arguments_of_change(change, version))]
         if change.todos:
             calls.append(("queue_due", *_build_queueing(change.tenant, [todo.event_id for todo in change.todos])))
         replies = await self._scripts.run_all(calls)
@@ -144,11 +145,8 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
 
 
 def _build_queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
-    return [keys.OPEN_FACT_SEARCHES], [
-        "NX",
-        0,
-        *(keys.pack_member(keys.FactMember(tenant, event_id)) for event_id in event_ids),
-    ]
+    members = [keys.pack_member(keys.FactMember(tenant, event_id)) for event_id in event_ids]
+    return [keys.OPEN_FACT_SEARCHES], ["NX", 0, *members]
 
 
 def _arguments_of_change(change: memory.MemoryChange, version: str) -> list[Argument]:
@@ -160,10 +158,10 @@ def _arguments_of_change(change: memory.MemoryChange, version: str) -> list[Argu
         arguments += [event_id, todos.get(event_id, "")]
     for field, row in change.entities.items():
         arguments += [field, row.stored_json(), change.links[field].stored_json()]
-    for one, accuracy in change.accuracy.items():
-        arguments += [keys.accuracy_field(*one), accuracy.stored_json()]
+    for prediction, accuracy in change.accuracy.items():
+        arguments += [keys.accuracy_field(*prediction), accuracy.stored_json()]
     return arguments
 
 
-def _read_fields(kind: type[Row], fields: Sequence[Key], found: object) -> Mapping[Key, Row]:
-    return parse_rows(kind, zip(fields, cast("list[str | None]", found), strict=False))
+def _read_fields(kind: type[Row], fields: Sequence[Key], rows: object) -> Mapping[Key, Row]:
+    return parse_rows(kind, zip(fields, cast("list[str | None]", rows), strict=False))

@@ -19,21 +19,22 @@ from shared.ports.store import StoreUnavailable
 
 LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key, what follows
 
-_AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
+_WORDS_AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
 
 
 async def change_learned(
-    scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: files.StoredVersions
+    scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], versions: files.StoredVersions
 ) -> bool:
     """Runs commands on what is learned of a tenant in one step; returns whether it did.
 
     False, with nothing changed, if a part whose version is in ``read`` has changed since.
     """
-    names, asked = keys.learned_keys(tenant), list(commands)
-    first = (names.cases, names.counts, names.memory, names.knowledge)
-    places = list(dict.fromkeys((*first, *(name for _, name, _ in asked))))
-    words = [word for command, name, rest in asked for word in _encode_command(command, places.index(name) + 1, rest)]
-    return await scripts.run("change_learned", places, [*read, f"change-{uuid4().hex}", *words]) == 1
+    names = keys.learned_keys(tenant)
+    places = {name: place for place, name in enumerate((names.cases, names.counts, names.memory, names.knowledge), 1)}
+    arguments: list[Argument] = [*versions, f"change-{uuid4().hex}"]
+    for command, name, words in commands:
+        arguments += _encode_command(command, places.setdefault(name, len(places) + 1), words)
+    return await scripts.run("change_learned", list(places), arguments) == 1
 
 
 def digest_of_list(rows: Iterable[str]) -> str:
@@ -42,11 +43,11 @@ def digest_of_list(rows: Iterable[str]) -> str:
 
 
 def _encode_command(command: str, place: int, words: Sequence[Argument]) -> list[Argument]:
-    """A command as script arguments, in pieces of ``_AT_ONCE`` words; nothing if it has no words."""
+    """A command as script arguments, in pieces of ``_WORDS_AT_ONCE`` words; nothing if it has no words."""
     if command == "DEL":
         return [command, place, 0]
-    pieces = (words[at : at + _AT_ONCE] for at in range(0, len(words), _AT_ONCE))
-    return [word for piece in pieces for word in (command, place, len(piece), *piece)]
+    chunks = (words[start : start + _WORDS_AT_ONCE] for start in range(0, len(words), _WORDS_AT_ONCE))
+    return [word for chunk in chunks for word in (command, place, len(chunk), *chunk)]
 
 
 _LEASE_SECONDS = 120.0  # how long an object may take to load before another learner begins to look, too
@@ -64,10 +65,10 @@ class RedisCaseRepository(CaseRepository):
     async def lock(self, tenant: str) -> bool:
         """Takes or extends the loader's lock. Should it expire, ``replace_log`` still stores no object twice."""
         key = keys.learned_keys(tenant).seeding
-        taken, holder = await self._scripts.execute_many(
+        is_taken, holder = await self._scripts.execute_many(
             ("SET", key, self._owner, "NX", "PX", self._lease_ms), ("GET", key)
         )
-        if not taken and holder == self._owner:
+        if not is_taken and holder == self._owner:
             await self._scripts.execute("PEXPIRE", key, self._lease_ms)
         return holder == self._owner
 
@@ -75,23 +76,23 @@ class RedisCaseRepository(CaseRepository):
         await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
 
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
-        found = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.learned_keys(tenant).seeded))
-        return {name: _read_version(told) for name, told in found.items()}
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.learned_keys(tenant).seeded))
+        return {name: _read_version(row) for name, row in rows.items()}
 
     async def replace_log(
         self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
     ) -> Sequence[StoredCase] | None:
         names = keys.learned_keys(tenant)
         for _ in range(_MOST_TRIES):
-            asked = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
-            known, rows = cast("tuple[str | None, list[str]]", await self._scripts.execute_many(*asked))
-            if known is not None and _read_version(known) == loaded.version:
+            queries = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
+            loaded_row, rows = cast("tuple[str | None, list[str]]", await self._scripts.execute_many(*queries))
+            if loaded_row is not None and _read_version(loaded_row) == loaded.version:
                 return None
             log = merge(read_case_log(rows))
             commands: list[LearnedCommand] = [
                 ("HSET", names.seeded, (loaded.name, f"{loaded.version}\n{_as_json(loaded)}")),
                 ("DEL", names.cases, ()),
-                ("RPUSH", names.cases, [one.text for one in log]),
+                ("RPUSH", names.cases, [entry.text for entry in log]),
             ]
             if await change_learned(self._scripts, tenant, commands, files.StoredVersions(cases=digest_of_list(rows))):
                 return log
@@ -125,17 +126,17 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             pipe.lrange(names.knowledge, 0, -1)
             pipe.hgetall(names.entities)
             pipe.hgetall(names.accuracy)
-            found = await pipe.execute()
-        version, events = (str(one or "0") for one in found[:2])
-        cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
+            replies = await pipe.execute()
+        version, events = (str(reply or "0") for reply in replies[:2])
+        cases, facts = cast("list[str]", replies[2]), cast("list[str]", replies[4])
         return files.StoredFile(
             files.StoredVersions(digest_of_list(cases), events, version, digest_of_list(facts)),
             read_case_log(cases),
-            _read_arms(found[3]),
+            _read_arms(replies[3]),
             int(events),
             [(row, KnownFact.read_row(row)) for row in facts],
-            parse_rows(KnownEntity, cast("dict[str, str]", found[5]).items()),
-            parse_rows(Accuracy, cast("dict[str, str]", found[6]).items()),
+            parse_rows(KnownEntity, cast("dict[str, str]", replies[5]).items()),
+            parse_rows(Accuracy, cast("dict[str, str]", replies[6]).items()),
         )
 
     async def store_changes(self, tenant: str, changes: files.FileChanges, versions: files.StoredVersions) -> bool:
@@ -193,9 +194,9 @@ def _flatten(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
 
 
-def _read_arms(found: object) -> Mapping[files.ArmName, Arm]:
+def _read_arms(reply: object) -> Mapping[files.ArmName, Arm]:
     try:
-        arms = parse_arms(cast("dict[str, str]", found))
+        arms_by_kind = parse_arms(cast("dict[str, str]", reply))
     except ValueError as error:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
-    return {(kind, strategy): arm for kind, own in arms.items() for strategy, arm in own.items()}
+    return {(kind, strategy): arm for kind, arms in arms_by_kind.items() for strategy, arm in arms.items()}

@@ -8,14 +8,14 @@ from typing import cast
 
 from redis.exceptions import ResponseError
 
-from services.learner.adapters.redis_knowledge import OF_THE_DATA
+from services.learner.adapters.redis_knowledge import SPOILED_DATA_ERRORS
 from services.learner.ports.outcomes import Lesson, LessonRefused, Lessons, StrategyUse
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, store_unavailable
 
-_IN_ONE_BATCH = 128  # events: what one script call holds up the server with
+_EVENTS_A_BATCH = 128  # events: what one script call holds up the server with
 
 
 class RedisLessons(ScriptedStore, Lessons):
@@ -37,23 +37,23 @@ def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
     for place, lesson in enumerate(lessons):
         by_tenant[lesson.tenant].append(place)
     for places in by_tenant.values():
-        for first in range(0, len(places), _IN_ONE_BATCH):
-            yield places[first : first + _IN_ONE_BATCH]
+        for start in range(0, len(places), _EVENTS_A_BATCH):
+            yield places[start : start + _EVENTS_A_BATCH]
 
 
 def _learn_call(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     """The keys and arguments with which lessons of one tenant are stored."""
     names, newest = keys.learned_keys(lessons[0].tenant), max(lesson.day for lesson in lessons)
     days = (newest.isoformat(), (newest - timedelta(days=DAYS_KEPT)).isoformat())
-    arms = {
-        pull: number for number, pull in enumerate(dict.fromkeys(lesson.pull for lesson in lessons if lesson.pull), 1)
-    }
+    pulls = dict.fromkeys(lesson.pull for lesson in lessons if lesson.pull)
+    arms = {pull: number for number, pull in enumerate(pulls, 1)}
     arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, POINTS_KEPT, *days, len(arms)]
     for pull in arms:
         arguments += _arm_names(pull)
-    # One long argument is packed and read much quicker than many. No line break stands in what it is made of.
-    lines = [f"{arms[lesson.pull] if lesson.pull else 0} {lesson.counted}\n{lesson.entry}\n" for lesson in lessons]
-    arguments.append("".join(lines))
+    text = ""  # one long argument is packed and read much quicker than many; no line break stands in what it is made of
+    for lesson in lessons:
+        text += f"{arms[lesson.pull] if lesson.pull else 0} {lesson.counted_line}\n{lesson.case_json}\n"
+    arguments.append(text)
     return [names.applied, names.arms, names.cases, names.counts, names.trends, names.days], arguments
 
 
@@ -64,7 +64,7 @@ def _arm_names(pull: StrategyUse) -> tuple[str, str, str]:
 
 def _read_results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:
     if not isinstance(reply, ResponseError):
-        return [new == 1 for new in cast("list[int]", reply)]
-    if any(words in str(reply) for words in OF_THE_DATA):
+        return [is_new == 1 for is_new in cast("list[int]", reply)]
+    if any(phrase in str(reply) for phrase in SPOILED_DATA_ERRORS):
         return [LessonRefused(str(reply))] * count
     raise store_unavailable(reply)

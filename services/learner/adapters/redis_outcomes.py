@@ -16,8 +16,8 @@ from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.story import parse_stream_id
 
-BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside the learner's own
-AT_ONCE = 64  # events of one partition in one run
+MOST_EVENTS_BEHIND = 5_000  # events of one partition that are kept for a group beside the learner's own
+EVENTS_AT_ONCE = 64  # events of one partition in one run
 _ANSWER_SECONDS = 5.0
 _LOOK_SECONDS = 0.25
 _LONGEST_ERROR = 500  # characters of an error kept with a dead letter
@@ -57,64 +57,65 @@ class RedisOutcomes(Outcomes):
         return Roster(self._owner, cast("list[str]", alive))
 
     async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
-        wanted = sorted(partitions)
-        arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, AT_ONCE]
+        numbers = sorted(partitions)
+        arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, EVENTS_AT_ONCE]
         arguments.append(" ".join(keys.OUTCOME_GROUPS))
         calls = [
             ([self._name_reader(number), self._partitions[number].outcomes], [*arguments, int(number in self._newest)])
-            for number in wanted
+            for number in numbers
         ]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
         deliveries: list[Delivery] = []
-        lost: set[int] = set()
-        more: set[int] = set()
-        for number, reply in zip(wanted, cast("list[list[Reply]]", replies), strict=True):
+        numbers_lost: set[int] = set()
+        numbers_with_more: set[int] = set()
+        for number, reply in zip(numbers, cast("list[list[Reply]]", replies), strict=True):
             if reply[0] == "other":
-                lost.add(number)
+                numbers_lost.add(number)
                 self._newest.pop(number, None)
                 continue
             self._newest[number], self._lines[number] = str(reply[1]), str(reply[2])
-            taken = [_read_delivery(number, entry) for entry in reply[3:]]
-            if len(taken) >= AT_ONCE or any(delivery.tries > 1 for delivery in taken):  # what is new comes after it
-                more.add(number)
-            deliveries += taken
-        return ClaimedOutcomes(deliveries, lost, more)
+            events = [_read_delivery(number, entry) for entry in reply[3:]]
+            has_repeated = any(delivery.tries > 1 for delivery in events)  # what is new comes after it
+            if len(events) >= EVENTS_AT_ONCE or has_repeated:
+                numbers_with_more.add(number)
+            deliveries += events
+        return ClaimedOutcomes(deliveries, numbers_lost, numbers_with_more)
 
     async def settle(
-        self, done: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), left: Sequence[Delivery] = ()
+        self, learned: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), unsettled: Sequence[Delivery] = ()
     ) -> Collection[int]:
-        taken: dict[int, list[str]] = defaultdict(list)
-        applied: dict[int, list[str]] = defaultdict(list)
+        ids_by_partition: dict[int, list[str]] = defaultdict(list)
+        learned_ids: dict[int, list[str]] = defaultdict(list)
         letters: dict[int, list[Argument]] = defaultdict(list)
-        for delivery in (*done, *left, *(letter.delivery for letter in dead)):
-            taken[delivery.partition].append(delivery.entry_id)
-        for delivery in done:
-            applied[delivery.partition].append(delivery.entry_id)
+        for delivery in (*learned, *unsettled, *(letter.delivery for letter in dead)):
+            ids_by_partition[delivery.partition].append(delivery.entry_id)
+        for delivery in learned:
+            learned_ids[delivery.partition].append(delivery.entry_id)
         for letter in dead:
-            entry = letter.delivery
-            letters[entry.partition] += [entry.entry_id, letter.error[:_LONGEST_ERROR], entry.tries]
-        of_group: list[Argument] = [self._group.name, keys.OUTCOME_GROUP, BEHIND_MOST, keys.OUTCOME_READER]
-        behind = {delivery.partition for delivery in left}
+            delivery = letter.delivery
+            letters[delivery.partition] += [delivery.entry_id, letter.error[:_LONGEST_ERROR], delivery.tries]
+        of_group: list[Argument] = [self._group.name, keys.OUTCOME_GROUP, MOST_EVENTS_BEHIND, keys.OUTCOME_READER]
+        unsettled_partitions = {delivery.partition for delivery in unsettled}
         calls = [
             (
                 [self._partitions[number].outcomes, self._partitions[number].dead],
                 [
                     self._lines[number],
                     *of_group,
-                    " ".join(applied[number]),
+                    " ".join(learned_ids[number]),
                     max(ids, key=parse_stream_id),
                     len(ids),
-                    int(number not in behind),
+                    int(number not in unsettled_partitions),
                     *letters[number],
                 ],
             )
-            for number, ids in sorted(taken.items())
+            for number, ids in sorted(ids_by_partition.items())
         ]
         replies = await self._scripts.run_many("settle_outcomes", calls) if calls else []
-        again = [number for number, settled in zip(sorted(taken), replies, strict=True) if not settled]
-        if again:
-            log.warning("outcomes_come_again", group=self._group.name, partitions=again)
-        return again
+        unchanged = [number for number, reply in zip(sorted(ids_by_partition), replies, strict=True) if not reply]
+        if unchanged:
+            log.warning("outcomes_come_again", group=self._group.name, partitions=unchanged)
+        return unchanged
 
     async def release(self, partitions: Collection[int]) -> None:
         arguments: list[Argument] = [self._owner, 0]
@@ -135,29 +136,29 @@ class RedisOutcomes(Outcomes):
         numbers = {self._partitions[number].outcomes: number for number in sorted(partitions)}
         streams = {stream: self._newest.get(number, "0-0") for stream, number in numbers.items()}
         async with bounded_redis_calls(seconds + _ANSWER_SECONDS):
-            found = await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
-        return {numbers[stream] for stream, _ in found}
+            news = await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
+        return {numbers[stream] for stream, _ in news}
 
     async def _poll_for_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         """The partitions with new outcomes, found by polling, since a cluster cannot block on streams in many slots."""
-        wanted = sorted(partitions)
+        numbers = sorted(partitions)
         for _ in range(max(1, round(seconds / _LOOK_SECONDS))):
-            if found := await self._have_new_outcomes(wanted):
-                return found
+            if numbers_with_news := await self._have_new_outcomes(numbers):
+                return numbers_with_news
             await asyncio.sleep(min(_LOOK_SECONDS, seconds))
         return ()
 
-    async def _have_new_outcomes(self, wanted: Sequence[int]) -> Collection[int]:
+    async def _have_new_outcomes(self, numbers: Sequence[int]) -> Collection[int]:
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
-            for number in wanted:
+            for number in numbers:
                 pipe.xrevrange(self._partitions[number].outcomes, count=1)
             rows = cast("list[list[tuple[str, object]]]", await pipe.execute())
-        pairs = zip(wanted, rows, strict=True)
+        pairs = zip(numbers, rows, strict=True)
         return {number for number, row in pairs if row and row[0][0] != self._newest.get(number)}
 
 
 def _read_delivery(partition: int, entry: Reply) -> Delivery:
     entry_id, tries, fields = cast("tuple[str, int, object]", entry)
-    said = read_pairs(fields)
-    digest, event = unpack_outcome(said.get("o", ""))
-    return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, said.get("t", ""))
+    fields_by_name = read_pairs(fields)
+    digest, event = unpack_outcome(fields_by_name.get("o", ""))
+    return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, fields_by_name.get("t", ""))

@@ -27,21 +27,21 @@ class S3Training(TrainingBucket):
     async def list_objects(self) -> Sequence[TrainingObject]:
         def list_objects() -> list[tuple[float, TrainingObject]]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
-            rows = [item for page in pages for item in page.get("Contents", ()) if item["Key"].endswith(_ENDINGS)]
+            rows = [row for page in pages for row in page.get("Contents", ()) if row["Key"].endswith(_ENDINGS)]
             return [
                 (
-                    item["LastModified"].timestamp(),
-                    TrainingObject(str(item["Key"]), str(item["ETag"]), cast(int, item["Size"])),
+                    row["LastModified"].timestamp(),
+                    TrainingObject(str(row["Key"]), str(row["ETag"]), cast(int, row["Size"])),
                 )
-                for item in rows
+                for row in rows
             ]
 
-        return [found for _, found in sorted(await self._call_s3(list_objects))]
+        return [training_object for _, training_object in sorted(await self._call_s3(list_objects))]
 
-    async def read(self, found: TrainingObject) -> bytes:
+    async def read(self, listed_object: TrainingObject) -> bytes:
         def read() -> bytes:
-            at = {"Bucket": self._bucket, "Key": found.name, "IfMatch": found.version}
-            return cast(bytes, self._client.get_object(**at)["Body"].read())
+            request = {"Bucket": self._bucket, "Key": listed_object.name, "IfMatch": listed_object.version}
+            return cast(bytes, self._client.get_object(**request)["Body"].read())
 
         return await self._call_s3(read)
 

@@ -75,8 +75,8 @@ class Learner:
         """Takes or releases partitions, so that each living learner has its share."""
         share = partitions_of_learner(await self._outcomes.roster())
         async with self._between_runs:
-            if give := self._share - share:
-                await self._outcomes.release(give)
+            if partitions_to_release := self._share - share:
+                await self._outcomes.release(partitions_to_release)
             self._expected = (self._expected | (share - self._share) | self._others) & share
             self._share, self._others = share, set()
         self.shared.set()
@@ -91,14 +91,14 @@ class Learner:
         """Takes, learns and settles the waiting outcomes; returns how many there were."""
         async with self._between_runs:
             expected, self._expected = sorted(self._expected), set()
-            count = min(_MOST_LANES, -(-len(expected) // _PARTITIONS_A_LANE))
+            step = min(_MOST_LANES, -(-len(expected) // _PARTITIONS_A_LANE))
             async with asyncio.TaskGroup() as group:
-                lanes = [group.create_task(self._run_partitions(expected[first::count])) for first in range(count)]
-            found = [lane.result() for lane in lanes]
-            for failure in found:
+                lanes = [group.create_task(self._run_partitions(expected[first::step])) for first in range(step)]
+            results = [lane.result() for lane in lanes]
+            for failure in results:
                 if isinstance(failure, StoreUnavailable):
                     raise failure
-            return sum(count for count in found if isinstance(count, int))
+            return sum(step for step in results if isinstance(step, int))
 
     async def _run_partitions(self, partitions: Sequence[int]) -> int | StoreUnavailable:
         """Handles some partitions; returns how many outcomes there were, or the store's failure.
@@ -106,15 +106,17 @@ class Learner:
         A failure is returned, not raised, so that other lanes continue.
         """
         try:
-            taken = await self._outcomes.claim(partitions)
-            self._others.update(taken.lost)
-            self._tell_listeners({delivery.partition for delivery in taken.deliveries} - self._announced)
+            outcomes = await self._outcomes.claim(partitions)
+            self._others.update(outcomes.partitions_lost)
+            self._tell_listeners({delivery.partition for delivery in outcomes.deliveries} - self._announced)
             self._announced.difference_update(partitions)
-            self._expected.update(taken.more, await self._learn(taken.deliveries) if taken.deliveries else ())
+            self._expected.update(outcomes.partitions_with_more)
+            if outcomes.deliveries:
+                self._expected.update(await self._learn(outcomes.deliveries))
         except StoreUnavailable as error:
             self._expected.update(partitions)
             return error
-        return len(taken.deliveries)
+        return len(outcomes.deliveries)
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         """Learns from deliveries; returns the partitions where some are still unsettled."""
@@ -133,22 +135,22 @@ class Learner:
                 span.annotate({names.TRIES: delivery.tries})
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
-        readable, passed, dead = _read_lessons(deliveries)
+        readable, skipped, dead = _read_lessons(deliveries)
         results = await self._lessons.store_all([lesson for _, lesson in readable]) if readable else ()
-        done: list[Delivery] = []
+        learned: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
             if not isinstance(result, LessonRefused):
-                done.append(delivery)
+                learned.append(delivery)
             elif delivery.tries >= MAX_TRIES:
                 dead.append(AbandonedOutcome(delivery, f"cannot be learned: {result.reason}"))
-        settled = {_delivery_key(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
-        left = [delivery for delivery in deliveries if _delivery_key(delivery) not in settled]
-        again = await self._outcomes.settle([*done, *passed], dead, left)
-        new = sum(result is True for result in results)
-        self.counts.learned += new
-        self.counts.known += len(done) - new
+        settled = {_delivery_key(delivery) for delivery in (*learned, *skipped, *(letter.delivery for letter in dead))}
+        unsettled = [delivery for delivery in deliveries if _delivery_key(delivery) not in settled]
+        partitions_to_claim = await self._outcomes.settle([*learned, *skipped], dead, unsettled)
+        new_count = sum(result is True for result in results)
+        self.counts.learned += new_count
+        self.counts.known += len(learned) - new_count
         self.counts.dead += len(dead)
-        return {*again, *(delivery.partition for delivery in left)}
+        return {*partitions_to_claim, *(delivery.partition for delivery in unsettled)}
 
 
 def _delivery_key(delivery: Delivery) -> tuple[int, str]:
@@ -163,11 +165,11 @@ def _read_lessons(
     Outcomes are learned in order, so an unreadable delivery blocks its partition until it is given up.
     """
     readable: list[tuple[Delivery, Lesson]] = []
-    passed: list[Delivery] = []
+    skipped: list[Delivery] = []
     dead: list[AbandonedOutcome] = []
-    held_up: set[int] = set()
+    blocked_partitions: set[int] = set()
     for delivery in deliveries:
-        if delivery.partition in held_up:
+        if delivery.partition in blocked_partitions:
             continue
         try:
             lesson = lesson_in(delivery)
@@ -175,13 +177,13 @@ def _read_lessons(
             if delivery.tries >= MAX_TRIES:
                 dead.append(AbandonedOutcome(delivery, f"cannot be read: {type(error).__name__}: {error}"))
             else:
-                held_up.add(delivery.partition)
+                blocked_partitions.add(delivery.partition)
             continue
         if lesson is None:
-            passed.append(delivery)
+            skipped.append(delivery)
         else:
             readable.append((delivery, lesson))
-    return readable, passed, dead
+    return readable, skipped, dead
 
 
 def partitions_of_learner(roster: Roster) -> frozenset[int]:

@@ -84,7 +84,8 @@ class TrainingRow(_RowModel):
     @property
     def request(self) -> str:
         """The task's request: the first user text."""
-        return next((one.text for one in self.messages if one.role == "user" and one.text.strip()), "").strip()
+        texts = (message.text.strip() for message in self.messages if message.role == "user")
+        return next(filter(None, texts), "")
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -106,23 +107,25 @@ def read_rows(name: str, content: bytes) -> TrainingRows:
 
 def read_rows_of(entries: Iterable[tuple[str, object]]) -> TrainingRows:
     """The rows of the entries, each with its position. An entry that is a text is the reason why there is no row."""
-    good: list[TrainingRow] = []
-    bad: list[BadRow] = []
-    for number, (place, found) in enumerate(entries):
+    good_rows: list[TrainingRow] = []
+    bad_rows: list[BadRow] = []
+    for number, (place, row_content) in enumerate(entries):
         if number >= MOST_ROWS:
-            bad.append(BadRow(place, f"there are more than {MOST_ROWS} rows; this one and all after it are left out"))
+            reason = f"there are more than {MOST_ROWS} rows; this one and all after it are left out"
+            bad_rows.append(BadRow(place, reason))
             break
-        row = found if isinstance(found, str) else _parse_row(found)
+        row = row_content if isinstance(row_content, str) else _parse_row(row_content)
         if isinstance(row, str):
-            bad.append(BadRow(place, row[:_LONGEST_REASON]))
+            bad_rows.append(BadRow(place, row[:_LONGEST_REASON]))
         else:
-            good.append(row)
-    return TrainingRows(good, bad, _BEST_SCORE if any(row.metadata.overall_score > 1 for row in good) else 1.0)
+            good_rows.append(row)
+    has_percent_scores = any(row.metadata.overall_score > 1 for row in good_rows)
+    return TrainingRows(good_rows, bad_rows, _BEST_SCORE if has_percent_scores else 1.0)
 
 
-def _parse_row(found: object) -> TrainingRow | str:
+def _parse_row(row_content: object) -> TrainingRow | str:
     try:
-        row = TrainingRow.model_validate(found)
+        row = TrainingRow.model_validate(row_content)
     except ValidationError as error:
         return first_fault(error)
     return row if row.request else "messages: no user says anything"
@@ -135,20 +138,20 @@ def _read_numbered_rows(name: str, content: bytes) -> Iterator[tuple[str, object
             if line.strip():
                 yield f"line {number}", _parse_json(line)
         return
-    whole = _parse_json(content)
-    if isinstance(whole, list):
-        yield from ((f"row {number}", one) for number, one in enumerate(whole, 1))
+    parsed_content = _parse_json(content)
+    if isinstance(parsed_content, list):
+        yield from ((f"row {number}", row_content) for number, row_content in enumerate(parsed_content, 1))
     else:
-        yield "the object", whole
+        yield "the object", parsed_content
 
 
 def _parse_json(content: bytes) -> object:
     """The parsed JSON, or a text on what is wrong; a row itself is never a text."""
     try:
-        found: object = json.loads(content)
+        parsed_content: object = json.loads(content)
     except (ValueError, RecursionError) as error:
         return f"no JSON: {type(error).__name__}"
-    return "no JSON object" if isinstance(found, str) else found
+    return "no JSON object" if isinstance(parsed_content, str) else parsed_content
 
 
 def parse_stored_case(case: CaseEntry) -> outcomes.StoredCase:
@@ -156,33 +159,33 @@ def parse_stored_case(case: CaseEntry) -> outcomes.StoredCase:
 
 
 def merge_cases(
-    log: Sequence[outcomes.StoredCase], new: Iterable[CaseEntry], most: int = CASES_KEPT
+    log: Sequence[outcomes.StoredCase], new_cases: Iterable[CaseEntry], limit: int = CASES_KEPT
 ) -> list[outcomes.StoredCase]:
     """The log with the new cases, newest first; existing entries keep their order and text.
 
     A new case replaces one with the same id if it differs or was learned later. Beyond ``most``, unreadable entries are
     dropped first, then those of lowest quality, of equal ones the older.
     """
-    known = {entry.case.case_id: entry.case for entry in log if entry.case}
-    latest = {case.case_id: case for case in new}
-    wanted = {name: case for name, case in latest.items() if not _is_known_case(known.get(name), case)}
-    kept = [entry for entry in log if entry.case and entry.case.case_id not in wanted]
-    unread = [entry for entry in log if not entry.case]
-    fresh = sorted(map(parse_stored_case, wanted.values()), key=_read_age)
-    best = _keep_best(list(heapq.merge(kept, fresh, key=_read_age)), most)
-    return [*best, *unread[: most - len(best)]]
+    stored = {entry.case.case_id: entry.case for entry in log if entry.case}
+    latest = {case.case_id: case for case in new_cases}
+    changed = {name: case for name, case in latest.items() if not _is_known_case(stored.get(name), case)}
+    unchanged = [entry for entry in log if entry.case and entry.case.case_id not in changed]
+    unreadable = [entry for entry in log if not entry.case]
+    added = sorted(map(parse_stored_case, changed.values()), key=_read_age)
+    best = _keep_best(list(heapq.merge(unchanged, added, key=_read_age)), limit)
+    return [*best, *unreadable[: limit - len(best)]]
 
 
-def _keep_best(entries: list[outcomes.StoredCase], most: int) -> list[outcomes.StoredCase]:
-    places = heapq.nlargest(most, range(len(entries)), key=lambda place: _read_quality(entries[place]))
+def _keep_best(entries: list[outcomes.StoredCase], limit: int) -> list[outcomes.StoredCase]:
+    places = heapq.nlargest(limit, range(len(entries)), key=lambda place: _read_quality(entries[place]))
     return [entries[place] for place in sorted(places)]
 
 
-def _is_known_case(known: CaseEntry | None, new: CaseEntry) -> bool:
+def _is_known_case(stored_case: CaseEntry | None, new_case: CaseEntry) -> bool:
     """Whether the known case says the same and was learned no earlier."""
-    if known is None or new.at > known.at:
+    if stored_case is None or new_case.at > stored_case.at:
         return False
-    return known.model_copy(update={"at": new.at, "session_id": new.session_id}) == new
+    return stored_case.model_copy(update={"at": new_case.at, "session_id": new_case.session_id}) == new_case
 
 
 def _read_age(entry: outcomes.StoredCase) -> float:
@@ -193,20 +196,20 @@ def _read_quality(entry: outcomes.StoredCase) -> float:
     return entry.case.quality if entry.case else 0.0
 
 
-LARGEST = 64 * 1024 * 1024  # bytes of one object
+LARGEST_OBJECT = 64 * 1024 * 1024  # bytes of one object
 
 
 class SeedResult(NamedTuple):
-    """The result for one object. ``kept``: how many of its cases are in the log; None if it had been loaded before."""
+    """The result for one object. ``cases_in_log``: of its cases; None if it had been loaded before."""
 
     source: outcomes.TrainingObject
     rows: int
-    bad: tuple[BadRow, ...]
-    kept: int | None
+    bad_rows: tuple[BadRow, ...]
+    cases_in_log: int | None
 
 
 async def _ignore_content(_name: str, _content: bytes) -> None:
-    """The ``teach`` of training rows, which teach by their cases alone."""
+    """The ``teach`` of a ``Seeder`` of training rows, whose objects hold nothing but cases."""
 
 
 class Seeder:
@@ -240,44 +243,46 @@ class Seeder:
         if not await self._repository.lock(self._tenant):
             return False
         try:
-            loaded = await self._repository.versions_loaded(self._tenant)
-            for found in await self._bucket.list_objects():
-                if loaded.get(found.name) != found.version and (seeded := await self._load_object(found)):
-                    tell(seeded)
+            loaded_versions = await self._repository.versions_loaded(self._tenant)
+            for source in await self._bucket.list_objects():
+                if loaded_versions.get(source.name) == source.version:
+                    continue
+                if result := await self._load_object(source):
+                    tell(result)
                     await self._repository.lock(self._tenant)
         finally:
             await self._repository.unlock(self._tenant)
         return True
 
-    async def _load_object(self, found: outcomes.TrainingObject) -> SeedResult | None:
+    async def _load_object(self, source: outcomes.TrainingObject) -> SeedResult | None:
         """Loads one object; None if it was replaced meanwhile, so that the next pass finds the new one."""
-        if found.size > LARGEST:
-            bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
-            return await self._store(found, [], bad)
+        if source.size > LARGEST_OBJECT:
+            bad_rows = (BadRow("the object", f"it is larger than {LARGEST_OBJECT} bytes, and nothing of it was read"),)
+            return await self._store(source, [], bad_rows)
         try:
-            content = await self._bucket.read(found)
+            content = await self._bucket.read(source)
         except outcomes.ObjectChanged:
             return None
-        rows = self._read(found.name, content)
-        await self._teach(found.name, content)
-        source, now = found.name.rpartition("/")[2], self._clock()
-        return await self._store(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
+        rows = self._read(source.name, content)
+        await self._teach(source.name, content)
+        name, now = source.name.rpartition("/")[2], self._clock()
+        return await self._store(source, [case_of(row, rows.scale, name, now) for row in rows.good], tuple(rows.bad))
 
     async def _store(
-        self, found: outcomes.TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]
+        self, source: outcomes.TrainingObject, cases: list[CaseEntry], bad_rows: tuple[BadRow, ...]
     ) -> SeedResult:
         def merge(log: Sequence[outcomes.StoredCase]) -> Sequence[outcomes.StoredCase]:
             return merge_cases(log, cases)
 
-        first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
-        loaded = outcomes.LoadedRows(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
-        log = await self._repository.replace_log(self._tenant, merge, loaded)
-        return SeedResult(found, len(cases), bad, None if log is None else _count_kept(log, cases))
-
-
-def _count_kept(log: Sequence[outcomes.StoredCase], cases: Sequence[CaseEntry]) -> int:
-    ids = {case.case_id for case in cases}
-    return sum(entry.case is not None and entry.case.case_id in ids for entry in log)
+        first_bad = f"{bad_rows[0].place}: {bad_rows[0].reason}" if bad_rows else ""
+        loaded_rows = outcomes.LoadedRows(
+            source.name, source.version, len(cases), len(bad_rows), first_bad, self._clock()
+        )
+        log = await self._repository.replace_log(self._tenant, merge, loaded_rows)
+        if log is None:
+            return SeedResult(source, len(cases), bad_rows, None)
+        ids = {case.case_id for case in cases}
+        return SeedResult(source, len(cases), bad_rows, sum(bool(row.case and row.case.case_id in ids) for row in log))
 
 
 _LONGEST_SUMMARY = 200  # characters
@@ -292,21 +297,21 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
 
     ``scale``: the highest possible score; ``source``: the object's name.
     """
-    told, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
+    metadata, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
     summary = redact_text(row.request)
-    failed = told.training_type is TrainingType.NEGATIVE_CORRECTED
+    failed = metadata.training_type is TrainingType.NEGATIVE_CORRECTED
     return CaseEntry(
-        case_id=f"training-{digest([told.task_id, row.request, told.training_type.value])[:_ID_CHARACTERS]}",
+        case_id=f"training-{digest([metadata.task_id, row.request, metadata.training_type.value])[:_ID_CHARACTERS]}",
         session_id=f"training:{source}",
-        task_id=told.task_id,
+        task_id=metadata.task_id,
         summary=summary[:_LONGEST_SUMMARY],
         keywords=keywords(summary),
         outcome=CaseOutcome.FAILURE if failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
         worked=() if failed else tuple(dict.fromkeys(map(_redact_note, row.tools)))[:_MOST_NOTES],
-        failed=(_redact_note(told.failure_cause),) if told.failure_cause.strip() else (),
-        tool_count=len(row.tools) if told.tool_count is None else told.tool_count,
-        domain=_redact_note(told.scenario.strip()) or _UNKNOWN,
+        failed=(_redact_note(metadata.failure_cause),) if metadata.failure_cause.strip() else (),
+        tool_count=len(row.tools) if metadata.tool_count is None else metadata.tool_count,
+        domain=_redact_note(metadata.scenario.strip()) or _UNKNOWN,
         strategy=Strategy.FSM,
         at=now,
     )

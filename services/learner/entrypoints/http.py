@@ -28,9 +28,9 @@ def health_app(
 
     def describe() -> dict[str, JsonValue]:
         counts = learner.counts
-        done: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
-        own: dict[str, JsonValue] = {"partitions": len(learner.partitions), **done, "training": seeding.as_json()}
-        return {"service": "learner", **own, "memory": memory()}
+        outcome_counts: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
+        state: dict[str, JsonValue] = {"training": seeding.as_json(), "memory": memory()}
+        return {"service": "learner", "partitions": len(learner.partitions), **outcome_counts, **state}
 
     def why_not_ready() -> str:
         return "" if learner.shared.is_set() else "it does not know yet which outcomes to read"
@@ -43,24 +43,24 @@ class LearnerGauges(GaugeReading):
 
     def __init__(self, learner: Learner, memory: MemoryStatus) -> None:
         self._learner, self._memory = learner, memory
-        self._told: dict[str, int] = {}
+        self._last_counts: dict[str, int] = {}
 
     async def set_gauges(self, metrics: Metrics) -> None:
         metrics.set_gauge(names.LEARNER_PARTITIONS, len(self._learner.partitions))
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
             metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)
-        for what, count in _flatten_counts(self._memory()):
-            metrics.add(names.FACTS_FOUND, self._growth_of(f"memory {what}", count), what=what)
+        for count_name, count in _flatten_counts(self._memory()):
+            metrics.add(names.FACTS_FOUND, self._growth_of(f"memory {count_name}", count), what=count_name)
 
     def _growth_of(self, name: str, count: int) -> int:
-        before, self._told[name] = self._told.get(name, 0), count
-        return max(0, count - before)
+        last_count, self._last_counts[name] = self._last_counts.get(name, 0), count
+        return max(0, count - last_count)
 
 
-def _flatten_counts(counts: Mapping[str, JsonValue], stem: str = "") -> Iterator[tuple[str, int]]:
-    for name, value in counts.items():
-        if isinstance(value, dict):
-            yield from _flatten_counts(value, f"{stem}{name}_")
-        elif isinstance(value, int):
-            yield f"{stem}{name}", value
+def _flatten_counts(counts: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[str, int]]:
+    for name, inner in counts.items():
+        if isinstance(inner, dict):
+            yield from _flatten_counts(inner, f"{prefix}{name}_")
+        elif isinstance(inner, int):
+            yield f"{prefix}{name}", inner

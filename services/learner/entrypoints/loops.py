@@ -16,7 +16,7 @@ from services.learner.core.training import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, Outcomes
 from shared.ports.store import StoreUnavailable
 
-_AGAIN_SECONDS = 0.5
+_RETRY_SECONDS = 0.5
 _NEWS_SECONDS = 1.0
 _GATHER_SECONDS = 0.4  # outcomes that come together are learned together
 SWEEP_SECONDS = 30.0  # between two looks at everything, should news have been missed
@@ -63,12 +63,12 @@ async def _run_for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event
             await step()
         except StoreUnavailable as error:
             log.warning("store_unavailable", error=str(error))
-            await asyncio.sleep(_AGAIN_SECONDS)
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
-_LOOK_SECONDS = 0.5  # between two looks at what the learner holds, should it tell nothing
-_DUE_SECONDS = 1.0  # at what is due in the store
-_STEP_ASIDE_SECONDS = 0.1
+_NEWS_CHECK_SECONDS = 0.5  # between two looks at what the learner holds, should it tell nothing
+_DUE_CHECK_SECONDS = 1.0  # at what is due in the store
+_BUSY_LEARNER_SECONDS = 0.1
 
 
 async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: Learner, stop: asyncio.Event) -> None:
@@ -84,12 +84,12 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
         if clock() > swept + SWEEP_SECONDS:
             swept = clock()
             follower.expect_outcomes_everywhere()
-        before, learned = learned, learner.counts.learned
+        learned_before, learned = learned, learner.counts.learned
         if not await follower.run_once():
             if not stop.is_set():  # until the learner says where to look, so that both read in one round trip
-                await _wait_for_event(news.some, _LOOK_SECONDS)
-        elif learner.counts.learned != before:
-            await _wait_for_event(stop, _STEP_ASIDE_SECONDS)
+                await _wait_for_event(news.some, _NEWS_CHECK_SECONDS)
+        elif learner.counts.learned != learned_before:
+            await _wait_for_event(stop, _BUSY_LEARNER_SECONDS)
 
     await _run_until_stopped(follow_once, stop)
     try:
@@ -105,7 +105,7 @@ async def keep_doing_due_work(do_due: Callable[[datetime], Awaitable[int]], at_o
 
     async def do_due_work_once() -> None:
         if await do_due(datetime.now(UTC)) < at_once:
-            await _wait_for_event(stop, _DUE_SECONDS)
+            await _wait_for_event(stop, _DUE_CHECK_SECONDS)
 
     await _run_until_stopped(do_due_work_once, stop)
 
@@ -116,20 +116,20 @@ async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.
             await step()
         except (StoreUnavailable, MemoryContended) as error:
             log.warning("memory_waits", error=str(error))
-            await _wait_for_event(stop, _AGAIN_SECONDS)
+            await _wait_for_event(stop, _RETRY_SECONDS)
         except Exception as error:  # the outer edge of memory: learning goes on without it
             log.exception("memory_broke", error=type(error).__name__)
-            await _wait_for_event(stop, _AGAIN_SECONDS)
+            await _wait_for_event(stop, _RETRY_SECONDS)
 
 
-async def _wait_for_event(until: asyncio.Event, seconds: float) -> None:
+async def _wait_for_event(event: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await until.wait()
+            await event.wait()
 
 
-_SEED_AGAIN_SECONDS = 60.0  # after a failure, and where another learner is looking
-_MOST_NAMED = 5  # bad rows of one object
+_SEED_RETRY_SECONDS = 60.0  # after a failure, and where another learner is looking
+_MOST_ROWS_LOGGED = 5  # bad rows of one object
 
 
 @dataclass
@@ -138,32 +138,36 @@ class SeedingStatus:
 
     objects: int = 0
     rows: int = 0
-    bad: int = 0
+    bad_rows: int = 0
     problem: str = ""
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def count_object(self, seeded: SeedResult) -> None:
+    def count_object(self, result: SeedResult) -> None:
         """Counts one loaded object and logs its bad rows; does nothing if another learner had loaded it."""
-        if seeded.kept is None:
+        if result.cases_in_log is None:
             return
-        bad = [f"{row.place}: {row.reason}" for row in seeded.bad[:_MOST_NAMED]]
-        told = {"object": seeded.source.name, "rows": seeded.rows, "bad": len(seeded.bad), "in_log": seeded.kept}
-        log.warning("training_rows_left_out", first=bad, **told) if bad else log.info("training_rows_loaded", **told)
-        self.objects, self.rows, self.bad = self.objects + 1, self.rows + seeded.rows, self.bad + len(seeded.bad)
+        reasons = [f"{row.place}: {row.reason}" for row in result.bad_rows[:_MOST_ROWS_LOGGED]]
+        count = len(result.bad_rows)
+        fields = {"object": result.source.name, "rows": result.rows, "bad": count, "in_log": result.cases_in_log}
+        if reasons:
+            log.warning("training_rows_left_out", first=reasons, **fields)
+        else:
+            log.info("training_rows_loaded", **fields)
+        self.objects, self.rows, self.bad_rows = self.objects + 1, self.rows + result.rows, self.bad_rows + count
 
     def as_json(self) -> dict[str, JsonValue]:
-        return {"objects": self.objects, "rows": self.rows, "bad": self.bad, "problem": self.problem}
+        return {"objects": self.objects, "rows": self.rows, "bad": self.bad_rows, "problem": self.problem}
 
 
 async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
     """Loads new objects at intervals until cancelled. ``open_seeder`` may block, so it runs in a thread."""
     seeder: Seeder | None = None
     while True:
-        done = False
+        is_done = False
         try:
             if seeder is None:
                 seeder = await asyncio.to_thread(open_seeder)
-            if done := await seeder.load_new(status.count_object):
+            if is_done := await seeder.load_new(status.count_object):
                 status.problem = ""
                 status.looked.set()
         except (BucketUnavailable, StoreUnavailable) as error:
@@ -172,4 +176,4 @@ async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus,
         except Exception as error:  # the outer edge of seeding: what it cannot read must not stop the learner
             status.problem = repr(error)
             log.exception("training_rows_unreadable", error=repr(error))
-        await asyncio.sleep(every_seconds if done else min(_SEED_AGAIN_SECONDS, every_seconds))
+        await asyncio.sleep(every_seconds if is_done else min(_SEED_RETRY_SECONDS, every_seconds))

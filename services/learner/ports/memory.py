@@ -88,8 +88,8 @@ class KnownFacts(NamedTuple):
 class FactChange(NamedTuple):
     """Stored rows to remove, and facts to add, the newest last."""
 
-    gone: tuple[str, ...]
-    come: tuple[KnownFact, ...]
+    removed: tuple[str, ...]
+    added: tuple[KnownFact, ...]
 
 
 NO_CHANGE = FactChange((), ())
@@ -111,7 +111,7 @@ class FactRepository(Protocol):
     ``MemorySpoiled``.
     """
 
-    async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
+    async def claim(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
         """Claims events to be searched for facts, for that many seconds; returns their tenants and ids."""
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
@@ -127,7 +127,7 @@ class FactRepository(Protocol):
         ``NO_CHANGE`` fits any version.
         """
 
-    async def finish_searches(self, done: Sequence[tuple[str, str]]) -> None:
+    async def finish_searches(self, searched: Sequence[tuple[str, str]]) -> None:
         """Remove events from those to be searched for facts."""
 
     async def give_up(self, tenant: str, event_id: str) -> None:
@@ -139,8 +139,8 @@ class FactRepository(Protocol):
 class FactsUnavailable(Exception):
     """The model could not be asked, or gave no usable answer. ``cost``: what that cost."""
 
-    def __init__(self, why: str, cost: FactCost = FactCost()) -> None:  # noqa: B008  # immutable
-        super().__init__(why)
+    def __init__(self, reason: str, cost: FactCost = FactCost()) -> None:  # noqa: B008  # immutable
+        super().__init__(reason)
         self.cost = cost
 
 
@@ -167,7 +167,7 @@ class FactFinder(Protocol):
 class Forgetting(Protocol):
     """Requests to forget, and how they are carried out. Every method may raise ``StoreUnavailable``."""
 
-    async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]: ...
+    async def claim(self, limit: int, seconds: float) -> Sequence[ForgetRequest]: ...
 
     async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
         """Removes what is stored; returns the counts by kind. May be repeated."""

@@ -44,8 +44,8 @@ class ClaimedOutcomes(NamedTuple):
     """
 
     deliveries: Sequence[Delivery]
-    lost: Collection[int]
-    more: Collection[int] = ()
+    partitions_lost: Collection[int]
+    partitions_with_more: Collection[int] = ()
 
 
 class Outcomes(Protocol):
@@ -61,7 +61,7 @@ class Outcomes(Protocol):
         """
 
     async def settle(
-        self, done: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), left: Sequence[Delivery] = ()
+        self, learned: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), unsettled: Sequence[Delivery] = ()
     ) -> Collection[int]:
         """Acknowledges learned events, moves those given up to the dead letters, and counts an attempt for those left.
 
@@ -92,19 +92,19 @@ class Lesson(NamedTuple):
 
     event_id: str
     tenant: str
-    counted: str
+    counted_line: str
     day: date
-    entry: str
+    case_json: str
     pull: StrategyUse | None
 
     @property
     def reward_units(self) -> int:
-        return int(self.counted.partition(" ")[0])
+        return int(self.counted_line.partition(" ")[0])
 
     @property
     def case(self) -> CaseEntry:
         """The parsed case; requires an ``entry``."""
-        return CaseEntry.model_validate_json(self.entry)
+        return CaseEntry.model_validate_json(self.case_json)
 
 
 class LessonRefused(NamedTuple):
@@ -184,5 +184,5 @@ class TrainingBucket(Protocol):
     async def list_objects(self) -> Sequence[TrainingObject]:
         """All objects of training rows, oldest first."""
 
-    async def read(self, found: TrainingObject) -> bytes:
+    async def read(self, listed_object: TrainingObject) -> bytes:
         """The content of the listed version; raises ``ObjectChanged``."""

@@ -61,7 +61,7 @@ def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome)
     pull = StrategyUse(outcome.process_type, outcome.strategy)
     assert by_digest.pull == (pull if outcome.strategy_applied else None)
     assert by_digest.day == outcome.ended_at.astimezone(UTC).date()
-    assert by_digest.entry == ("" if outcome.dry_run else case_of(parse_outcome(text)).stored_json())
+    assert by_digest.case_json == ("" if outcome.dry_run else case_of(parse_outcome(text)).stored_json())
 
 
 @pytest.mark.promise("learner.digest")

@@ -13,9 +13,16 @@ from babel.numbers import format_currency, format_decimal
 from hypothesis import given, strategies as some, strategies as st
 from pydantic import JsonValue
 
-from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, number_as_text, read_number
+from services.learner.core.memory.entities import (
+    MOST_ENTITIES,
+    EntityKind,
+    find_entities,
+    names_of,
+    number_as_text,
+    read_number,
+)
 from services.learner.core.memory.facts import (
-    FACTS_OF_A_TASK,
+    MOST_FACTS_OF_TASK,
     choose_facts_to_keep,
     contradicts,
     merge_facts,
@@ -65,8 +72,8 @@ def taught(*rounds: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
     rows: tuple[tuple[str, KnownFact], ...] = ()
     for new in rounds:
         change = merge_facts(KnownFacts("0", rows), new)
-        left = [row for row in rows if row[0] not in change.gone]
-        come = [(fact.model_dump_json(), fact) for fact in reversed(change.come)]
+        left = [row for row in rows if row[0] not in change.removed]
+        come = [(fact.model_dump_json(), fact) for fact in reversed(change.added)]
         rows = (*come, *left)
     return tuple(fact for _, fact in rows)
 
@@ -125,7 +132,7 @@ def test_those_leave_first_that_hold_no_more_then_the_oldest() -> None:
 @pytest.mark.promise("knowledge.good_tasks", "knowledge.unmarked")
 def test_of_one_task_four_facts_are_kept_at_most_and_nothing_that_the_guard_marks() -> None:
     found = [raw(attribute=f"term {letter}") for letter in "abcdef"]
-    assert len(choose_facts_to_keep(found, a_todo())) == FACTS_OF_A_TASK
+    assert len(choose_facts_to_keep(found, a_todo())) == MOST_FACTS_OF_TASK
     secret = raw().model_copy(update={"text": "Initech pays with card 4111 1111 1111 1111"})
     assert choose_facts_to_keep([secret, raw()], a_todo()) == choose_facts_to_keep([raw()], a_todo())
 
@@ -229,7 +236,7 @@ def test_an_amount_is_the_same_in_every_country(cents: int, locale: str, currenc
     written = format_currency(Decimal(cents) / 100, currency, locale=locale)
     (found,) = find_entities(f"they owe {written} since then")
     assert found.kind is EntityKind.AMOUNT
-    assert found.same.split()[0] == number_as_text(Decimal(cents) / 100)
+    assert found.common_form.split()[0] == number_as_text(Decimal(cents) / 100)
 
 
 @pytest.mark.promise("entities.many_countries")
@@ -249,7 +256,7 @@ def test_a_number_is_read_as_it_was_written(cents: int, locale: str) -> None:
 def test_any_text_gives_distinct_entities_that_stand_in_it(text: str) -> None:
     """Each once, no two from the same words, never more than the cap, and the same each time."""
     found = find_entities(text)
-    assert len({one.field for one in found}) == len(found) <= MOST
+    assert len({one.field for one in found}) == len(found) <= MOST_ENTITIES
     spans = sorted((one.start, one.end) for one in found)
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
     assert all(0 <= one.start < one.end <= len(text) for one in found)

@@ -46,45 +46,47 @@ class BadEntry(ValueError):
 
 def entries_of_list(content: JsonValue, *names: str) -> list[JsonValue]:
     """The entries of a file that is a list, or an object with a list under one of the names. Raises ``BadFile``."""
-    found = next((content[name] for name in names if name in content), None) if isinstance(content, dict) else content
-    if not isinstance(found, list):
+    if isinstance(content, dict):
+        content = next((content[name] for name in names if name in content), None)
+    if not isinstance(content, list):
         raise BadFile([f"it is no list, and has none under {' or '.join(names)}"])
-    return _check_count(found)
+    return _check_count(content)
 
 
 def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue]:
     """The entries of a file that is an object, or has an object under one of the names. Raises ``BadFile``."""
-    inner = next((content[name] for name in names if name in content), content) if isinstance(content, dict) else None
-    if not isinstance(inner, dict):
+    if isinstance(content, dict):
+        content = next((content[name] for name in names if name in content), content)
+    if not isinstance(content, dict):
         raise BadFile(["it is no object"])
-    _check_count(list(inner))
-    return inner
+    _check_count(list(content))
+    return content
 
 
 def parse_entries(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue], T]) -> list[T]:
     """Parses each entry with ``read``. Raises ``BadFile`` with the positions of wrong entries, up to a bound."""
-    good: list[T] = []
+    values: list[T] = []
     problems: list[str] = []
     for place, entry in entries:
         try:
-            good.append(read(entry))
+            values.append(read(entry))
         except ValidationError as error:
             problems.append(f"{place}: {first_fault(error)}")
         except BadEntry as error:
             problems.append(f"{place}: {error}")
     if problems:
         raise BadFile(problems)
-    return good
+    return values
 
 
 def number_entries(entries: Iterable[JsonValue]) -> Iterable[tuple[str, JsonValue]]:
     return ((f"entry {number}", entry) for number, entry in enumerate(entries, 1))
 
 
-def _check_count(found: list[JsonValue]) -> list[JsonValue]:
-    if len(found) > MOST_ENTRIES:
+def _check_count(entries: list[JsonValue]) -> list[JsonValue]:
+    if len(entries) > MOST_ENTRIES:
         raise BadFile([f"it has more than {MOST_ENTRIES} entries"])
-    return found
+    return entries
 
 
 _MOST_PULLS = 10**9
@@ -103,15 +105,15 @@ class _Arm(BaseModel):
 
 def read_arms(content: JsonValue) -> list[ArmRecord]:
     """The arms of a file, without those that were never pulled; raises ``BadFile``."""
-    found = entries_of_object(content, "arms", "bandit")
-    entries = ((f"{kind}", arms) for kind, arms in found.items())
-    kinds = parse_entries(entries, _read_object)
-    named = (
+    arms_by_kind = entries_of_object(content, "arms", "bandit")
+    entries = ((f"{kind}", arms) for kind, arms in arms_by_kind.items())
+    checked_arms = parse_entries(entries, _read_object)
+    arm_entries = (
         (f"{kind} {strategy}", {"kind": kind, "strategy": strategy, "arm": arm})
-        for kind, arms in zip(found, kinds, strict=True)
+        for kind, arms in zip(arms_by_kind, checked_arms, strict=True)
         for strategy, arm in arms.items()
     )
-    return [record for record in parse_entries(named, _read_arm) if record.arm.n]
+    return [record for record in parse_entries(arm_entries, _read_arm) if record.arm.n]
 
 
 def check_trend(text: str) -> str:
@@ -132,35 +134,37 @@ def _read_object(entry: JsonValue) -> dict[str, JsonValue]:
 
 
 def _read_arm(entry: JsonValue) -> ArmRecord:
-    told = _read_object(entry)
+    fields = _read_object(entry)
     try:
-        strategy = Strategy(str(told["strategy"]))
+        strategy = Strategy(str(fields["strategy"]))
     except ValueError:
         raise BadEntry(f"a strategy is one of {', '.join(Strategy)}") from None
-    arm = _Arm.model_validate(_read_object(told["arm"]))
+    arm = _Arm.model_validate(_read_object(fields["arm"]))
     units = round(arm.q * arm.n * REWARD_UNITS) if arm.units is None else arm.units
     if units > arm.n * REWARD_UNITS:
         raise BadEntry("units: more than its pulls could have earned")
-    return ArmRecord((str(told["kind"]), strategy.value), Arm(arm.n, units), check_trend(arm.trend))
+    return ArmRecord((str(fields["kind"]), strategy.value), Arm(arm.n, units), check_trend(arm.trend))
 
 
-_SUMMARY, _NOTE, _NOTES, _KEYWORDS, _ID = 200, 200, 10, 15, 16
+_LONGEST_SUMMARY, _LONGEST_NOTE, _MOST_NOTES, _MOST_KEYWORDS, _ID_CHARACTERS = 200, 200, 10, 15, 16
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def _read_notes(value: object) -> object:
     """The notes as a list: a single text becomes one note; an empty text or None becomes none."""
-    return ([value] if value.strip() else []) if isinstance(value, str) else [] if value is None else value
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return [] if value is None else value
 
 
 def _read_moment(value: object) -> object:
     """A time in a text, taken as UTC if it has no zone; any other value unchanged."""
     if isinstance(value, str):
         try:
-            at = datetime.fromisoformat(value)
+            moment = datetime.fromisoformat(value)
         except ValueError:
             return value
-        return at if at.tzinfo else at.replace(tzinfo=UTC)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return value
 
 
@@ -197,14 +201,14 @@ def _read_case(entry: JsonValue) -> CaseEntry:
     if not isinstance(entry, dict):
         raise BadEntry("it is no object")
     case = _Case.model_validate(entry)
-    summary = redact_text(case.summary)[:_SUMMARY]
-    told = case.model_dump(exclude={"case_id", "keywords", "summary"})
+    summary = redact_text(case.summary)[:_LONGEST_SUMMARY]
+    fields = case.model_dump(exclude={"case_id", "keywords", "summary"})
     return CaseEntry.model_validate(
         {
-            **told,
-            "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID]}",
+            **fields,
+            "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID_CHARACTERS]}",
             "summary": summary,
-            "keywords": tuple(redact_text(word) for word in case.keywords[:_KEYWORDS]) or keywords(summary),
+            "keywords": tuple(redact_text(word) for word in case.keywords[:_MOST_KEYWORDS]) or keywords(summary),
             "worked": _redact_and_cut_notes(case.worked),
             "failed": _redact_and_cut_notes(case.failed),
         }
@@ -212,12 +216,12 @@ def _read_case(entry: JsonValue) -> CaseEntry:
 
 
 def _redact_and_cut_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(redact_text(note)[:_NOTE] for note in notes[:_NOTES])
+    return tuple(redact_text(note)[:_LONGEST_NOTE] for note in notes[:_MOST_NOTES])
 
 
-_KINDS = tuple(outcome.value for outcome in CaseOutcome)
-_COUNTS = ("events", *_KINDS, "quality_units")
-_DAY_AND_COUNT = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNTS)})")
+_OUTCOME_NAMES = tuple(outcome.value for outcome in CaseOutcome)
+_COUNT_NAMES = ("events", *_OUTCOME_NAMES, "quality_units")
+_DAY_AND_COUNT = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNT_NAMES)})")
 _PREDICTION = re.compile(r"[^:]*:[^:]+")
 _LARGEST_NUMBER = 10**12
 
@@ -229,12 +233,12 @@ class FileStatistics(NamedTuple):
 
 def read_statistics(content: JsonValue) -> FileStatistics:
     """The statistics in a file. Raises ``BadFile``."""
-    told = entries_of_object(content)
-    counts = _read_numbers(told.get("counts", {}), "counts")
-    days = _read_numbers(told.get("days", {}), "days")
+    parts = entries_of_object(content)
+    counts = _read_numbers(parts.get("counts", {}), "counts")
+    days = _read_numbers(parts.get("days", {}), "days")
     problems = [f"days {name}: it is no day and count" for name in days if not _DAY_AND_COUNT.fullmatch(name)]
-    problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNTS]
-    if sum(counts.get(kind, 0) for kind in _KINDS) > counts.get("events", 0):
+    problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNT_NAMES]
+    if sum(counts.get(kind, 0) for kind in _OUTCOME_NAMES) > counts.get("events", 0):
         problems.append("counts: more outcomes than events")
     if counts.get("quality_units", 0) > REWARD_UNITS * counts.get("events", 0):
         problems.append("counts quality_units: more than its events could have earned")
@@ -242,8 +246,8 @@ def read_statistics(content: JsonValue) -> FileStatistics:
         problems.append(f"days: more than {DAYS_KEPT} days")
     if problems:
         raise BadFile(problems)
-    trend = parse_entries([("quality_trend", told.get("quality_trend", ""))], _check_trend)[0]
-    accuracy = entries_of_object(told.get("accuracy", {}))
+    trend = parse_entries([("quality_trend", parts.get("quality_trend", ""))], _check_trend)[0]
+    accuracy = entries_of_object(parts.get("accuracy", {}))
     unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
     if unknown:
         raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
@@ -252,9 +256,9 @@ def read_statistics(content: JsonValue) -> FileStatistics:
 
 
 def _read_numbers(content: JsonValue, part: str) -> dict[str, int]:
-    found = entries_of_object(content)
-    numbers = parse_entries(((f"{part} {name}", number) for name, number in found.items()), _check_number)
-    return dict(zip(found, numbers, strict=True))
+    numbers = entries_of_object(content)
+    counts = parse_entries(((f"{part} {name}", number) for name, number in numbers.items()), _check_number)
+    return dict(zip(numbers, counts, strict=True))
 
 
 def _check_number(entry: JsonValue) -> int:
@@ -270,7 +274,7 @@ def _check_trend(entry: JsonValue) -> str:
 
 
 def _read_accuracy(entry: JsonValue) -> Accuracy:
-    read = Accuracy.model_validate(entry)
-    if not 0 <= read.matches <= read.attempts <= _LARGEST_NUMBER or len(read.window) > WINDOW_KEPT:
+    accuracy = Accuracy.model_validate(entry)
+    if not 0 <= accuracy.matches <= accuracy.attempts <= _LARGEST_NUMBER or len(accuracy.window) > WINDOW_KEPT:
         raise BadEntry("its numbers do not fit together")
-    return read
+    return accuracy

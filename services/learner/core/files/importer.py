@@ -31,63 +31,65 @@ class FileDecision(NamedTuple):
     left_out: int = 0
 
 
-def merge_file_cases(stored: StoredFile, new: Sequence[CaseEntry]) -> FileDecision:
-    log = merge_cases(stored.cases, new)
-    before = {entry.text for entry in stored.cases}
-    ids = {case.case_id for case in new}
-    standing = {entry.case.case_id for entry in log if entry.case}
-    taken = sum(entry.text not in before for entry in log)
-    return FileDecision(FileChanges(cases=[entry.text for entry in log] if taken else None), taken, len(ids - standing))
+def merge_file_cases(stored: StoredFile, new_cases: Sequence[CaseEntry]) -> FileDecision:
+    log = merge_cases(stored.cases, new_cases)
+    stored_texts = {entry.text for entry in stored.cases}
+    new_ids = {case.case_id for case in new_cases}
+    ids_in_log = {entry.case.case_id for entry in log if entry.case}
+    count = sum(entry.text not in stored_texts for entry in log)
+    changes = FileChanges(cases=[entry.text for entry in log] if count else None)
+    return FileDecision(changes, count, len(new_ids - ids_in_log))
 
 
-def merge_file_arms(stored: StoredFile, new: Sequence[ArmRecord]) -> FileDecision:
-    arms = [record for record in new if record.arm.n > stored.arms.get(record.name, Arm()).n]
+def merge_file_arms(stored: StoredFile, new_arms: Sequence[ArmRecord]) -> FileDecision:
+    arms = [record for record in new_arms if record.arm.n > stored.arms.get(record.name, Arm()).n]
     return FileDecision(FileChanges(arms=arms), len(arms))
 
 
-def merge_file_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecision:
+def merge_file_facts(stored: StoredFile, new_facts: Sequence[KnownFact]) -> FileDecision:
     """Merges facts with the stored ones. A tenant without facts takes them unchanged, including superseded ones."""
     if not stored.facts:
-        kept = new[:FACTS_KEPT]
-        texts = [fact.model_dump_json() for fact in kept]
-        return FileDecision(FileChanges(facts=texts if texts else None), len(texts), len(new) - len(kept))
-    known = tuple((text, fact) for text, fact in stored.facts if fact is not None)
-    latest = {fact.text: fact.at for _, fact in sorted(known, key=lambda row: row[1].at)}
-    others = [fact for fact in new if fact.text not in latest or latest[fact.text] < fact.at]
-    fresh = [fact for fact in others if not _is_known(fact, [one for _, one in known])]
-    change = merge_facts(KnownFacts("", known), fresh[::-1])
-    gone = set(change.gone)
-    texts = [fact.model_dump_json() for fact in reversed(change.come)]
-    rows = [*texts, *(text for text, _ in stored.facts if text not in gone)][:FACTS_KEPT]
-    return FileDecision(FileChanges(facts=rows if fresh else None), len(fresh))
+        texts = [fact.model_dump_json() for fact in new_facts[:FACTS_KEPT]]
+        return FileDecision(FileChanges(facts=texts or None), len(texts), len(new_facts) - len(texts))
+    rows = tuple((text, fact) for text, fact in stored.facts if fact is not None)
+    latest = {fact.text: fact.at for _, fact in sorted(rows, key=lambda row: row[1].at)}
+    newer_facts = [fact for fact in new_facts if fact.text not in latest or latest[fact.text] < fact.at]
+    added = [fact for fact in newer_facts if not _is_known(fact, [fact for _, fact in rows])]
+    change = merge_facts(KnownFacts("", rows), added[::-1])
+    removed = set(change.removed)
+    texts = [fact.model_dump_json() for fact in reversed(change.added)]
+    texts_to_store = [*texts, *(text for text, _ in stored.facts if text not in removed)][:FACTS_KEPT]
+    return FileDecision(FileChanges(facts=texts_to_store if added else None), len(added))
 
 
-def merge_file_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime) -> FileDecision:
-    lasting = [record for record in new if now - record.entity.last_seen <= ENTITY_LASTS]
-    better = [record for record in lasting if _has_newer_counts(stored, record)]
-    replaced = [record for record in better if record.field in stored.entities]
-    fresh = [record for record in better if record.field not in stored.entities]
-    fresh.sort(key=lambda record: record.entity.last_seen, reverse=True)
-    free = max(0, ENTITIES_KEPT - len(stored.entities))
-    taken = [*replaced, *fresh[:free]]
-    return FileDecision(FileChanges(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
+def merge_file_entities(stored: StoredFile, new_records: Sequence[EntityRecord], now: datetime) -> FileDecision:
+    recent = [record for record in new_records if now - record.entity.last_seen <= ENTITY_LASTS]
+    newer = [record for record in recent if _has_newer_counts(stored, record)]
+    replacing = [record for record in newer if record.field in stored.entities]
+    added = [record for record in newer if record.field not in stored.entities]
+    added.sort(key=lambda record: record.entity.last_seen, reverse=True)
+    free_places = max(0, ENTITIES_KEPT - len(stored.entities))
+    taken = [*replacing, *added[:free_places]]
+    left_out = len(new_records) - len(recent) + len(added[free_places:])
+    return FileDecision(FileChanges(entities=taken), len(taken), left_out)
 
 
-def merge_file_statistics(stored: StoredFile, new: formats.FileStatistics) -> FileDecision:
-    more = new.totals.counts.get("events", 0) > stored.events
-    known = {name: row.attempts for name, row in stored.accuracy.items()}
-    accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > known.get(name, 0)}
-    return FileDecision(FileChanges(totals=new.totals if more else None, accuracy=accuracy), more + len(accuracy))
+def merge_file_statistics(stored: StoredFile, statistics: formats.FileStatistics) -> FileDecision:
+    is_newer = statistics.totals.counts.get("events", 0) > stored.events
+    attempts = {name: row.attempts for name, row in stored.accuracy.items()}
+    accuracy = {name: row for name, row in statistics.accuracy.items() if row.attempts > attempts.get(name, 0)}
+    changes = FileChanges(totals=statistics.totals if is_newer else None, accuracy=accuracy)
+    return FileDecision(changes, is_newer + len(accuracy))
 
 
-def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
+def _is_known(fact: KnownFact, stored_facts: Sequence[KnownFact]) -> bool:
     """Whether the fact is stored and its stored form is no older. A superseded fact counts as known."""
-    return not fact.is_current or any(says_the_same(one, fact) and one.at >= fact.at for one in known)
+    return not fact.is_current or any(says_the_same(other, fact) and other.at >= fact.at for other in stored_facts)
 
 
 def _has_newer_counts(stored: StoredFile, record: EntityRecord) -> bool:
-    known = stored.entities.get(record.field)
-    return known is None or record.entity.seen > known.seen
+    stored_entity = stored.entities.get(record.field)
+    return stored_entity is None or record.entity.seen > stored_entity.seen
 
 
 _MOST_TRIES = 100  # every event that is learned meanwhile changes what is stored
@@ -102,21 +104,23 @@ class Importer:
     async def carry_out(self, request: FileRequest) -> FileReport:
         """Imports a file and reports on it. May be repeated. Raises ``StoreUnavailable``."""
         try:
-            total, decides = await asyncio.to_thread(self._parse, request)  # a large file would hold up the learner
-        except formats.BadFile as bad:
-            return FileReport(file=request.file, problems=bad.problems, dry_run=request.dry_run)
+            entry_count, decide = await asyncio.to_thread(self._parse, request)  # a large file takes long
+        except formats.BadFile as error:
+            return FileReport(file=request.file, problems=error.problems, dry_run=request.dry_run)
         for _ in range(_MOST_TRIES):
             stored = await self._repository.read_stored(request.tenant)
-            done = await asyncio.to_thread(decides, stored)
-            known = max(0, total - done.taken - done.left_out)
-            if (
-                request.dry_run
-                or not done.taken
-                or await self._repository.store_changes(request.tenant, done.changes, stored.versions)
-            ):
-                return FileReport(
-                    file=request.file, taken=done.taken, known=known, left_out=done.left_out, dry_run=request.dry_run
-                )
+            decision = await asyncio.to_thread(decide, stored)
+            report = FileReport(
+                file=request.file,
+                taken=decision.taken,
+                known=max(0, entry_count - decision.taken - decision.left_out),
+                left_out=decision.left_out,
+                dry_run=request.dry_run,
+            )
+            if request.dry_run or not decision.taken:
+                return report
+            if await self._repository.store_changes(request.tenant, decision.changes, stored.versions):
+                return report
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
     def _parse(self, request: FileRequest) -> tuple[int, Decides]:
@@ -135,8 +139,8 @@ class Importer:
                 entities = read_entities(request.content)
                 return len(entities), lambda stored: merge_file_entities(stored, entities, self._clock())
             case LearningFile.STATISTICS:
-                told = formats.read_statistics(request.content)
-                return 1 + len(told.accuracy), lambda stored: merge_file_statistics(stored, told)
+                statistics = formats.read_statistics(request.content)
+                return 1 + len(statistics.accuracy), lambda stored: merge_file_statistics(stored, statistics)
             case LearningFile.SYNTHESIZED:
                 raise formats.BadFile(["processes are imported by the executor, which follows them"])
 
@@ -174,10 +178,10 @@ class _Entity(BaseModel):
 
 def read_facts(content: JsonValue) -> list[KnownFact]:
     """The facts of a file, newest first; raises ``BadFile``."""
-    found = formats.parse_entries(
+    facts = formats.parse_entries(
         formats.number_entries(formats.entries_of_list(content, "facts", "entries", "knowledge")), _read_fact
     )
-    return sorted(found, key=lambda fact: fact.at, reverse=True)
+    return sorted(facts, key=lambda fact: fact.at, reverse=True)
 
 
 def read_entities(content: JsonValue) -> list[EntityRecord]:
@@ -186,18 +190,19 @@ def read_entities(content: JsonValue) -> list[EntityRecord]:
 
 
 def _read_fact(entry: JsonValue) -> KnownFact:
-    fact = _FileFact.model_validate(entry)
-    told = fact.model_dump()
-    told["keywords"] = told.get("keywords") or keywords(fact.text)
-    read = KnownFact.model_validate(told)
-    if redact_text(read.text) != read.text:
+    file_fact = _FileFact.model_validate(entry)
+    fields = file_fact.model_dump()
+    fields["keywords"] = fields.get("keywords") or keywords(file_fact.text)
+    known_fact = KnownFact.model_validate(fields)
+    if redact_text(known_fact.text) != known_fact.text:
         raise formats.BadEntry("text: it holds something that may not be kept")
-    return read
+    return known_fact
 
 
 def _read_entity(entry: JsonValue) -> EntityRecord:
-    read = _Entity.model_validate(entry)
-    if redact_text(read.value) != read.value:
+    file_entity = _Entity.model_validate(entry)
+    if redact_text(file_entity.value) != file_entity.value:
         raise formats.BadEntry("value: it may not be kept")
-    known = KnownEntity.model_validate(read.model_dump(exclude={"key", "links"}))
-    return EntityRecord(read.key or f"{read.kind}:{read.value.casefold()}", known, read.links)
+    entity = KnownEntity.model_validate(file_entity.model_dump(exclude={"key", "links"}))
+    key = file_entity.key or f"{file_entity.kind}:{file_entity.value.casefold()}"
+    return EntityRecord(key, entity, file_entity.links)

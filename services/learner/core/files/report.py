@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from pydantic import JsonValue, ValidationError
 
@@ -33,8 +33,8 @@ class Entry(NamedTuple):
     @property
     def named_score(self) -> tuple[str, float] | None:
         """The entry's score and the name it has there; None if it has none."""
-        found = ((name, _parse_number(self.fields.get(name))) for name in (*_SCORES, _VALUE))
-        return next(((name, score) for name, score in found if score is not None), None)
+        scores_by_name = ((name, _parse_number(self.fields.get(name))) for name in (*_SCORES, _VALUE))
+        return next(((name, score) for name, score in scores_by_name if score is not None), None)
 
     @property
     def cause(self) -> str:
@@ -45,28 +45,29 @@ class Entry(NamedTuple):
         return _first_named_text(self.fields, _TEXTS)
 
 
-def list_entries(part: JsonValue) -> list[Entry]:
+def list_entries(content: JsonValue) -> list[Entry]:
     """The lines of a part in order."""
-    if isinstance(part, dict):
-        if _is_one_entry(part):
-            return [_entry_of_object(part)]
-        return [Entry(name, inner if isinstance(inner, dict) else {_VALUE: inner}) for name, inner in part.items()]
-    if isinstance(part, list):
-        return [_entry_of_list_item(one) for one in part]
-    return [] if part in (None, "") else [_entry_of_list_item(part)]
+    if isinstance(content, dict):
+        if _is_one_entry(content):
+            return [_entry_of_object(content)]
+        fields_by_name = {name: row if isinstance(row, dict) else {_VALUE: row} for name, row in content.items()}
+        return [Entry(name, fields) for name, fields in fields_by_name.items()]
+    if isinstance(content, list):
+        return [_entry_of_list_item(list_item) for list_item in content]
+    return [] if content in (None, "") else [_entry_of_list_item(content)]
 
 
-def column_names(found: Iterable[Entry]) -> list[str]:
+def column_names(entries: Iterable[Entry]) -> list[str]:
     """The names of all values in the lines, in the order of their first appearance."""
-    return list(dict.fromkeys(name for entry in found for name in entry.fields))
+    return list(dict.fromkeys(name for entry in entries for name in entry.fields))
 
 
 class ReportScores:
     """Scores scaled to 0 to 1. If any score of a name exceeds 1, all scores of that name are out of 100."""
 
-    def __init__(self, found: Iterable[Entry]) -> None:
-        scored = [entry.named_score for entry in found]
-        self._percent = {name for name, score in filter(None, scored) if score > 1}
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        named_scores = [entry.named_score for entry in entries]
+        self._percent = {name for name, score in filter(None, named_scores) if score > 1}
 
     def score_of(self, entry: Entry | None) -> float | None:
         if entry is None or entry.named_score is None:
@@ -75,20 +76,20 @@ class ReportScores:
         return score / 100 if name in self._percent else score
 
 
-def _is_one_entry(part: Mapping[str, JsonValue]) -> bool:
+def _is_one_entry(mapping: Mapping[str, JsonValue]) -> bool:
     """Whether the mapping describes one subject, rather than mapping subjects to their values."""
-    return any(isinstance(part.get(name), str) for name in _NAMES) and not any(
-        isinstance(one, dict) for one in part.values()
+    return any(isinstance(mapping.get(name), str) for name in _NAMES) and not any(
+        isinstance(field_value, dict) for field_value in mapping.values()
     )
 
 
-def _entry_of_list_item(one: JsonValue) -> Entry:
-    return _entry_of_object(one) if isinstance(one, dict) else Entry(format_value(one), {})
+def _entry_of_list_item(list_item: JsonValue) -> Entry:
+    return _entry_of_object(list_item) if isinstance(list_item, dict) else Entry(format_value(list_item), {})
 
 
-def _entry_of_object(one: Mapping[str, JsonValue]) -> Entry:
-    name = next((name for name in _NAMES if isinstance(one.get(name), str | int) and one[name] != ""), None)
-    return Entry(format_value(one[name]) if name else "", {key: value for key, value in one.items() if key != name})
+def _entry_of_object(fields: Mapping[str, JsonValue]) -> Entry:
+    name = next((name for name in _NAMES if isinstance(fields.get(name), str | int) and fields[name] != ""), None)
+    return Entry(format_value(fields[name]) if name else "", {key: fields[key] for key in fields if key != name})
 
 
 def format_value(value: JsonValue) -> str:
@@ -116,10 +117,10 @@ def _parse_number(value: JsonValue) -> float | None:
         return None
     text = str(value).strip()
     try:
-        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return None
-    return found if 0 <= found <= 100 else None
+    return number if 0 <= number <= 100 else None
 
 
 def _first_named_text(fields: Mapping[str, JsonValue], names: Iterable[str]) -> str:
@@ -148,9 +149,9 @@ class Report(NamedTuple):
     @property
     def at(self) -> datetime:
         """When the report was made; a date long ago if it does not say."""
-        said = self.content.get("generated_at")
+        date_text = self.content.get("generated_at")
         try:
-            at = datetime.fromisoformat(said) if isinstance(said, str) else _NEVER
+            at = datetime.fromisoformat(date_text) if isinstance(date_text, str) else _NEVER
         except ValueError:
             return _NEVER
         return at if at.tzinfo else at.replace(tzinfo=UTC)
@@ -159,17 +160,17 @@ class Report(NamedTuple):
 def read_report(source: str, content: bytes) -> Report:
     """Parse a report. Raises ``BadReport`` for what is not a JSON object or has none of a report's parts."""
     try:
-        told: JsonValue = json.loads(content)
+        parsed_content: JsonValue = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise BadReport(f"{source} is no JSON: {type(error).__name__}") from error
-    if not isinstance(told, dict):
+    if not isinstance(parsed_content, dict):
         raise BadReport(f"{source} is no JSON object")
-    inner = told.get("report")
-    if isinstance(inner, dict) and not _is_report(told):
-        told = inner
-    if not _is_report(told):
+    inner_report = parsed_content.get("report")
+    if isinstance(inner_report, dict) and not _is_report(parsed_content):
+        parsed_content = inner_report
+    if not _is_report(parsed_content):
         raise BadReport(f"{source} has no part of a report: {', '.join(_PARTS)}")
-    return Report(source, told)
+    return Report(source, parsed_content)
 
 
 def report_as_json(report: Report) -> dict[str, JsonValue]:
@@ -185,9 +186,9 @@ def _is_report(fields: dict[str, JsonValue]) -> bool:
     return any(name in fields for name in (*_PARTS, "pass_rate", "total_runs"))
 
 
-def _build_table(found: list[Entry]) -> JsonValue:
-    names = column_names(found)
-    rows: list[JsonValue] = [[entry.name, *(entry.fields.get(name) for name in names)] for entry in found]
+def _build_table(entries: list[Entry]) -> JsonValue:
+    names = column_names(entries)
+    rows: list[JsonValue] = [[entry.name, *(entry.fields.get(name) for name in names)] for entry in entries]
     return {"columns": ["name", *names], "rows": rows}
 
 
@@ -207,14 +208,14 @@ def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
     for report in reports:
-        for found in (*_ready_made_rows(report), *_list_failures(report)):
-            skipped.append(found) if isinstance(found, str) else rows.append(found)
+        for row_or_reason in (*_ready_made_rows(report), *_list_failures(report)):
+            skipped.append(row_or_reason) if isinstance(row_or_reason, str) else rows.append(row_or_reason)
     return PreparedRows(list({str(row): row for row in rows}.values()), skipped)
 
 
 def _ready_made_rows(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     for number, signal in enumerate(_signal_rows(report.content.get(_SIGNALS)), 1):
-        if not (isinstance(signal, dict) and "messages" in signal):
+        if not _is_ready_made(signal):
             continue
         try:
             TrainingRow.model_validate(signal)
@@ -224,23 +225,26 @@ def _ready_made_rows(report: Report) -> Iterator[dict[str, JsonValue] | str]:
             yield signal
 
 
-def _signal_rows(part: JsonValue) -> list[JsonValue]:
-    if isinstance(part, dict):
-        return [one for name in _ROWS for one in _signal_rows(part.get(name))]
-    return part if isinstance(part, list) else []
+def _is_ready_made(signal: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+    return isinstance(signal, dict) and "messages" in signal
+
+
+def _signal_rows(content: JsonValue) -> list[JsonValue]:
+    if isinstance(content, dict):
+        return [signal for name in _ROWS for signal in _signal_rows(content.get(name))]
+    return content if isinstance(content, list) else []
 
 
 def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.part(_RANKING)}
-    told = [
-        one for one in _signal_rows(report.content.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)
-    ]
+    all_signals = _signal_rows(report.content.get(_SIGNALS))
+    plain_signals = [signal for signal in all_signals if not _is_ready_made(signal)]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
-    signals = [(_SIGNALS, entry, _type_of(entry)) for entry in list_entries(told)]
+    signals = [(_SIGNALS, entry, _type_of(entry)) for entry in list_entries(plain_signals)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
-    for part, entry, kind in (*failures, *signals):
-        ranked = ranking.get(entry.name) or ranking.get(_read_scenario(entry))
-        yield _build_row(report, part, entry, ranked, kind, scores)
+    for part_name, entry, kind in (*failures, *signals):
+        ranked_entry = ranking.get(entry.name) or ranking.get(_read_scenario(entry))
+        yield _build_row(report, part_name, entry, ranked_entry, kind, scores)
 
 
 def _type_of(entry: Entry) -> TrainingType | None:
@@ -256,11 +260,11 @@ def _build_row(
     """A training row, or the reason why the entry gives none."""
     name = entry.name or _read_scenario(entry)
     text = entry.text or " ".join(name.replace("_", " ").split())
-    own = scores.score_of(entry)
-    score = scores.score_of(ranked) if own is None else own
+    own_score = scores.score_of(entry)
+    score = scores.score_of(ranked) if own_score is None else own_score
     if not text or score is None or kind is None:
-        missing = "what was asked for" if not text else "its score" if score is None else "its training_type"
-        return f"{report.source}: {part}: {name or 'an entry'} does not say {missing}"
+        missing_text = "what was asked for" if not text else "its score" if score is None else "its training_type"
+        return f"{report.source}: {part}: {name or 'an entry'} does not say {missing_text}"
     ranking = ranked.fields if ranked else {}
     metadata: dict[str, JsonValue] = {
         "task_id": entry.fields.get("task_id") or name,
@@ -286,11 +290,12 @@ _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 def report_rows(name: str, content: bytes) -> TrainingRows:
     """The failures and ready-made rows of a report, as training rows. Never raises: anything else is a bad row."""
     try:
-        found = prepare_training_rows([read_report(name, content)])
-    except BadReport as bad:
-        return TrainingRows([], [BadRow("the object", str(bad))], 1.0)
-    rows = read_rows_of((f"row {number}", row) for number, row in enumerate(_rescale_ready_rows(found.rows, name), 1))
-    return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in found.skipped)])
+        prepared = prepare_training_rows([read_report(name, content)])
+    except BadReport as error:
+        return TrainingRows([], [BadRow("the object", str(error))], 1.0)
+    rescaled = _rescale_ready_rows(prepared.rows, name)
+    rows = read_rows_of((f"row {number}", row) for number, row in enumerate(rescaled, 1))
+    return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in prepared.skipped)])
 
 
 def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
@@ -303,10 +308,10 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
     except BadReport:
         return []
     at = report.at if report.at > _LONG_AGO else now
-    found = (_build_fact(entry, min(at, now), name) for part in (_FAILURES, _SIGNALS) for entry in report.part(part))
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
-    for fact in filter(None, found):
-        facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
+    for entry in (*report.part(_FAILURES), *report.part(_SIGNALS)):
+        if fact := _build_fact(entry, min(at, now), name):
+            facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
     return [*facts.values()][:_MOST_FACTS]
 
 
@@ -315,17 +320,17 @@ def _rescale_ready_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> li
     ready = [row for row in rows if _read_metadata(row).get("source") != source]
     if not any(_overall_score_of(row) > 1 for row in ready):
         return [*rows]
-    return [
-        {**row, "metadata": {**_read_metadata(row), "overall_score": _overall_score_of(row) / 100}}
-        if row in ready
-        else row
-        for row in rows
-    ]
+    rescaled = list(rows)
+    for number, row in enumerate(rows):
+        if row in ready:
+            metadata = {**_read_metadata(row), "overall_score": _overall_score_of(row) / 100}
+            rescaled[number] = {**row, "metadata": metadata}
+    return rescaled
 
 
 def _read_metadata(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    told = row.get("metadata")
-    return told if isinstance(told, dict) else {}
+    metadata = row.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _overall_score_of(row: dict[str, JsonValue]) -> float:
@@ -354,8 +359,8 @@ def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue]
 
 
 def _read_scenario(entry: Entry) -> str:
-    said = entry.fields.get("scenario")
-    return said.strip() if isinstance(said, str) else ""
+    scenario = entry.fields.get("scenario")
+    return scenario.strip() if isinstance(scenario, str) else ""
 
 
 def _clean_text(text: str) -> str:

@@ -28,21 +28,17 @@ _MAX_TOKENS = 700
 _ATTEMPTS = 2
 _CHARACTERS_A_TOKEN = 4
 _CORRECTION_TOKENS = 100  # tokens of what was wrong with an answer
-_ORDER = ("task", "entities", "process", "values", "answer", "correction")
-_TEXT: JsonValue = {"type": "string"}
-_FACT: dict[str, JsonValue] = {**dict.fromkeys(memory.RawFact.model_fields, _TEXT), "confidence": {"type": "number"}}
+_SECTION_ORDER = ("task", "entities", "process", "values", "answer", "correction")
+_TEXT_SCHEMA: JsonValue = {"type": "string"}
+_FACT_PROPERTIES: dict[str, JsonValue] = dict.fromkeys(memory.RawFact.model_fields, _TEXT_SCHEMA)
+_FACT_PROPERTIES["confidence"] = {"type": "number"}
 
 
 def _object_schema(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-SCHEMA = _object_schema({"facts": {"type": "array", "items": _object_schema(_FACT)}})
+ANSWER_SCHEMA = _object_schema({"facts": {"type": "array", "items": _object_schema(_FACT_PROPERTIES)}})
 
 
 class _FactsAnswer(BaseModel):
@@ -58,9 +54,9 @@ class ModelFacts(memory.FactFinder):
 
     def max_cost(self, sections: JsonObject) -> memory.FactCost:
         """The cost of all attempts with the longest possible answers."""
-        asked = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION_TOKENS
-        nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
-        return memory.FactCost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
+        input_tokens = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION_TOKENS
+        nanos = input_tokens * self._price.fresh_input + _MAX_TOKENS * self._price.output
+        return memory.FactCost(_ATTEMPTS, _ATTEMPTS * input_tokens, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
     async def find(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.FactCost]:
         cost, problem = memory.FactCost(), ""
@@ -82,26 +78,26 @@ def _build_request(sections: JsonObject) -> ModelRequest:
         tier=Tier.SMALL,
         system=(_PROMPT,),
         messages=(Message("user", (TextBlock(_render_sections(sections)),)),),
-        schema=SCHEMA,
+        schema=ANSWER_SCHEMA,
         max_tokens=_MAX_TOKENS,
     )
 
 
 def _render_sections(sections: JsonObject) -> str:
-    return render_sections({name: sections[name] for name in _ORDER if name in sections})
+    return render_sections({name: sections[name] for name in _SECTION_ORDER if name in sections})
 
 
 def _add_reply(cost: memory.FactCost, reply: ModelReply, price: Price) -> memory.FactCost:
     usage, nanos = reply.usage, cost.nanos + price.cost_of(reply.usage)
-    sent = cost.input_tokens + usage.all_input
-    return memory.FactCost(cost.calls + 1, sent, cost.output_tokens + usage.output, nanos)
+    input_tokens = cost.input_tokens + usage.all_input
+    return memory.FactCost(cost.calls + 1, input_tokens, cost.output_tokens + usage.output, nanos)
 
 
 CLAIM_SECONDS = 120.0
-AT_ONCE = 8
-_LATER_SECONDS = 30.0
+TASKS_AT_ONCE = 8
+_POSTPONE_SECONDS = 30.0
 _MOST_TRIES = 20
-_HOPELESS = timedelta(hours=24)  # after so long without a model a task's facts are done without
+_GIVE_UP_AFTER = timedelta(hours=24)  # after so long without a model a task's facts are done without
 
 log = structlog.get_logger()
 
@@ -135,9 +131,10 @@ class TenantBudgets:
             return BudgetDay(now.astimezone(UTC).date().isoformat())
         return BudgetDay(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), daily_caps_of(record))
 
-    async def reserve(self, todo: memory.FactTodo, most: memory.FactCost, day: BudgetDay) -> bool:
+    async def reserve(self, todo: memory.FactTodo, max_cost: memory.FactCost, day: BudgetDay) -> bool:
         """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
-        return day.caps is None or await self._spend.reserve(todo.tenant, day.date, _charge_of(todo, most), day.caps)
+        charge = _charge_of(todo, max_cost)
+        return day.caps is None or await self._spend.reserve(todo.tenant, day.date, charge, day.caps)
 
     async def settle(self, todo: memory.FactTodo, cost: memory.FactCost, day: BudgetDay) -> None:
         """Counts the actual cost in place of the reservation."""
@@ -169,15 +166,15 @@ class FactWorker:
         """Finds the facts of the next waiting tasks; returns how many tasks. A failure of one does not stop the others;
         the first failure is raised at the end.
         """
-        claimed = await self._facts.claim(AT_ONCE, CLAIM_SECONDS)
-        found = await asyncio.gather(*(self._search_task(*one, now) for one in claimed), return_exceptions=True)
-        pairs = list(zip(claimed, found, strict=True))
-        if done := [one for one, is_done in pairs if is_done is True]:
-            await self._facts.finish_searches(done)
+        claimed = await self._facts.claim(TASKS_AT_ONCE, CLAIM_SECONDS)
+        results = await asyncio.gather(*(self._search_task(*claim, now) for claim in claimed), return_exceptions=True)
+        pairs = list(zip(claimed, results, strict=True))
+        if finished := [claim for claim, is_done in pairs if is_done is True]:
+            await self._facts.finish_searches(finished)
         await asyncio.gather(
-            *(self._facts.postpone(*one, _LATER_SECONDS) for one, is_done in pairs if is_done is False)
+            *(self._facts.postpone(*claim, _POSTPONE_SECONDS) for claim, is_done in pairs if is_done is False)
         )
-        for failure in found:
+        for failure in results:
             if isinstance(failure, BaseException):
                 raise failure
         return len(claimed)
@@ -204,37 +201,38 @@ class FactWorker:
         """
         sections = sections_of(todo)
         if day is None or not await self._budgets.reserve(todo, self._finder.max_cost(sections), day):
-            return await self._give_up_if_late(
-                todo, memory.FactsUnavailable("the tenant's day has no room for it"), now
-            )
-        try:
-            found, cost = await self._finder.find(sections)
-        except memory.FactsUnavailable as problem:
-            await self._budgets.settle(todo, problem.cost, day)
+            problem = memory.FactsUnavailable("the tenant's day has no room for it")
             return await self._give_up_if_late(todo, problem, now)
-        _, kept = await asyncio.gather(self._budgets.settle(todo, cost, day), self._store_facts(todo, found, cost, {}))
-        self.counts.tasks += kept
-        self.counts.facts += len(found) if kept else 0
-        return kept
+        try:
+            facts, cost = await self._finder.find(sections)
+        except memory.FactsUnavailable as error:
+            await self._budgets.settle(todo, error.cost, day)
+            return await self._give_up_if_late(todo, error, now)
+        settling, storing = self._budgets.settle(todo, cost, day), self._store_facts(todo, facts, cost, {})
+        _, is_stored = await asyncio.gather(settling, storing)
+        self.counts.tasks += is_stored
+        self.counts.facts += len(facts) if is_stored else 0
+        return is_stored
 
     async def _give_up_if_late(self, todo: memory.FactTodo, problem: memory.FactsUnavailable, now: datetime) -> bool:
         """Whether the task is given up because it ended too long ago; otherwise it is tried again later."""
         self.counts.failed += 1
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
-        if now - todo.ended_at < _HOPELESS:
+        if now - todo.ended_at < _GIVE_UP_AFTER:
             return False
         return await self._store_facts(todo, (), problem.cost, {"facts_given_up": 1})
 
     async def _store_facts(
-        self, todo: memory.FactTodo, found: Sequence[memory.RawFact], cost: memory.FactCost, more: Mapping[str, int]
+        self, todo: memory.FactTodo, raw_facts: Sequence[memory.RawFact], cost: memory.FactCost, more: Mapping[str, int]
     ) -> bool:
-        facts = choose_facts_to_keep(found, todo)
+        """Stores a task's facts and the counts of its search; False if others kept changing the tenant's memory."""
+        facts = choose_facts_to_keep(raw_facts, todo)
+        counts = {**_build_counts(facts, cost), **more}
         if not facts:
-            return await self._facts.store_facts(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
+            return await self._facts.store_facts(todo, memory.NO_CHANGE, counts)
         for _ in range(_MOST_TRIES):
             known = await self._facts.facts(todo.tenant)
             change = merge_facts(known, facts)
-            counts = {**_build_counts(facts, cost), **more}
             if await self._facts.store_facts(todo, change, counts, known.version):
                 return True
         return False

@@ -16,32 +16,33 @@ from shared.domain.keywords import keywords, stem
 from shared.domain.known import FACTS_KEPT
 from shared.domain.redaction import redact_text
 
-FACTS_OF_A_TASK = 4
+MOST_FACTS_OF_TASK = 4
 _MOST_CHARACTERS = 240
-_MOST_OF_FIELD = 80
+_MOST_FIELD_CHARACTERS = 80
 _MOST_CONFIDENCE = 0.95
 _LEAST_OVERLAP = 0.8
 _MOST_ENTITIES = 6
 _TEXTS_REMEMBERED = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
 
-def choose_facts_to_keep(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
+def choose_facts_to_keep(facts: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
     """The facts to keep of a task, at most four, without those that contain protected values."""
-    usable = [raw for raw in found if raw.text.strip() and redact_text(raw.text) == raw.text]
-    return tuple(_build_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
+    usable_facts = [fact for fact in facts if fact.text.strip() and redact_text(fact.text) == fact.text]
+    return tuple(_build_fact(fact, todo) for fact in usable_facts[:MOST_FACTS_OF_TASK])
 
 
-def merge_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
+def merge_facts(known: KnownFacts, new_facts: Sequence[KnownFact]) -> FactChange:
     """The changes of the stored rows. A fact that is known already is strengthened, not stored again."""
-    stored = {id(fact): row for row, fact in known.rows}
+    rows_by_id = {id(fact): row for row, fact in known.rows}
     facts = [fact for _, fact in known.rows]
-    for fact in new:
+    for fact in new_facts:
         facts = _merge_fact(facts, fact)
-    kept = _cap_facts(facts)
-    left = {id(fact) for fact in kept}
-    gone = tuple(row for key, row in stored.items() if key not in left)
-    come = [fact for fact in kept if id(fact) not in stored]
-    return FactChange(gone, tuple(sorted(come, key=lambda fact: fact.at)))
+    facts.sort(key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)  # the last are dropped
+    capped = facts[:FACTS_KEPT]
+    kept_ids = {id(fact) for fact in capped}
+    removed = tuple(row for fact_id, row in rows_by_id.items() if fact_id not in kept_ids)
+    added = [fact for fact in capped if id(fact) not in rows_by_id]
+    return FactChange(removed, tuple(sorted(added, key=lambda fact: fact.at)))
 
 
 def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
@@ -55,57 +56,54 @@ def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
         return [_supersede_fact(new, newest), *facts]
     if newest is not None:
         new = new.model_copy(update={"replaces": newest.text})
-    return [new, *(_supersede_fact(fact, new) if any(fact is one for one in rivals) else fact for fact in facts)]
+    rival_ids = set(map(id, rivals))
+    return [new, *(_supersede_fact(fact, new) if id(fact) in rival_ids else fact for fact in facts)]
 
 
-def says_the_same(one: KnownFact, other: KnownFact) -> bool:
+def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
-    if _meaning_of(one) and _meaning_of(one) == _meaning_of(other):
-        return _value_of(one) == _value_of(other)
-    if _meaning_of(one) and _meaning_of(other) and _normalize_subject(one.subject) != _normalize_subject(other.subject):
+    meaning, other_meaning = _meaning_of(fact), _meaning_of(other)
+    if meaning and meaning == other_meaning:
+        return _value_words(fact.value) == _value_words(other.value)
+    if meaning and other_meaning and meaning[0] != other_meaning[0]:
         return False
-    words, others = frozenset(one.keywords), frozenset(other.keywords)
-    figures = _find_figures(one.text) == _find_figures(other.text)
-    return figures and bool(words) and len(words & others) >= _LEAST_OVERLAP * len(words | others)
+    words, other_words = frozenset(fact.keywords), frozenset(other.keywords)
+    has_same_figures = _find_figures(fact.text) == _find_figures(other.text)
+    return has_same_figures and bool(words) and len(words & other_words) >= _LEAST_OVERLAP * len(words | other_words)
 
 
-def contradicts(one: KnownFact, other: KnownFact) -> bool:
+def contradicts(fact: KnownFact, other: KnownFact) -> bool:
     """Whether they state different values of the same attribute of the same subject."""
-    return bool(_meaning_of(one)) and _meaning_of(one) == _meaning_of(other) and _value_of(one) != _value_of(other)
+    meaning, words = _meaning_of(fact), _value_words(fact.value)
+    return meaning is not None and meaning == _meaning_of(other) and words != _value_words(other.value)
 
 
-def _strengthen_fact(before: KnownFact, new: KnownFact) -> KnownFact:
+def _strengthen_fact(known: KnownFact, new: KnownFact) -> KnownFact:
     """The known fact after it was taught again: newer and more certain, and valid again if it had been contradicted."""
-    unsure = (1 - before.confidence) * (1 - new.confidence)
-    newest = new if new.at >= before.at else before
+    doubt = (1 - known.confidence) * (1 - new.confidence)
+    newest = new if new.at >= known.at else known
     return newest.model_copy(
         update={
-            "quality": max(before.quality, new.quality),
-            "confidence": min(_MOST_CONFIDENCE, round(1 - unsure, 4)),
-            "seen": before.seen + new.seen,
-            "first_at": min(before.first_at or before.at, new.first_at or new.at),
-            "replaces": new.replaces or before.replaces,
-            "superseded_at": None if newest is new else before.superseded_at,
-            "superseded_by": "" if newest is new else before.superseded_by,
+            "quality": max(known.quality, new.quality),
+            "confidence": min(_MOST_CONFIDENCE, round(1 - doubt, 4)),
+            "seen": known.seen + new.seen,
+            "first_at": min(known.first_at or known.at, new.first_at or new.at),
+            "replaces": new.replaces or known.replaces,
+            "superseded_at": None if newest is new else known.superseded_at,
+            "superseded_by": "" if newest is new else known.superseded_by,
         }
     )
 
 
-def _supersede_fact(fact: KnownFact, by: KnownFact) -> KnownFact:
-    return fact.model_copy(update={"superseded_at": by.at, "superseded_by": by.text})
-
-
-def _cap_facts(facts: Sequence[KnownFact]) -> list[KnownFact]:
-    """The facts within the bound: superseded ones are dropped first, then the oldest."""
-    by_worth = sorted(facts, key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)
-    return by_worth[:FACTS_KEPT]
+def _supersede_fact(fact: KnownFact, newer_fact: KnownFact) -> KnownFact:
+    return fact.model_copy(update={"superseded_at": newer_fact.at, "superseded_by": newer_fact.text})
 
 
 def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
     text = " ".join(raw.text.split())[:_MOST_CHARACTERS]
-    named = dict.fromkeys(name for found in find_entities(f"{raw.subject}. {text}") for name in names_of(found))
-    subject = " ".join(raw.subject.split())[:_MOST_OF_FIELD]
-    entities = dict.fromkeys((*((subject,) if subject else ()), *named))
+    names = dict.fromkeys(name for entity in find_entities(f"{raw.subject}. {text}") for name in names_of(entity))
+    subject = " ".join(raw.subject.split())[:_MOST_FIELD_CHARACTERS]
+    entities = dict.fromkeys((*((subject,) if subject else ()), *names))
     return KnownFact(
         text=text,
         domain=todo.process_type,
@@ -117,19 +115,20 @@ def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
         at=todo.ended_at,
         first_at=todo.ended_at,
         subject=subject,
-        attribute=" ".join(raw.attribute.split())[:_MOST_OF_FIELD],
-        value=" ".join(raw.value.split())[:_MOST_OF_FIELD],
+        attribute=" ".join(raw.attribute.split())[:_MOST_FIELD_CHARACTERS],
+        value=" ".join(raw.value.split())[:_MOST_FIELD_CHARACTERS],
         confidence=raw.confidence,
     )
 
 
 def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
+    """What the fact states a value of: its subject and its attribute's stems; None if it lacks one."""
     return _subject_and_attribute_stems(fact.subject, fact.attribute)
 
 
 @lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _subject_and_attribute_stems(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
-    """The subject and the stems of the attribute's words; None if one of them is missing."""
+
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_normalize_subject(subject), stems) if subject and stems else None
 
@@ -140,16 +139,12 @@ def _normalize_subject(name: str) -> str:
     return name_without_legal_form(name).casefold()
 
 
-def _value_of(fact: KnownFact) -> frozenset[str]:
-    return _value_words(fact.value)
-
-
 @lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _value_words(value: str) -> frozenset[str]:
     """A value for comparison: money and dates in a normal form, else its words."""
-    found = find_entities(value)
-    if found:
-        return frozenset(one.field for one in found)
+    entities = find_entities(value)
+    if entities:
+        return frozenset(entity.field for entity in entities)
     return frozenset(map(_normalize_word, value.casefold().split()))
 
 

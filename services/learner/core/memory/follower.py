@@ -20,9 +20,9 @@ class OutcomeNews:
 
     def drain_partitions(self) -> Collection[int]:
         """The partitions added since the last call."""
-        found, self._partitions = self._partitions, set()
+        partitions, self._partitions = self._partitions, set()
         self.some.clear()
-        return found
+        return partitions
 
 
 class OutcomeFollower:
@@ -48,23 +48,23 @@ class OutcomeFollower:
     async def run_once(self) -> int:
         """Applies and settles the waiting outcomes; returns how many there were."""
         partitions = frozenset(self._partitions())
-        if given := self._mine - partitions:
-            await self._outcomes.release(given)
+        if partitions_to_release := self._mine - partitions:
+            await self._outcomes.release(partitions_to_release)
         self._mine &= partitions
         self._expected = (self._expected | (partitions - self._mine)).union(self._news()) & partitions
-        taken = await self._outcomes.claim(self._expected)
-        self._mine |= self._expected.difference(taken.lost)
-        again: Collection[int] = ()
-        if taken.deliveries:
-            await self._apply(taken.deliveries)
-            again = await self._outcomes.settle(taken.deliveries)
-        self._expected = frozenset(taken.more).union(again)
-        return len(taken.deliveries)
+        claimed = await self._outcomes.claim(self._expected)
+        self._mine |= self._expected.difference(claimed.partitions_lost)
+        partitions_to_claim: Collection[int] = ()
+        if claimed.deliveries:
+            await self._apply(claimed.deliveries)
+            partitions_to_claim = await self._outcomes.settle(claimed.deliveries)
+        self._expected = frozenset(claimed.partitions_with_more).union(partitions_to_claim)
+        return len(claimed.deliveries)
 
     def expect_outcomes_everywhere(self) -> None:
         """Reads all partitions in the next run."""
         self._expected = self._mine
 
     async def release_partitions(self) -> None:
-        mine, self._mine = self._mine, frozenset()
-        await self._outcomes.release(mine)
+        partitions, self._mine = self._mine, frozenset()
+        await self._outcomes.release(partitions)

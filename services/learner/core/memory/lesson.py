@@ -52,12 +52,12 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 
 def lesson_from_digest(digest: Digest) -> Lesson:
     """The lesson in a digest; its case is not parsed. Raises ``UnreadableOutcome``."""
-    header, case = _HEADER.fullmatch(digest.header), digest.case
-    if header is None or "\n" in case or (case and not (case[0] == "{" and case[-1] == "}")):
+    header, case_json = _HEADER.fullmatch(digest.header), digest.case
+    if header is None or "\n" in case_json or (case_json and not (case_json[0] == "{" and case_json[-1] == "}")):
         raise UnreadableOutcome("the digest is malformed")
-    tenant, pull, counted, day, event_id = header.groups()
+    tenant, pull, counted_line, day, event_id = header.groups()
     try:
-        return Lesson(event_id, _parse_name(tenant), counted, _parse_day(day), case, _parse_pull(pull))
+        return Lesson(event_id, _parse_name(tenant), counted_line, _parse_day(day), case_json, _parse_pull(pull))
     except ValueError:
         raise UnreadableOutcome("the digest is malformed") from None
 

@@ -37,29 +37,29 @@ class OutcomeMemo(NamedTuple):
 
 def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
     """The memo of an outcome, with protected values removed."""
-    said = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
-    found = find_entities(f"{said.task}\n{said.answer}")
-    teaches = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
+    texts = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
+    entities = find_entities(f"{texts.task}\n{texts.answer}")
+    teaches_facts = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
     return OutcomeMemo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
         process_type=outcome.process_type,
         source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
-        entities=found,
+        entities=entities,
         predictions_held=dict(_threshold_samples(outcome)),
-        todo=_build_todo(outcome, said, found) if teaches else None,
+        todo=_build_todo(outcome, texts, entities) if teaches_facts else None,
     )
 
 
 def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
     """Yields one sample for each kind of threshold, whether the task had one or ten of it."""
     for kind in ThresholdKind:
-        proved = [one.held for one in outcome.thresholds if one.kind is kind and one.held is not None]
-        if proved:
-            yield kind, all(proved)
+        results = {threshold.held for threshold in outcome.thresholds if threshold.kind is kind} - {None}
+        if results:
+            yield kind, all(results)
 
 
-def _build_todo(outcome: TaskOutcome, texts: OutcomeTexts, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
+def _build_todo(outcome: TaskOutcome, texts: OutcomeTexts, entities: tuple[FoundEntity, ...]) -> memory.FactTodo:
     return memory.FactTodo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
@@ -71,14 +71,14 @@ def _build_todo(outcome: TaskOutcome, texts: OutcomeTexts, found: tuple[FoundEnt
         task=texts.task,
         answer=texts.answer,
         values=dict(texts.values),
-        entities=_entity_names(found),
+        entities=_entity_names(entities),
     )
 
 
-def _entity_names(found: tuple[FoundEntity, ...]) -> tuple[str, ...]:
+def _entity_names(entities: tuple[FoundEntity, ...]) -> tuple[str, ...]:
     """The names of a task's entities, with people and vendors, which facts are usually about, before numbers."""
-    first = sorted(found, key=lambda one: one.kind not in _SUBJECTS)
-    return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]
+    subjects_first = sorted(entities, key=lambda entity: entity.kind not in _SUBJECTS)
+    return tuple(name for entity in subjects_first for name in names_of(entity))[:_ENTITIES_NAMED]
 
 
 def _redact(texts: OutcomeTexts) -> OutcomeTexts:
@@ -88,7 +88,7 @@ def _redact(texts: OutcomeTexts) -> OutcomeTexts:
 
 log = structlog.get_logger()
 
-_AT_ONCE = 40  # events of a tenant in one step: what holds up the server, and whoever else writes that memory
+_EVENTS_AT_ONCE = 40  # events of a tenant in one step: what holds up the server, and whoever else writes that memory
 _MOST_TRIES = 20  # how often another learner may be first to write a tenant's memory
 
 
@@ -116,9 +116,9 @@ class Rememberer:
         self.counts = MemoryCounts()
 
     async def apply(self, deliveries: Sequence[Delivery]) -> None:
-        for tenant, found in self._list_memos(deliveries).items():
-            for first in range(0, len(found), _AT_ONCE):
-                await self._remember_batch(tenant, found[first : first + _AT_ONCE])
+        for tenant, memos in self._list_memos(deliveries).items():
+            for start in range(0, len(memos), _EVENTS_AT_ONCE):
+                await self._remember_batch(tenant, memos[start : start + _EVENTS_AT_ONCE])
 
     def _list_memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[OutcomeMemo]]:
         """The memos by tenant, in order, each event once; without unreadable outcomes, dry runs and practice."""
@@ -127,7 +127,7 @@ class Rememberer:
             memo = self._read_memo(delivery)
             if memo is not None:
                 memos[memo.tenant][memo.event_id] = memo
-        return {tenant: list(found.values()) for tenant, found in memos.items()}
+        return {tenant: list(memos_by_event.values()) for tenant, memos_by_event in memos.items()}
 
     def _read_memo(self, delivery: Delivery) -> OutcomeMemo | None:
         try:
@@ -142,7 +142,7 @@ class Rememberer:
 
     async def _remember_batch(self, tenant: str, memos: Sequence[OutcomeMemo]) -> None:
         try:
-            new = await self._store_memos(tenant, memos)
+            new_count = await self._store_memos(tenant, memos)
         except memory.MemorySpoiled as error:
             self.counts.passed += len(memos)
             log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
@@ -153,24 +153,24 @@ class Rememberer:
             self.counts.passed += len(memos)
             log.error("not_remembered", tenant=tenant, events=len(memos), error=type(error).__name__)
             return
-        self.counts.remembered += new
-        self.counts.known += len(memos) - new
+        self.counts.remembered += new_count
+        self.counts.known += len(memos) - new_count
 
     async def _store_memos(self, tenant: str, memos: Sequence[OutcomeMemo]) -> int:
         """Stores memos; returns how many were new. Tasks of known ones are queued again, since that may have failed
         before.
         """
         events = [memo.event_id for memo in memos]
-        fields = sorted({one.field for memo in memos for one in memo.entities})
-        tried = sorted({prediction for memo in memos for prediction in predictions_of(memo)})
+        fields = sorted({entity.field for memo in memos for entity in memo.entities})
+        predictions = sorted({prediction for memo in memos for prediction in predictions_of(memo)})
         for _ in range(_MOST_TRIES):
-            known = await self._knowledge.read_known(tenant, events, fields, tried)
-            new = [memo for memo in memos if memo.event_id not in known.remembered]
-            again = [memo.event_id for memo in memos if memo.todo and memo.event_id in known.remembered]
-            if again:
-                await self._knowledge.queue_searches(tenant, again)
-            if not new or await self._knowledge.store_change(change_of(known, new), known.version):
-                return len(new)
+            known = await self._knowledge.read_known(tenant, events, fields, predictions)
+            new_memos = [memo for memo in memos if memo.event_id not in known.remembered]
+            events_to_requeue = [memo.event_id for memo in memos if memo.todo and memo.event_id in known.remembered]
+            if events_to_requeue:
+                await self._knowledge.queue_searches(tenant, events_to_requeue)
+            if not new_memos or await self._knowledge.store_change(change_of(known, new_memos), known.version):
+                return len(new_memos)
         raise MemoryContended(f"{len(events)} events could not be remembered in {_MOST_TRIES} attempts")
 
 
@@ -185,55 +185,59 @@ def change_of(known: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> me
     """
     entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
     for memo in memos:
-        fields = [one.field for one in memo.entities]
-        for one in memo.entities:
-            entities[one.field] = _add_sighting(entities.get(one.field), one, memo.source.at)
-            links[one.field] = _add_link(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
-        for prediction, held in predictions_of(memo).items():
-            accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), held, memo.source.at)
-    named = {one.field for memo in memos for one in memo.entities}
-    tried = {prediction for memo in memos for prediction in predictions_of(memo)}
+        fields = [entity.field for entity in memo.entities]
+        for entity in memo.entities:
+            entities[entity.field] = _add_sighting(entities.get(entity.field), entity, memo.source.at)
+            links[entity.field] = _add_link(links.get(entity.field, EntityLinks()), entity.field, fields, memo.source)
+        for prediction, came_true in predictions_of(memo).items():
+            accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), came_true, memo.source.at)
+    seen_fields = {entity.field for memo in memos for entity in memo.entities}
+    predictions = {prediction for memo in memos for prediction in predictions_of(memo)}
     return memory.MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
-        entities={field: entities[field] for field in sorted(named)},
-        links={field: links[field] for field in sorted(named)},
-        accuracy={prediction: accuracy[prediction] for prediction in sorted(tried)},
+        entities={field: entities[field] for field in sorted(seen_fields)},
+        links={field: links[field] for field in sorted(seen_fields)},
+        accuracy={prediction: accuracy[prediction] for prediction in sorted(predictions)},
         todos=tuple(memo.todo for memo in memos if memo.todo is not None),
     )
 
 
 def predictions_of(memo: OutcomeMemo) -> Mapping[memory.Prediction, bool]:
-    return {(memo.process_type, kind.value): held for kind, held in memo.predictions_held.items()}
+    return {(memo.process_type, kind.value): came_true for kind, came_true in memo.predictions_held.items()}
 
 
-def _add_sighting(before: KnownEntity | None, found: FoundEntity, at: datetime) -> KnownEntity:
-    names = names_of(found)
-    if before is None:
-        return KnownEntity(kind=found.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])
-    written = dict.fromkeys((*names[1:], *before.names, *((names[0],) if names[0] != before.value else ())))
-    longer = found.kind is EntityKind.VENDOR and len(names[0]) > len(before.value)
-    value = names[0] if longer else before.value
-    others = tuple(name for name in dict.fromkeys((*written, before.value)) if name != value)[:_MOST_NAMES]
-    first, last = min(before.first_seen or before.last_seen, at), max(before.last_seen, at)
-    return before.model_copy(
-        update={"value": value, "seen": before.seen + 1, "first_seen": first, "last_seen": last, "names": others}
+def _add_sighting(known: KnownEntity | None, entity: FoundEntity, at: datetime) -> KnownEntity:
+    names = names_of(entity)
+    if known is None:
+        return KnownEntity(kind=entity.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])
+    all_names = dict.fromkeys((*names[1:], *known.names, names[0], known.value))
+    is_longer = entity.kind is EntityKind.VENDOR and len(names[0]) > len(known.value)
+    value = names[0] if is_longer else known.value
+    return known.model_copy(
+        update={
+            "value": value,
+            "seen": known.seen + 1,
+            "first_seen": min(known.first_seen or known.last_seen, at),
+            "last_seen": max(known.last_seen, at),
+            "names": tuple(name for name in all_names if name != value)[:_MOST_NAMES],
+        }
     )
 
 
-def _add_link(before: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
-    together = dict.fromkeys((*(other for other in fields if other != field), *before.together))
-    tasks = (source, *(task for task in before.tasks if task.task_id != source.task_id))
+def _add_link(links: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
+    together = dict.fromkeys((*(other for other in fields if other != field), *links.together))
+    tasks = (source, *(task for task in links.tasks if task.task_id != source.task_id))
     return EntityLinks(together=tuple(together)[:_MOST_TOGETHER], tasks=tasks[:_MOST_TASKS])
 
 
-def _add_prediction(before: Accuracy, was_right: bool, at: datetime) -> Accuracy:
-    window = (*before.window, was_right)[-WINDOW_KEPT:]
-    begins = is_drifting(window) and not is_drifting(before.window)
+def _add_prediction(stored_accuracy: Accuracy, was_right: bool, at: datetime) -> Accuracy:
+    window = (*stored_accuracy.window, was_right)[-WINDOW_KEPT:]
+    begins_to_drift = is_drifting(window) and not is_drifting(stored_accuracy.window)
     return Accuracy(
-        attempts=before.attempts + 1,
-        matches=before.matches + was_right,
+        attempts=stored_accuracy.attempts + 1,
+        matches=stored_accuracy.matches + was_right,
         window=window,
-        drift_alerts=before.drift_alerts + begins,
+        drift_alerts=stored_accuracy.drift_alerts + begins_to_drift,
         at=at,
     )
