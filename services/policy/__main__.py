@@ -31,8 +31,8 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] == "backtest":
         return _run_backtest(arguments[1:])
     if arguments:
-        known = "check and backtest are commands, HOST and PORT are variables"
-        return print_problem(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
+        hint = "check and backtest are commands, HOST and PORT are variables"
+        return print_problem(CannotStart(f"{arguments[0]!r} means nothing here: {hint}."))
     try:
         settings = read_settings(PolicySettings)
     except CannotStart as problem:

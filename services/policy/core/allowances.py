@@ -20,9 +20,9 @@ def decide_allowances(request: contracts.AllowanceRequest, prepared: ReadyPolici
     """The allowance of each tool that a rule covers. Raises ``RequestTooLarge``."""
     _refuse_too_much(request, prepared)
     earlier = earlier_calls(request.history)
-    found = (_judge_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
+    allowances = (_judge_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
     return contracts.Allowances(
-        tools=tuple(allowance for allowance in found if allowance),
+        tools=tuple(allowance for allowance in allowances if allowance),
         problems=prepared.problems,
         policy_hash=prepared.hash,
     )
@@ -32,22 +32,24 @@ def _judge_allowance(
     offered: contracts.OfferedTool,
     ready: Sequence[ReadyPolicy],
     earlier: Sequence[EarlierCall],
-    given: Sequence[Confirmation],
+    confirmations: Sequence[Confirmation],
 ) -> contracts.ToolAllowance | None:
-    said = [say for policy in ready for say in _prohibitions_of_policy(policy, offered, earlier, given)]
-    if not said:
+    bars: list[contracts.Prohibition | None] = []
+    for policy in ready:
+        bars += _prohibitions_of_policy(policy, offered, earlier, confirmations)
+    if not bars:
         return None
     return contracts.ToolAllowance(
         tool=offered.tool,
-        bars=tuple(say for say in said if type(say) is contracts.Prohibition),
-        limits=tuple(say for say in said if isinstance(say, contracts.CallLimit)),
-        preconditions=tuple(say for say in said if isinstance(say, contracts.Precondition)),
-        ask=None in said,
+        bars=tuple(bar for bar in bars if type(bar) is contracts.Prohibition),
+        limits=tuple(bar for bar in bars if isinstance(bar, contracts.CallLimit)),
+        preconditions=tuple(bar for bar in bars if isinstance(bar, contracts.Precondition)),
+        ask=None in bars,
     )
 
 
 def _prohibitions_of_policy(
-    policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[EarlierCall], given: Sequence[Confirmation]
+    policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[EarlierCall], yeses: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
     """Yields why the policy forbids the tool, and None for each rule that depends on the arguments."""
     if is_tool_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
@@ -56,39 +58,38 @@ def _prohibitions_of_policy(
         )
     for ready in policy.tool_rules:
         if ready.matches(offered.tool) and not ready.rule.report_only:
-            yield from _prohibitions_of_rule(ready, offered.tool, earlier, given)
+            yield from _prohibitions_of_rule(ready, offered.tool, earlier, yeses)
 
 
 def _prohibitions_of_rule(
-    ready: ReadyToolRule, tool: str, earlier: Sequence[EarlierCall], given: Sequence[Confirmation]
+    ready: ReadyToolRule, tool: str, earlier: Sequence[EarlierCall], yeses: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
-    bar = contracts.Prohibition(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
+    prohibition = contracts.Prohibition(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
     match ready.kind:
         case ToolRuleKind.NEVER:
-            yield bar
+            yield prohibition
         case ToolRuleKind.AT_MOST | ToolRuleKind.ONLY_AFTER if ready.per:
             yield None
         case ToolRuleKind.AT_MOST if "*" in ready.rule.tool:  # several tools share the limit
             yield None
         case ToolRuleKind.AT_MOST:
             remaining = max(0, ready.limit - count_used_calls(ready, earlier, {}))
-            yield contracts.CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
+            yield contracts.CallLimit(**dict(prohibition), remaining=remaining, successes_only=ready.successes_only)
         case ToolRuleKind.ONLY_AFTER if not find_met_preconditions(ready, earlier, {}):
-            yield contracts.Precondition(**dict(bar), any_of=ready.rule.after)
+            yield contracts.Precondition(**dict(prohibition), any_of=ready.rule.after)
         case ToolRuleKind.ONLY_WHEN:
             yield None
         case ToolRuleKind.ONLY_AFTER_CONFIRMATION:  # a call without a plan waits for nobody
-            covering = [
-                yes for yes in given if yes.tool == tool and has_level(yes, ready.level) and yes.call_id is None
-            ]
+            of_tool = (yes for yes in yeses if yes.tool == tool and yes.call_id is None)
+            covering = [yes for yes in of_tool if has_level(yes, ready.level)]
             if not covering:
-                yield bar
-            elif all(yes.fields for yes in covering):
+                yield prohibition
+            elif all(confirmation.fields for confirmation in covering):
                 yield None
 
 
 def _refuse_too_much(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> None:
-    looks = prepared.looks_back * len(request.history) + len(request.confirmations) * prepared.rules_about_tools
-    work = (prepared.rules_about_tools + looks // 2) * len(request.tools)
+    comparisons = prepared.looks_back * len(request.history) + len(request.confirmations) * prepared.rules_about_tools
+    work = (prepared.rules_about_tools + comparisons // 2) * len(request.tools)
     if work > MAX_WORK:
         raise RequestTooLarge(f"{len(request.tools)} tools are too much: {work} steps, {MAX_WORK} allowed", "tools")

@@ -19,11 +19,11 @@ from services.policy.core.values import (
 from shared.contracts.policy import ContextValue, Scalar
 from shared.domain.lru_cache import WeightedCache
 
-REMEMBERED = 100_000  # nodes of all conditions that are held
+MOST_NODES_CACHED = 100_000  # nodes of all conditions that are held
 Decide: TypeAlias = Callable[[Context], Truth]
 # A plain field against a literal has a short way, a bound method of the literal: `amount > 5` asks `5 < amount`.
-_OF_TEXTS = {"==": "__eq__", "===": "__eq__", "!=": "__ne__", "!==": "__ne__"}
-_OF_NUMBERS = {**_OF_TEXTS, ">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": "__ge__"}
+_TEXT_METHODS = {"==": "__eq__", "===": "__eq__", "!=": "__ne__", "!==": "__ne__"}
+_NUMBER_METHODS = {**_TEXT_METHODS, ">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": "__ge__"}
 
 
 class Condition(NamedTuple):
@@ -36,19 +36,19 @@ class Condition(NamedTuple):
 
     def values(self, context: Context) -> dict[str, ContextValue]:
         """The values of the fields that the condition reads; absent ones are left out."""
-        found = {field.name: value_at(context, field.path) for field in self.fields}
-        return {name: value for name, value in found.items() if not isinstance(value, UnknownTruth)}
+        values = {field.name: value_at(context, field.path) for field in self.fields}
+        return {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
 
     def missing_fields(self, context: Context) -> tuple[str, ...]:
         """The absent or null fields without which the condition cannot be decided."""
-        known = self.values(context)
-        return tuple(field.name for field in self.fields if known.get(field.name) is None)
+        values = self.values(context)
+        return tuple(field.name for field in self.fields if values.get(field.name) is None)
 
 
 class ConditionCache(WeightedCache[str, Condition]):
     """The most recently used parsed conditions, by their text."""
 
-    def __init__(self, limit: int = REMEMBERED) -> None:
+    def __init__(self, limit: int = MOST_NODES_CACHED) -> None:
         super().__init__(limit)
 
     def get(self, text: str) -> Condition:
@@ -90,11 +90,11 @@ def compile_node(node: Node) -> Decide:
         case SignNode(sign, operands):
             general = _add_position(OPERATORS[sign], operands, node.position)
             match operands:
-                case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _OF_NUMBERS:
-                    wanted = int(number) if number == number.to_integral_value() else number  # whole ones are faster
-                    return _compile_fast_path(name, type(wanted), getattr(wanted, _OF_NUMBERS[sign]), general)
-                case (FieldReference((name,)), Constant(str() as text)) if sign in _OF_TEXTS:
-                    return _compile_fast_path(name, str, getattr(text, _OF_TEXTS[sign]), general)
+                case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _NUMBER_METHODS:
+                    literal = int(number) if number == number.to_integral_value() else number  # whole ones are faster
+                    return _compile_fast_path(name, type(literal), getattr(literal, _NUMBER_METHODS[sign]), general)
+                case (FieldReference((name,)), Constant(str() as text)) if sign in _TEXT_METHODS:
+                    return _compile_fast_path(name, str, getattr(text, _TEXT_METHODS[sign]), general)
             return general
         case FieldReference((name,)):
             return _compile_flag(name, True, _add_position(truth_of, (node,), node.position))
@@ -107,34 +107,32 @@ def _join_terms(terms: Sequence[Decide], *, settles: bool) -> Decide:
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2  # in halves, so that two thousand terms are eleven calls deep
-    first, second = _join_terms(terms[:half], settles=settles), _join_terms(terms[half:], settles=settles)
+    decide_first, decide_second = _join_terms(terms[:half], settles=settles), _join_terms(terms[half:], settles=settles)
 
     def decide_terms(context: Context) -> Truth:
-        value = first(context)
-        if value is settles:
-            return value
-        other = second(context)
-        return UNKNOWN if value is UNKNOWN and other is not settles else other
+        truth = decide_first(context)
+        if truth is settles:
+            return truth
+        second_truth = decide_second(context)
+        return UNKNOWN if truth is UNKNOWN and second_truth is not settles else second_truth
 
     return decide_terms
 
 
 def _negate_term(decide: Decide) -> Decide:
     def decide_opposite(context: Context) -> Truth:
-        value = decide(context)
-        return UNKNOWN if value is UNKNOWN else not value
+        truth = decide(context)
+        return UNKNOWN if truth is UNKNOWN else not truth
 
     return decide_opposite
 
 
-def _compile_flag(name: str, wanted: bool, decide: Decide) -> Decide:
-    """A closure for a field used as a boolean, ``wanted`` or negated. ``decide`` handles values that are not
-    booleans.
-    """
+def _compile_flag(name: str, expected: bool, decide: Decide) -> Decide:
+    """A closure that tells whether a boolean field is as ``expected``; ``decide`` handles values of other types."""
 
     def is_as_wanted(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
-        return value is wanted if value is True or value is False else decide(context)
+        return value is expected if value is True or value is False else decide(context)
 
     return is_as_wanted
 

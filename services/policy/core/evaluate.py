@@ -36,38 +36,45 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
     """Decides a request under prepared policies; the request's own are ignored."""
     _refuse_too_much_work(request, prepared)
     _refuse_too_much_searching(request.text, prepared)
-    seen = [(ready, facts_of_calls(ready.policy, request)) for ready in prepared.ready]
-    by_row = ((ready, facts_of_rows(ready.policy, request)) for ready in prepared.ready)
-    every = (
-        finding for ready, looked in by_row for facts in looked for finding in findings_for_call(ready.rules, facts)
-    )
-    found = [*(_drop_repeated_rules(every) if any(call.rows for call in request.calls) else every)]
-    found += findings_for_plan(seen, request)
-    found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
-    ruled = {
-        call.call_id: tuple(ready.policy.id for ready, looked in seen if _governs_call(ready, call, looked[number]))
+    facts_by_policy = [(ready, facts_of_calls(ready.policy, request)) for ready in prepared.ready]
+    findings: list[Finding] = []
+    for ready in prepared.ready:
+        for facts in facts_of_rows(ready.policy, request):
+            findings += findings_for_call(ready.rules, facts)
+    if any(call.rows for call in request.calls):
+        findings = [*_drop_repeated_rules(findings)]
+    findings += findings_for_plan(facts_by_policy, request)
+    findings += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
+    ruled_calls = {
+        call.call_id: tuple(
+            ready.policy.id for ready, rows in facts_by_policy if _governs_call(ready, call, rows[number])
+        )
         for number, call in enumerate(request.calls)
     }
-    return _build_verdict(request, prepared, found, ruled)
+    return _build_verdict(request, prepared, findings, ruled_calls)
 
 
 def _governs_call(ready: ReadyPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
     """Whether some tool rule or condition of the policy applies to the call."""
-    about_tools = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
-    return any(about_tools) or applies_to_call(ready.rules_of_calls, facts)
+    matching_rules = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
+    return any(matching_rules) or applies_to_call(ready.rules_of_calls, facts)
 
 
 def _build_verdict(
     request: contracts.EvaluateRequest,
     prepared: ReadyPolicies,
-    found: Sequence[Finding],
-    ruled: dict[str, tuple[str, ...]],
+    findings: Sequence[Finding],
+    ruled_calls: dict[str, tuple[str, ...]],
 ) -> contracts.Verdict:
-    triggered = _select_kind(contracts.TriggeredRule, found)
-    problems = tuple(_drop_repeated_problems([*prepared.problems, *_select_kind(contracts.PolicyProblem, found)]))
-    undecided = [one.rule_id for one in _select_kind(WaitingRule, found)]
-    reported = [one.finding for one in _select_kind(ReportOnlyFinding, found)]
-    refusals = tuple(_select_kind(contracts.CallRefusal, found))
+    triggered = _select_kind(contracts.TriggeredRule, findings)
+    all_problems = [
+        *prepared.problems,
+        *_select_kind(contracts.PolicyProblem, findings),
+    ]  # a rule may fail for all calls
+    problems = {(problem.policy_id, problem.rule_id, problem.message): problem for problem in all_problems}
+    undecided = [waiting.rule_id for waiting in _select_kind(WaitingRule, findings)]
+    reported = [report.finding for report in _select_kind(ReportOnlyFinding, findings)]
+    refusals = tuple(_select_kind(contracts.CallRefusal, findings))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
     return contracts.Verdict(
@@ -78,23 +85,23 @@ def _build_verdict(
         blocked=blocked,
         triggered_rules=tuple(triggered),
         indeterminate=tuple(dict.fromkeys(undecided)),
-        problems=problems,
+        problems=tuple(problems.values()),
         binding=request.binding,
         policy_hash=prepared.hash,
         context_hash=context_hash(request),
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,
-        needs=tuple(_select_kind(contracts.CallPrerequisite, found)),
-        text=next(iter(_select_kind(contracts.TextFinding, found)), None),
+        needs=tuple(_select_kind(contracts.CallPrerequisite, findings)),
+        text=next(iter(_select_kind(contracts.TextFinding, findings)), None),
         reported_rules=tuple(_select_kind(contracts.TriggeredRule, reported)),
         reported_refusals=tuple(_select_kind(contracts.CallRefusal, reported)),
-        ruled_calls=ruled,
+        ruled_calls=ruled_calls,
     )
 
 
-def _select_kind(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
-    return [one for one in found if isinstance(one, kind)]
+def _select_kind(kind: type[_Kind], all_findings: Iterable[object]) -> list[_Kind]:
+    return [finding for finding in all_findings if isinstance(finding, kind)]
 
 
 def _find_highest_level(triggered: Iterable[contracts.TriggeredRule]) -> str | None:
@@ -102,21 +109,16 @@ def _find_highest_level(triggered: Iterable[contracts.TriggeredRule]) -> str | N
     return max(levels).word if levels else None
 
 
-def _drop_repeated_rules(found: Iterable[Finding]) -> Iterable[Finding]:
+def _drop_repeated_rules(all_findings: Iterable[Finding]) -> Iterable[Finding]:
     """The findings with each rule once for each call, even if it found something for several rows."""
-    seen = set[tuple[str, ...]]()
-    for one in found:
-        if isinstance(one, contracts.TriggeredRule):
-            key = (one.policy_id, one.rule_id, one.call_id or "", one.action)
-            if key in seen:
+    known_keys = set[tuple[str, ...]]()
+    for finding in all_findings:
+        if isinstance(finding, contracts.TriggeredRule):
+            key = (finding.policy_id, finding.rule_id, finding.call_id or "", finding.action)
+            if key in known_keys:
                 continue
-            seen.add(key)
-        yield one
-
-
-def _drop_repeated_problems(problems: Iterable[contracts.PolicyProblem]) -> Iterable[contracts.PolicyProblem]:
-    """The problems without repeats, since a rule may fail alike for every call."""
-    return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
+            known_keys.add(key)
+        yield finding
 
 
 def _history_hash(request: contracts.EvaluateRequest) -> str | None:
@@ -149,15 +151,16 @@ def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> Non
 
 def _count_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
     calls = max(1, sum(len(call.rows) or 1 for call in request.calls))
-    names = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
+    id_costs = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
     facts = len(prepared.ready) * (len(request.context) * calls + fields)
     facts += sum(len(ready.policy.context) for ready in prepared.ready) * calls
     earlier = len(request.history) + len(request.calls)
     confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * prepared.rules_about_tools
-    looks = (prepared.looks_back * earlier + confirming) * len(request.calls)
-    twice = sum(bool(call.summed) + (1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1 for call in request.calls)
-    return prepared.cost * (calls + twice) + names + facts // 8 + looks // 2
+    comparisons = (prepared.looks_back * earlier + confirming) * len(request.calls)
+    for call in request.calls:  # each is also decided with summed figures, without unproven fields, and as recorded
+        calls += bool(call.summed) + (1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1
+    return prepared.cost * calls + id_costs + facts // 8 + comparisons // 2
 
 
 _JOURNAL_PREFIX = "policy:"  # how the executor's journal names what it asked of this service
@@ -173,17 +176,20 @@ class DecidedPlan(NamedTuple):
 
 
 class BacktestedPlan(NamedTuple):
-    """One plan's verdicts under the old and the changed policy, in words. ``why``: the rules that differ."""
+    """One plan's verdicts in words, under the policies of its time and under the changed ones.
+
+    ``differing_rules``: ``- policy/rule`` for a finding that is gone, ``+ policy/rule`` for a new one.
+    """
 
     task_id: str
     text: str
-    before: str
-    after: str
-    why: tuple[str, ...]
+    verdict_before: str
+    verdict_after: str
+    differing_rules: tuple[str, ...]
 
     @property
     def differs(self) -> bool:
-        return self.before != self.after or bool(self.why)
+        return self.verdict_before != self.verdict_after or bool(self.differing_rules)
 
 
 def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
@@ -192,14 +198,14 @@ def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
     Empty for a task that planned no writes, or was archived before plans were recorded. Of each plan, the last verdict
     on all of its calls counts.
     """
-    noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_JOURNAL_PREFIX)]
-    found = [_read_plan(task, note) for note in noted if "request" in note and "verdict" in note]
-    planned = [plan for plan in found if not any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls)]
+    notes = [loads_object(step.data) for step in task.journal if step.key.startswith(_JOURNAL_PREFIX)]
+    plans = [_read_plan(task, note) for note in notes if "request" in note and "verdict" in note]
+    planned = [plan for plan in plans if not any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls)]
     by_hash: dict[str, DecidedPlan] = {}
     for plan in planned:
-        known = by_hash.get(plan.request.plan_hash or "")
-        if plan.request.plan_hash and (known is None or len(plan.request.calls) >= len(known.request.calls)):
-            by_hash[plan.request.plan_hash] = plan
+        plan_hash = plan.request.plan_hash
+        if plan_hash and len(plan.request.calls) >= len(by_hash.get(plan_hash, plan).request.calls):
+            by_hash[plan_hash] = plan
     return tuple(by_hash.values())
 
 
@@ -211,15 +217,15 @@ def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:
 
 
 def backtest_plan(
-    known: DecidedPlan, changed: Sequence[contracts.Policy], conditions: ConditionCache
+    plan: DecidedPlan, changed_policies: Sequence[contracts.Policy], conditions: ConditionCache
 ) -> BacktestedPlan:
     """Decides a plan again. Each changed policy replaces the one with its id, or is added."""
-    ids = {policy.id for policy in changed}
-    policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)
-    verdict = evaluate(known.request.model_copy(update={"policies": policies}), conditions)
-    old, new = _ids_of_finding_rules(known.verdict), _ids_of_finding_rules(verdict)
-    why = (*(f"- {rule}" for rule in sorted(old - new)), *(f"+ {rule}" for rule in sorted(new - old)))
-    return BacktestedPlan(known.task_id, known.text, verdict_in_words(known.verdict), verdict_in_words(verdict), why)
+    ids = {policy.id for policy in changed_policies}
+    policies = (*(policy for policy in plan.request.policies if policy.id not in ids), *changed_policies)
+    verdict = evaluate(plan.request.model_copy(update={"policies": policies}), conditions)
+    before, after = _ids_of_finding_rules(plan.verdict), _ids_of_finding_rules(verdict)
+    changes = (*(f"- {rule}" for rule in sorted(before - after)), *(f"+ {rule}" for rule in sorted(after - before)))
+    return BacktestedPlan(plan.task_id, plan.text, verdict_in_words(plan.verdict), verdict_in_words(verdict), changes)
 
 
 def verdict_in_words(verdict: contracts.Verdict) -> str:

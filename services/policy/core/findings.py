@@ -9,10 +9,10 @@ from typing import NamedTuple
 from services.policy.core.conditions import Condition, value_at
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
 from services.policy.core.rules import (
-    NAMES_CALLS,
+    BY_SUMMED_FIGURES,
+    FIELDS_NAMING_CALLS,
     RESTS_ON_THE_REQUEST,
     SAID_BY_THE_RECORD,
-    SUMMED,
     Finding,
     ReadyRule,
     ReportOnlyFinding,
@@ -25,7 +25,7 @@ from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth,
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, TriggeredRule
 from shared.domain.words import Level, RuleAction, ToolClass
 
-_CALLS_OWN = ("tool", "call_id")  # no record says these
+_NEVER_RECORDED = ("tool", "call_id")  # no record says these
 
 
 class CallFacts(NamedTuple):
@@ -58,8 +58,8 @@ class CallFacts(NamedTuple):
     @property
     def contexts(self) -> Sequence[Context]:
         """All versions of the facts that rules evaluate: as given, proven, and as records have them."""
-        others = (one for one in (self.proven, self.summed) if one is not None)
-        return (self.context, *others, *self.recorded, *self.proven_by_record)
+        variants = (context for context in (self.proven, self.summed) if context is not None)
+        return (self.context, *variants, *self.recorded, *self.proven_by_record)
 
 
 def facts_of_rows(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
@@ -82,17 +82,18 @@ def facts_of_calls(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts,
 
 
 def _build_call_facts(policy: Policy, context: Context, call: CallContext, binding: bool) -> CallFacts:
-    known: Context = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
+    stated: Context = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
     if not binding:
-        return CallFacts(call, binding, known)
-    records = [{name: value for name, value in one.items() if name not in _CALLS_OWN} for one in call.recorded]
-    proven, instead = None, list[Context]()
+        return CallFacts(call, binding, stated)
+    records = [{name: row[name] for name in row if name not in _NEVER_RECORDED} for row in call.recorded]
+    proven, proven_by_record = None, list[Context]()
     if call.unproven:
-        proven = {name: value for name, value in known.items() if name not in call.unproven}
-        instead = [{**proven, **{name: one[name] for name in one if name in call.unproven}} for one in records]
-    recorded = tuple({**known, **one} for one in records)
-    summed = {**known, **call.summed} if call.summed else None
-    return CallFacts(call, binding, known, proven, recorded, policy.judges_records, tuple(instead), summed)
+        proven = {name: value for name, value in stated.items() if name not in call.unproven}
+        completions = [{name: record[name] for name in record if name in call.unproven} for record in records]
+        proven_by_record = [{**proven, **completion} for completion in completions]
+    recorded = tuple({**stated, **record} for record in records)
+    summed = {**stated, **call.summed} if call.summed else None
+    return CallFacts(call, binding, stated, proven, recorded, policy.judges_records, tuple(proven_by_record), summed)
 
 
 def findings_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
@@ -125,9 +126,9 @@ def _applies_to_call(ready: ReadyRule, facts: CallFacts) -> bool:
     if facts.unknown_fields is None or facts.call is None:
         return True
     if not ready.states_calls:
-        own, unknown = facts.call.fields, facts.unknown_fields
+        fields, unknown_fields = facts.call.fields, facts.unknown_fields
         for field in ready.looks_at:
-            if field.name in unknown or not isinstance(value_at(own, field.path), UnknownTruth):
+            if field.name in unknown_fields or not isinstance(value_at(fields, field.path), UnknownTruth):
                 return True
         return not ready.looks_at
     try:  # where tool and process leave it open that the rule acts
@@ -138,7 +139,7 @@ def _applies_to_call(ready: ReadyRule, facts: CallFacts) -> bool:
 
 def _read_stated(facts: CallFacts) -> Context:
     """The fields by which a rule may say which calls it is about (tool and process)."""
-    return {name: facts.context[name] for name in NAMES_CALLS if name in facts.context}
+    return {name: facts.context[name] for name in FIELDS_NAMING_CALLS if name in facts.context}
 
 
 def _is_in_force(ready: ReadyRule, facts: CallFacts) -> bool:
@@ -165,14 +166,14 @@ def _findings_of_rule(ready: ReadyRule, facts: CallFacts) -> Iterator[Finding]:
         else:
             yield WaitingRule(ready.rule.id)
     if facts.summed is not None and ready.condition.decide(facts.summed) is True:
-        yield _build_triggered(ready, facts._replace(context=facts.summed), SUMMED)
+        yield _build_triggered(ready, facts._replace(context=facts.summed), BY_SUMMED_FIGURES)
         return
     if not facts.recorded and facts.proven is None:
         return
-    looked_at = facts.recorded if facts.judges_records or is_missing else ()
-    acting = next((one for one in looked_at if ready.condition.decide(one) is True), None)
-    if acting is not None:
-        yield _build_triggered(ready, facts._replace(context=acting), SAID_BY_THE_RECORD)
+    judged = facts.recorded if facts.judges_records or is_missing else ()
+    triggering = next((context for context in judged if ready.condition.decide(context) is True), None)
+    if triggering is not None:
+        yield _build_triggered(ready, facts._replace(context=triggering), SAID_BY_THE_RECORD)
     elif facts.proven is not None and _rests_on_request(ready, decision, facts.proven, facts):
         yield _build_triggered(ready, facts, RESTS_ON_THE_REQUEST, RuleAction.ESCALATE)
 
@@ -193,8 +194,8 @@ def _rests_on_request(ready: ReadyRule, decision: Truth, proven: Context, facts:
     states. An ``if_known`` rule counts only if it would be triggered.
     """
     if ready.rule.if_known:
-        known = (proven, *facts.proven_by_record)
-        return any(is_proven(ready.condition, context, expected=True) for context in known)
+        contexts = (proven, *facts.proven_by_record)
+        return any(is_proven(ready.condition, context, expected=True) for context in contexts)
     return decision is False and not is_proven(ready.condition, proven, expected=False)
 
 
@@ -203,7 +204,7 @@ def _build_triggered(
 ) -> TriggeredRule | ReportOnlyFinding:
     """The rule's finding for the call. ``in_doubt``: its action if it is unknown whether the rule is triggered."""
     level = ready.level or (Level.MANAGER if in_doubt is RuleAction.ESCALATE else None)
-    found = TriggeredRule(
+    finding = TriggeredRule(
         rule_id=ready.rule.id,
         policy_id=ready.policy_id,
         action=in_doubt or ready.action,
@@ -214,4 +215,4 @@ def _build_triggered(
         values=shown_values(ready.condition, facts.context),
         indeterminate=in_doubt is not None,
     )
-    return ReportOnlyFinding(found) if ready.rule.report_only else found
+    return ReportOnlyFinding(finding) if ready.rule.report_only else finding

@@ -19,9 +19,7 @@ MAX_TERMS = 2_000  # operands outside lists; the text's length bounds the lists
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Numbers are ``Decimal``. Constants are equal only if their types are, unlike ``True == 1`` in
-    Python.
-    """
+    """A literal. Numbers are ``Decimal``. Constants of different types differ, unlike ``True == 1`` in Python."""
 
     value: str | bool | Decimal | None
     position: int = field(default=0, compare=False)
@@ -67,7 +65,7 @@ def walk_nodes(node: Node) -> Iterator[Node]:
 
 
 class Token(NamedTuple):
-    kind: str  # the name of a group of ``_ONE``
+    kind: str  # the name of a group of ``_LEXEME``
     text: str  # a number without its commas, a text without quotes and escapes, a path without spaces
     position: int
 
@@ -76,21 +74,21 @@ class Token(NamedTuple):
 
 
 # Every alternative is linear. The digit groups of `5,000` are read only outside brackets: in a list a comma separates.
-_PLAIN = r"[0-9]+(?:\.[0-9]+)?"
-_GROUPED = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9])"
-_ONE = r"""\s*(?:(?P<SIGN>===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-])
+_PLAIN_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_GROUPED_NUMBER = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9])"
+_LEXEME = r"""\s*(?:(?P<SIGN>===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-])
     |(?P<NAME>[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)
     |"(?P<TEXT>(?:[^"\\]|\\.)*)"|'(?P<QUOTED>(?:[^'\\]|\\.)*)'
     |(?P<NUMBER>%s)|(?P<END>\Z)|(?P<OTHER>.))"""
-_OUTSIDE = re.compile(_ONE % f"{_GROUPED}|{_PLAIN}", re.DOTALL | re.VERBOSE)
-_IN_LIST = re.compile(_ONE % _PLAIN, re.DOTALL | re.VERBOSE)
+_OUTSIDE_LIST = re.compile(_LEXEME % f"{_GROUPED_NUMBER}|{_PLAIN_NUMBER}", re.DOTALL | re.VERBOSE)
+_IN_LIST = re.compile(_LEXEME % _PLAIN_NUMBER, re.DOTALL | re.VERBOSE)
 _CHARACTER_OF_NAME = re.compile(r"[\w.]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!==", "in"})
-_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_VALUE_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 # Words of other languages: as field names they would be missing fields, and the mistake would stay unseen.
 _FOREIGN = {"and": "&&", "or": "||", "not": "!", "none": "null", "nil": "null", "is": "==="} | {
-    word: word for word in (*_WORDS, "in")
+    word: word for word in (*_VALUE_WORDS, "in")
 }
 _HINTS = {
     "=": "write == or ===",
@@ -107,17 +105,17 @@ def tokenize(text: str) -> Iterator[Token]:
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"the condition has {len(text)} characters; the limit is {MAX_LENGTH}", MAX_LENGTH)
     end, brackets = 0, 0
-    while found := (_IN_LIST if brackets > 0 else _OUTSIDE).match(text, end):
-        end, token = found.end(), _read_token(found)
+    while match := (_IN_LIST if brackets > 0 else _OUTSIDE_LIST).match(text, end):
+        end, token = match.end(), _read_token(match)
         yield token
         if token.kind == "END":
             return
         brackets += (token.text == "[") - (token.text == "]") if token.kind == "SIGN" else 0
 
 
-def _read_token(found: re.Match[str]) -> Token:
-    kind = found.lastgroup or ""
-    body, start = found[kind], found.start(kind)
+def _read_token(match: re.Match[str]) -> Token:
+    kind = match.lastgroup or ""
+    body, start = match[kind], match.start(kind)
     match kind:
         case "OTHER":
             raise ConditionError(f"unexpected {body!r}: {_HINTS.get(body, 'no such sign')}", start)
@@ -129,7 +127,7 @@ def _read_token(found: re.Match[str]) -> Token:
                     cause = f"unknown escape {escape[0]!r}: only quotes and \\ are escaped"
                     raise ConditionError(cause, start + escape.start())
             return Token("TEXT", _ESCAPE.sub(r"\1", body), start - 1)
-        case "NUMBER" if glued := _CHARACTER_OF_NAME.match(found.string, found.end()):
+        case "NUMBER" if glued := _CHARACTER_OF_NAME.match(match.string, match.end()):
             raise ConditionError(f"{body!r} runs into {glued[0]!r}", start)
         case "NUMBER" if body[0] == "0" and body[1:2].isdigit():
             raise ConditionError(f"the number {body!r} starts with a zero; put a code in quotes", start)
@@ -200,27 +198,27 @@ class _Parser:
         return self._parse_value()
 
     def _parse_value(self) -> Constant | FieldReference:
-        position, negative = self._next.position, self._take_sign("-")
+        position, is_negative = self._next.position, self._take_sign("-")
         value: str | bool | Decimal | None
         match self._next.kind, self._next.text:
             case "NUMBER", text:
-                value = Decimal(text).copy_negate() if negative else Decimal(text)
-            case "TEXT", text if not negative:
+                value = Decimal(text).copy_negate() if is_negative else Decimal(text)
+            case "TEXT", text if not is_negative:
                 value = text
-            case "NAME", text if not negative and text in _WORDS:
-                value = _WORDS[text]
-            case "NAME", text if not negative:
+            case "NAME", text if not is_negative and text in _VALUE_WORDS:
+                value = _VALUE_WORDS[text]
+            case "NAME", text if not is_negative:
                 if hint := _FOREIGN.get(text.lower()):
                     raise ConditionError(f"{self._next} is no word of the language here; write {hint}", position)
                 self._advance()
                 return FieldReference(tuple(text.split(".")), position)
             case _:
-                raise self._unexpected_token("a number" if negative else "a field or a value")
+                raise self._unexpected_token("a number" if is_negative else "a field or a value")
         self._advance()
         return Constant(value, position)
 
     def _parse_choices(self) -> Node:
-        if self._next.kind == "NAME" and self._next.text not in _WORDS:
+        if self._next.kind == "NAME" and self._next.text not in _VALUE_WORDS:
             return self._parse_term()
         choices, position = list[Node](), self._next.position
         self._expect("[")
@@ -241,15 +239,16 @@ class _Parser:
 
     def _take_sign(self, sign: str) -> bool:
         """Consumes the next token if it is ``sign``; returns whether it was."""
-        if found := self._is_sign(sign):
+        if is_next := self._is_sign(sign):
             self._advance()
-        return found
+        return is_next
 
     def _expect(self, sign: str) -> None:
         if not self._take_sign(sign):
             raise self._unexpected_token(repr(sign))
 
-    def _unexpected_token(self, wanted: str) -> ConditionError:
+    def _unexpected_token(self, expected: str) -> ConditionError:
         token = self._next
         hint = _FOREIGN.get(token.text.lower()) if token.kind == "NAME" else None
-        return ConditionError(f"expected {wanted}, found {token}" + (f"; write {hint}" if hint else ""), token.position)
+        advice = f"; write {hint}" if hint else ""
+        return ConditionError(f"expected {expected}, found {token}{advice}", token.position)

@@ -17,18 +17,19 @@ def findings_for_plan(
     facts_by_policy: Sequence[tuple[ReadyPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
     """The findings of tool rules for each call, in order. ``facts_by_policy``: each with the facts of the calls."""
-    found: list[rules.Finding] = []
+    plan_findings: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in facts_by_policy):
-        return found
+        return plan_findings
     earlier = session_calls.earlier_calls(request.history)
     for number, call in enumerate(request.calls):
-        own: list[rules.Finding] = []
+        call_findings: list[rules.Finding] = []
         for policy, facts in facts_by_policy:
-            own += _findings_of_policy(policy, _PlannedCall(call, facts[number], earlier, request.confirmations))
-        found += own
-        if not any(isinstance(one, contracts.CallRefusal) for one in own):
+            planned = _PlannedCall(call, facts[number], earlier, request.confirmations)
+            call_findings += _findings_of_policy(policy, planned)
+        plan_findings += call_findings
+        if not any(isinstance(finding, contracts.CallRefusal) for finding in call_findings):
             earlier.append(session_calls.EarlierCall(call.tool, call.fields, None, call.call_id))
-    return found
+    return plan_findings
 
 
 class _PlannedCall(NamedTuple):
@@ -52,45 +53,41 @@ def _findings_of_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[
             reason=why_tool_left_out(call.tool, policy.policy),
         )
     for ready in policy.tool_rules:
-        found = _findings_for_call(ready, planned) if ready.matches(call.tool) else None
-        if found and ready.rule.report_only and isinstance(found, contracts.CallRefusal | contracts.TriggeredRule):
-            yield rules.ReportOnlyFinding(found)
-        elif found and not (ready.rule.report_only and isinstance(found, contracts.CallPrerequisite)):
-            yield found
+        finding = _findings_for_call(ready, planned) if ready.matches(call.tool) else None
+        if finding and ready.rule.report_only and isinstance(finding, contracts.CallRefusal | contracts.TriggeredRule):
+            yield rules.ReportOnlyFinding(finding)
+        elif finding and not (ready.rule.report_only and isinstance(finding, contracts.CallPrerequisite)):
+            yield finding
 
 
 def _findings_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
     call, facts, earlier, confirmations = planned
-    values, missing = session_calls.distinguishing_values(ready.per, facts.context)
-    if missing:
-        return _finding_in_doubt(ready, planned, missing)
-    shown = {name: rules.shorten_value(value) for name, value in values.items()}
+    values, missing_names = session_calls.distinguishing_values(ready.per, facts.context)
+    if missing_names:
+        return _finding_in_doubt(ready, planned, missing_names)
+    shown_values = {name: rules.shorten_value(value) for name, value in values.items()}
     match ready.kind:
         case contracts.ToolRuleKind.NEVER:
             return _build_refusal(ready, call)
         case contracts.ToolRuleKind.AT_MOST:
-            used = session_calls.count_used_calls(ready, earlier, facts.context)
-            return _build_refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
+            count = session_calls.count_used_calls(ready, earlier, facts.context)
+            return _build_refusal(ready, call, {**shown_values, "calls": count}) if count >= ready.limit else None
         case contracts.ToolRuleKind.ONLY_AFTER:
-            opening = session_calls.find_met_preconditions(ready, earlier, facts.context)
-            if any(before.outcome is contracts.CallOutcome.SUCCEEDED for before in opening):
+            preconditions = session_calls.find_met_preconditions(ready, earlier, facts.context)
+            if any(earlier_call.outcome is contracts.CallOutcome.SUCCEEDED for earlier_call in preconditions):
                 return None
-            ids = tuple(before.call_id for before in opening if before.call_id is not None)
-            return (
-                contracts.CallPrerequisite(**_common_fields(ready, call), any_of=ids)
-                if ids
-                else _build_refusal(ready, call, shown)
-            )
+            ids = tuple(earlier_call.call_id for earlier_call in preconditions if earlier_call.call_id is not None)
+            if not ids:
+                return _build_refusal(ready, call, shown_values)
+            return contracts.CallPrerequisite(**_common_fields(ready, call), any_of=ids)
         case contracts.ToolRuleKind.ONLY_WHEN if ready.condition:
             return _check_condition(ready, ready.condition, planned)
         case contracts.ToolRuleKind.ONLY_AFTER_CONFIRMATION if not session_calls.is_confirmed(
             call, facts.context, ready.level, confirmations
         ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
-            level = (ready.level or Level.MANAGER).word
-            return contracts.TriggeredRule(
-                **_common_fields(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level
-            )
+            level, action = (ready.level or Level.MANAGER).word, RuleAction.REQUIRE_APPROVAL
+            return contracts.TriggeredRule(**_common_fields(ready, call), action=action, level=level)
         case _:
             return None
 
@@ -112,20 +109,20 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
 
 
 def _finding_in_doubt(
-    ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]
+    ready: ReadyToolRule, planned: _PlannedCall, missing_names: Sequence[str]
 ) -> contracts.CallRefusal | rules.WaitingRule:
     if not planned.facts.binding:
         return rules.WaitingRule(ready.rule.id)
-    return _build_refusal(ready, planned.call, {}, rules.undecided_sentence(missing))
+    return _build_refusal(ready, planned.call, {}, rules.undecided_sentence(missing_names))
 
 
 def _build_refusal(
     ready: ReadyToolRule, call: contracts.CallContext, values: Context | None = None, in_doubt: str = ""
 ) -> contracts.CallRefusal:
-    about = _common_fields(ready, call)
-    reason = f"{about['reason']} ({in_doubt})" if in_doubt else about["reason"]
+    fields = _common_fields(ready, call)
+    reason = f"{fields['reason']} ({in_doubt})" if in_doubt else fields["reason"]
     return contracts.CallRefusal(
-        **{**about, "reason": reason},
+        **{**fields, "reason": reason},
         tool=call.tool,
         kind=ready.kind.value,
         values=dict(values or {}),

@@ -5,8 +5,8 @@ from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
-from services.policy.core.rules import build_problem, enum_member_of, prepare_rule
-from services.policy.core.text_rules import ReadyTexts, TextDefault, prepare_text_rule
+from services.policy.core.rules import ReadyRule, build_problem, enum_member_of, prepare_rule
+from services.policy.core.text_rules import ReadyTextRule, ReadyTexts, TextDefault, prepare_text_rule
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, prepare_tool_rule
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem
@@ -15,7 +15,7 @@ from shared.domain.lru_cache import WeightedCache
 
 MAX_TEXT = 256 * 1024  # characters of all rules and their policies' ids
 MAX_PATTERNS = 10_000  # characters of all regular expressions: compiling one is the dearest thing a rule can ask
-REMEMBERED = 4 * 1024 * 1024  # characters of the policies that are held, as JSON, and 32 for each node of a condition
+CACHE_CHARACTERS = 4 * 1024 * 1024  # of the cached policies as JSON; a node of a condition counts as 32
 _T = TypeVar("_T")
 
 
@@ -37,9 +37,7 @@ class ReadyPolicy(NamedTuple):
 
 
 class ReadyPolicies(NamedTuple):
-    """The prepared policies of a request, with their measured cost; they can be used for any request under the same
-    policies.
-    """
+    """Policies prepared for any number of requests, with their measured cost."""
 
     ready: tuple[ReadyPolicy, ...]
     problems: tuple[PolicyProblem, ...]
@@ -55,17 +53,18 @@ class ReadyPolicies(NamedTuple):
 class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
     """A cache of prepared policies by hash, shared by all requests that send or name them."""
 
-    def __init__(self, conditions: ConditionCache, limit: int = REMEMBERED) -> None:
+    def __init__(self, conditions: ConditionCache, limit: int = CACHE_CHARACTERS) -> None:
         super().__init__(limit)
         self._conditions = conditions
 
     def get_or_prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
         """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
-        named = policy_hash(policies)
-        prepared = self.look_up(named)
+        hash_of_policies = policy_hash(policies)
+        prepared = self.look_up(hash_of_policies)
         if prepared is None:
-            prepared = prepare_policies(policies, self._conditions, named)
-            self.put(named, prepared, 32 * prepared.cost + sum(len(one.model_dump_json()) for one in policies))
+            prepared = prepare_policies(policies, self._conditions, hash_of_policies)
+            size = sum(len(policy.model_dump_json()) for policy in policies)
+            self.put(hash_of_policies, prepared, 32 * prepared.cost + size)
         return prepared
 
 
@@ -76,19 +75,19 @@ def prepare_policies(
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
     ready = tuple(_prepare_policy(policy, conditions, problems) for policy in policies)
-    conditional = [rule for policy in ready for rule in policy.rules.all]
-    about_tools = [rule for policy in ready for rule in policy.tool_rules]
-    about_text = [rule for policy in ready for rule in policy.texts.rules]
+    condition_rules = [rule for policy in ready for rule in policy.rules.all]
+    tool_rules = [rule for policy in ready for rule in policy.tool_rules]
+    text_rules = [rule for policy in ready for rule in policy.texts.rules]
     return ReadyPolicies(
         ready=ready,
         problems=tuple(problems),
         hash=known_hash or policy_hash(policies),
-        rules=len(conditional) + len(about_tools),
-        cost=sum(rule.cost for rule in conditional) + sum(rule.cost for rule in about_tools),
-        rules_about_tools=len(about_tools),
-        looks_back=sum(1 + 4 * len(rule.per) + len(rule.rule.after) // 4 for rule in about_tools if rule.needs_history),
-        pattern_sizes=tuple(rule.pattern.size for rule in about_text if rule.pattern),
-        keywords=sum(len(rule.words) for rule in about_text),
+        rules=len(condition_rules) + len(tool_rules),
+        cost=sum(rule.cost for rule in condition_rules) + sum(rule.cost for rule in tool_rules),
+        rules_about_tools=len(tool_rules),
+        looks_back=sum(1 + 4 * len(rule.per) + len(rule.rule.after) // 4 for rule in tool_rules if rule.needs_history),
+        pattern_sizes=tuple(rule.pattern.size for rule in text_rules if rule.pattern),
+        keywords=sum(len(rule.words) for rule in text_rules),
     )
 
 
@@ -102,40 +101,38 @@ def refuse_too_much_text(policies: Sequence[Policy]) -> None:
 
 
 def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
-    def make_or_report(rule_id: str, make: Callable[..., _T], *given: object) -> list[_T]:
+    def make_or_report(rule_id: str, make: Callable[..., _T], *arguments: object) -> list[_T]:
         """The result of ``make`` in a list; empty, with a problem added, if the rule is invalid."""
         try:
-            return [make(*given)]
+            return [make(*arguments)]
         except (ConditionError, ValueError) as error:
-            problems.append(
-                build_problem(policy.id, rule_id, error if isinstance(error, ConditionError) else str(error))
-            )
+            cause = error if isinstance(error, ConditionError) else str(error)
+            problems.append(build_problem(policy.id, rule_id, cause))
         return []
 
-    rules = [made for rule in policy.rules for made in make_or_report(rule.id, prepare_rule, policy, rule, conditions)]
-    tool_rules = [
-        made
-        for rule in policy.tool_rules
-        for made in make_or_report(rule.id, prepare_tool_rule, policy, rule, conditions)
-    ]
-    [for_tools] = make_or_report("toolDefault", enum_member_of, ToolDefault, "default", policy.tool_default) or [
-        ToolDefault.DENY
-    ]
-    texts = [made for rule in policy.text_rules for made in make_or_report(rule.id, prepare_text_rule, rule)]
-    [for_texts] = make_or_report("textDefault", enum_member_of, TextDefault, "default", policy.text_default) or [
-        TextDefault.DENY
-    ]
-    first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if for_texts == "deny" else None
-    about_text = ReadyTexts(policy.id, tuple(texts), for_texts, first_id)
-    return ReadyPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), for_tools, about_text)
+    rules, tool_rules, texts = list[ReadyRule](), list[ReadyToolRule](), list[ReadyTextRule]()
+    for rule in policy.rules:
+        rules += make_or_report(rule.id, prepare_rule, policy, rule, conditions)
+    for tool_rule in policy.tool_rules:
+        tool_rules += make_or_report(tool_rule.id, prepare_tool_rule, policy, tool_rule, conditions)
+    tool_defaults = make_or_report("toolDefault", enum_member_of, ToolDefault, "default", policy.tool_default)
+    tool_default = tool_defaults[0] if tool_defaults else ToolDefault.DENY
+    for text_rule in policy.text_rules:
+        texts += make_or_report(text_rule.id, prepare_text_rule, text_rule)
+    text_defaults = make_or_report("textDefault", enum_member_of, TextDefault, "default", policy.text_default)
+    text_default = text_defaults[0] if text_defaults else TextDefault.DENY
+    first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if text_default == "deny" else None
+    ready_texts = ReadyTexts(policy.id, tuple(texts), text_default, first_id)
+    return ReadyPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), tool_default, ready_texts)
 
 
 def _list_sizes(policy: Policy) -> Iterator[int]:
     yield len(policy.id) * (1 + len(policy.rules) + len(policy.tool_rules) + len(policy.text_rules))
     for rule in policy.rules:
         yield len(rule.id) + len(rule.condition) + len(rule.reason or "")
-    for about in policy.tool_rules:
-        yield len(about.id) + len(about.tool) + len(about.condition or "") + len(about.reason or "")
-        yield sum(map(len, about.after)) + sum(map(len, about.per))
-    for sought in policy.text_rules:
-        yield len(sought.id) + len(sought.description) + len(sought.pattern or "") + sum(map(len, sought.keywords))
+    for tool_rule in policy.tool_rules:
+        yield len(tool_rule.id) + len(tool_rule.tool) + len(tool_rule.condition or "") + len(tool_rule.reason or "")
+        yield sum(map(len, (*tool_rule.after, *tool_rule.per)))
+    for text_rule in policy.text_rules:
+        texts = (text_rule.id, text_rule.description, text_rule.pattern or "", *text_rule.keywords)
+        yield sum(map(len, texts))

@@ -20,8 +20,8 @@ MAX_SOURCE = 100_000  # characters
 MAX_PAIRS = 100_000  # candidates times tools
 MAX_PLACES = 10_000_000  # candidates times characters of the source
 MAX_CANDIDATES = 500
-_OWN = ("tool", "call_id")  # every call has these
-_NOBODY = Policy(id="prose")
+_FIELDS_OF_EVERY_CALL = ("tool", "call_id")  # every call has these
+_NO_POLICY = Policy(id="prose")
 
 
 def check_candidates(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
@@ -49,7 +49,7 @@ class _Vocabulary:
 
     def __init__(self, tools: Sequence[KnownTool], fields: Iterable[str]) -> None:
         self._tools = {tool.name: frozenset(tool.fields) for tool in tools}
-        self._common = frozenset((*fields, *_OWN))
+        self._common = frozenset((*fields, *_FIELDS_OF_EVERY_CALL))
         self._all = self._common.union(*self._tools.values())
 
     def refuse_unknown_tools(self, names: Iterable[str]) -> None:
@@ -64,9 +64,9 @@ class _Vocabulary:
 
     def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
         """Raises ``ValueError`` for a field that no call of ``tools`` (of any tool, if empty) has."""
-        own = [fields for name in tools for fields in self._fields_of_matching_tools(name)]
-        known = self._common.union(*own) if own else self._all
-        if unknown := [name for name in names if name not in known and name.split(".")[0] not in known]:
+        fields_of_tools = [fields for name in tools for fields in self._fields_of_matching_tools(name)]
+        known_fields = self._common.union(*fields_of_tools) if fields_of_tools else self._all
+        if unknown := [name for name in names if name not in known_fields and name.split(".")[0] not in known_fields]:
             raise ValueError(f"no such field: {', '.join(unknown)}")
 
     def _fields_of_matching_tools(self, name: str) -> list[frozenset[str]]:
@@ -88,13 +88,13 @@ class _CandidateCheck(NamedTuple):
         if is_taken:
             return f"another rule has the id {rule.id!r}"
         try:
-            said = self.quotes.words_of(candidate.quote)
-            _refuse_unsupported(rule, said, self.vocabulary, self.conditions)
+            quote_words = self.quotes.words_of(candidate.quote)
+            _refuse_unsupported(rule, quote_words, self.vocabulary, self.conditions)
         except ConditionError as error:
             return f"{error.cause} (at character {error.position} of the condition)"
         except ValueError as error:
             return str(error)
-        self.quotes.mark_quoted(said)
+        self.quotes.mark_quoted(quote_words)
         return None
 
 
@@ -114,57 +114,53 @@ def _refuse_too_much(request: ProseRequest) -> None:
     too_many = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_PAIRS
     if too_many or candidates > MAX_CANDIDATES:
         raise RequestTooLarge(f"{candidates} rules are too many for this source and these tools", "candidates")
-    rules = [rule for one in request.candidates for rule in (one.rule, one.tool_rule) if rule]
+    rules = [rule for candidate in request.candidates for rule in (candidate.rule, candidate.tool_rule) if rule]
     refuse_too_much_text([_build_policy(rules, request.source)])
 
 
 def _refuse_unsupported(
-    rule: Rule | ToolRule, quoted: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
+    rule: Rule | ToolRule, quote_words: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
 ) -> None:
-    """Raises ``ValueError`` or ``ConditionError`` for a rule that its quote does not support. ``quoted``: the quote's
-    words.
-    """
-    _refuse_loosening(rule, quoted)
+    """Raises ``ValueError`` or ``ConditionError`` for a rule that its quote does not support."""
+    _refuse_loosening(rule, quote_words)
     if isinstance(rule, Rule):
-        condition = prepare_rule(_NOBODY, rule, conditions).condition
-        _refuse_condition(condition, _tools_named(condition), quoted, vocabulary)
+        condition = prepare_rule(_NO_POLICY, rule, conditions).condition
+        _refuse_condition(condition, _tools_named(condition), quote_words, vocabulary)
         return
-    ready = prepare_tool_rule(_NOBODY, rule, conditions)
+    ready = prepare_tool_rule(_NO_POLICY, rule, conditions)
     vocabulary.refuse_unmatched_tool_pattern(rule.tool)
     vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
-    _refuse_figures([Decimal(ready.limit)], quoted)
+    _refuse_figures([Decimal(ready.limit)], quote_words)
     if ready.condition:
-        _refuse_condition(ready.condition, [rule.tool], quoted, vocabulary)
+        _refuse_condition(ready.condition, [rule.tool], quote_words, vocabulary)
 
 
-def _refuse_loosening(rule: Rule | ToolRule, quoted: Sequence[str]) -> None:
+def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None:
     """Raises ``ValueError`` for a rule that permits something, or names another level than its quote."""
     if rule.report_only or (isinstance(rule, ToolRule) and rule.kind.strip().lower() == ToolRuleKind.ALLOW):
         raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
     if isinstance(rule, Rule) and rule.if_known:
         raise ValueError("a translated rule waits for what it is about; it does not pass over what is missing")
-    named = {level.word for level in Level} & {*quoted}
-    if named and rule.level is not None and Level.parse(rule.level).word not in named:
-        raise ValueError(f"the quote names {', '.join(sorted(named))}, and not {rule.level}")
+    named_levels = {level.word for level in Level} & {*quote_words}
+    if named_levels and rule.level is not None and Level.parse(rule.level).word not in named_levels:
+        raise ValueError(f"the quote names {', '.join(sorted(named_levels))}, and not {rule.level}")
 
 
 def _refuse_condition(
-    condition: Condition, about: Iterable[str], quoted: Sequence[str], vocabulary: _Vocabulary
+    condition: Condition, tools: Iterable[str], quote_words: Sequence[str], vocabulary: _Vocabulary
 ) -> None:
-    """Raises ``ValueError`` for a condition with unknown tools, with fields that the tools ``about`` do not have, or
-    with figures that the quote does not state.
-    """
+    """Raises ``ValueError`` for unknown tools, fields that ``tools`` lack, or figures that the quote does not state."""
     if not condition.fields:
         raise ValueError("the condition reads no field: it says the same of every call")
     vocabulary.refuse_unknown_tools(_tools_named(condition))
-    vocabulary.refuse_unknown_fields([field.name for field in condition.fields], about)
-    _refuse_figures(figures_of(condition), quoted)
+    vocabulary.refuse_unknown_fields([field.name for field in condition.fields], tools)
+    _refuse_figures(figures_of(condition), quote_words)
 
 
-def _refuse_figures(figures: Sequence[Decimal], quoted: Sequence[str]) -> None:
-    if missing := missing_figures(figures, quoted):
-        raise ValueError(f"the quote does not say {', '.join(missing)}")
+def _refuse_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
+    if unstated := missing_figures(figures, quote_words):
+        raise ValueError(f"the quote does not say {', '.join(unstated)}")
 
 
 def _tools_named(condition: Condition) -> tuple[str, ...]:
@@ -173,15 +169,16 @@ def _tools_named(condition: Condition) -> tuple[str, ...]:
 
 def _tool_names_in(tree: Node) -> Iterator[str]:
     """Yields the texts that the condition compares the field ``tool`` with."""
-    for part in walk_nodes(tree):
-        if isinstance(part, SignNode) and FieldReference(("tool",)) in part.operands and part.sign in OPERATORS:
-            for other in part.operands:
-                values = other.operands if isinstance(other, SignNode) and other.sign == "[]" else (other,)
-                yield from (one.value for one in values if isinstance(one, Constant) and isinstance(one.value, str))
+    for node in walk_nodes(tree):
+        if isinstance(node, SignNode) and FieldReference(("tool",)) in node.operands and node.sign in OPERATORS:
+            for operand in node.operands:
+                choices = operand.operands if isinstance(operand, SignNode) and operand.sign == "[]" else (operand,)
+                literals = (choice.value for choice in choices if isinstance(choice, Constant))
+                yield from (literal for literal in literals if isinstance(literal, str))
 
 
 _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_WORDS = {word: Decimal(number) for number, word in enumerate(_NUMBER_WORDS)} | {
+_NUMBERS_BY_WORD = {word: Decimal(number) for number, word in enumerate(_NUMBER_WORDS)} | {
     "once": Decimal(1),
     "twice": Decimal(2),
     "thrice": Decimal(3),
@@ -190,42 +187,42 @@ _WORDS = {word: Decimal(number) for number, word in enumerate(_NUMBER_WORDS)} | 
     "thousand": Decimal(1_000),
     "million": Decimal(1_000_000),
 }
-_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
-_ENDINGS = {"k": 1_000, "m": 1_000_000}
-_FREE = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order": prose has them without saying so
+_SCALES_BY_WORD = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+_SCALES_BY_ENDING = {"k": 1_000, "m": 1_000_000}
+_IMPLIED_FIGURES = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order"
 
 
 def figures_of(condition: Condition) -> tuple[Decimal, ...]:
     """The numbers that a condition compares with, even those written as texts."""
-    found = [part.value for part in walk_nodes(condition.tree) if isinstance(part, Constant)]
-    return tuple(number for value in found if (number := _read_number(value)) is not None)
+    constants = [node.value for node in walk_nodes(condition.tree) if isinstance(node, Constant)]
+    return tuple(number for constant in constants if (number := _read_number(constant)) is not None)
 
 
-def missing_figures(wanted: Sequence[Decimal], quoted: Sequence[str]) -> list[str]:
+def missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
     """The figures that the words do not state; a percentage also states the fraction."""
-    if all(abs(number) in _FREE for number in wanted):
+    if all(abs(figure) in _IMPLIED_FIGURES for figure in figures):
         return []
-    known = set(_FREE)
-    for number in _numbers_in(quoted):
-        known |= {number, number / 100}
-    return [format(abs(number), "f") for number in wanted if abs(number) not in known]
+    stated = set(_IMPLIED_FIGURES)
+    for figure in _numbers_in(quote_words):
+        stated |= {figure, figure / 100}
+    return [format(abs(figure), "f") for figure in figures if abs(figure) not in stated]
 
 
 def _numbers_in(words: Sequence[str]) -> Iterator[Decimal]:
-    before: Decimal | None = None
+    number_before: Decimal | None = None
     for word in words:
         number = _number_of(word)
         if number is not None:
             yield number
-        if before is not None and word in _SCALES:
-            yield before * _SCALES[word]
-        before = number
+        if number_before is not None and word in _SCALES_BY_WORD:
+            yield number_before * _SCALES_BY_WORD[word]
+        number_before = number
 
 
 def _number_of(word: str) -> Decimal | None:
-    if word in _WORDS:
-        return _WORDS[word]
-    scale = _ENDINGS.get(word[-1:], 1) if word[:1].isdigit() else 1
+    if word in _NUMBERS_BY_WORD:
+        return _NUMBERS_BY_WORD[word]
+    scale = _SCALES_BY_ENDING.get(word[-1:], 1) if word[:1].isdigit() else 1
     amount = amount_of(word[:-1] if scale > 1 else word)
     return amount.number * scale if amount else None
 

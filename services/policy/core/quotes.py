@@ -13,8 +13,8 @@ _SEPARATOR = "\x1f"  # in no word
 _MARKER = re.compile(r"[ \t]*(?:[-*+•–—]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])[ \t]+")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _SENTENCE_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|[。！？]")
-_SHORTENED = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|approx|incl|excl|nr|mr|mrs|ms|dr|vs)\.$", re.I)
-_LONGEST_SHORTENED = 12
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|approx|incl|excl|nr|mr|mrs|ms|dr|vs)\.$", re.I)
+_LONGEST_ABBREVIATION = 12
 # A character of a script without spaces is a word of its own.
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[.,'’_-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*"
@@ -36,7 +36,7 @@ class Sentence(NamedTuple):
 
 def split_words(source: str) -> tuple[SourceWord, ...]:
     """The words of a source: numbers with their commas, names with their underscores, and other unbroken runs."""
-    return tuple(SourceWord(found[0].casefold().replace("’", "'"), found.start()) for found in _WORD.finditer(source))
+    return tuple(SourceWord(match[0].casefold().replace("’", "'"), match.start()) for match in _WORD.finditer(source))
 
 
 def split_sentences(source: str) -> tuple[Sentence, ...]:
@@ -44,10 +44,10 @@ def split_sentences(source: str) -> tuple[Sentence, ...]:
 
     A sentence begins at a list item, after an empty line, at a line that starts with a capital, and after an end mark.
     """
-    found = [
+    sentences = [
         sentence for start, end in _spans_of_paragraphs(source) for sentence in _sentences_in_block(source, start, end)
     ]
-    return tuple(sentence for sentence in found if any(map(str.isalpha, sentence.text)))
+    return tuple(sentence for sentence in sentences if any(map(str.isalpha, sentence.text)))
 
 
 def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
@@ -70,7 +70,7 @@ def _starts_block(line: str) -> bool:
 
 def _sentences_in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
     for mark in _SENTENCE_END.finditer(source, start, end):
-        if not _SHORTENED.search(source, max(0, mark.end() - _LONGEST_SHORTENED), mark.end()):
+        if not _ABBREVIATION.search(source, max(0, mark.end() - _LONGEST_ABBREVIATION), mark.end()):
             yield _build_sentence(source, start, mark.end())
             start = mark.end()
     yield _build_sentence(source, start, end)
@@ -95,21 +95,21 @@ class Quotes:
         """The quote's words. Raises ``ValueError`` if it is too short, too long, or not in the source."""
         if len(quote) > MAX_QUOTE:
             raise ValueError(f"the quote has {len(quote)} characters; the limit is {MAX_QUOTE}")
-        said = tuple(word.text for word in split_words(quote))
-        if len(said) < _FEWEST_WORDS:
-            raise ValueError(f"the quote is too short: it has {len(said)} words, and {_FEWEST_WORDS} are needed")
-        if _join_texts(said) not in self._joined:
+        words = tuple(word.text for word in split_words(quote))
+        if len(words) < _FEWEST_WORDS:
+            raise ValueError(f"the quote is too short: it has {len(words)} words, and {_FEWEST_WORDS} are needed")
+        if _join_texts(words) not in self._joined:
             raise ValueError("the quote is not in the text")
-        return said
+        return words
 
     def mark_quoted(self, words: Sequence[str]) -> None:
         """Marks the words as quoted at each place where they occur in sequence."""
         sought = _join_texts(words)
-        at = self._joined.find(sought)
-        while at >= 0:
-            place = bisect_left(self._offsets, at)
+        offset = self._joined.find(sought)
+        while offset >= 0:
+            place = bisect_left(self._offsets, offset)
             self._marked.update(range(place, place + len(words)))
-            at = self._joined.find(sought, at + len(sought) - 1)
+            offset = self._joined.find(sought, offset + len(sought) - 1)
 
     def uncovered_sentences(self) -> Iterator[str]:
         """Yields the sentences of which less than half of the words are quoted."""
@@ -117,11 +117,11 @@ class Quotes:
         for sentence in split_sentences(self._source):
             while place < len(self._words) and self._words[place].start < sentence.start:
                 place += 1
-            first = place
+            start = place
             while place < len(self._words) and self._words[place].start < sentence.end:
                 place += 1
-            own = range(first, place)
-            if own and sum(at in self._marked for at in own) < _LEAST_COVERED_SHARE * len(own):
+            places = range(start, place)
+            if places and sum(number in self._marked for number in places) < _LEAST_COVERED_SHARE * len(places):
                 yield sentence.text
 
 

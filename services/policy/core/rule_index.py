@@ -13,8 +13,9 @@ from services.policy.core.values import ConditionError, Context
 from shared.contracts.policy import ContextValue
 
 _Literal: TypeAlias = str | bool | Decimal
-_KINDS: Mapping[type, type] = {str: str, bool: bool, int: Decimal, Decimal: Decimal}  # of values, as literals have them
-_SIGNS = {"==": "==", "===": "==", ">": ">", ">=": ">", "<": "<", "<=": "<"}  # terms at the bound are decided anyway
+_LITERAL_TYPES: Mapping[type, type] = {str: str, bool: bool, int: Decimal, Decimal: Decimal}  # by the type of a value
+# Terms at the bound are decided anyway.
+_INDEXED_SIGNS = {"==": "==", "===": "==", ">": ">", ">=": ">", "<": "<", "<=": "<"}
 
 
 class FirstComparison(NamedTuple):
@@ -60,15 +61,14 @@ class RuleIndex:
 
     def find_candidates(self, contexts: Sequence[Context]) -> Sequence[ReadyRule]:
         """The rules that are not false in all of the contexts."""
-        seen = set(self._without_comparisons)
+        term_numbers = set(self._without_comparisons)
         for (field, kind), comparisons in self._comparisons.items():
             for context in contexts:
                 value = context.get(field)
-                seen.update(
-                    comparisons.find_possible_terms(value) if _KINDS.get(type(value)) is kind else comparisons.numbers
-                )
+                has_kind = _LITERAL_TYPES.get(type(value)) is kind
+                term_numbers.update(comparisons.find_possible_terms(value) if has_kind else comparisons.numbers)
         places = set[int]()
-        for number in seen:
+        for number in term_numbers:
             term = self._terms[number]
             if not places.issuperset(term.places) and term.may_be_true(contexts):
                 places.update(term.places)
@@ -116,26 +116,26 @@ class _ComparisonIndex:
         """The numbers of the terms that are not false for a value of that type."""
         if not isinstance(value, str | int | Decimal):
             return self.numbers
-        found = [*self._equal.get(value, ())]
+        numbers = [*self._equal.get(value, ())]
         if not isinstance(value, str | bool):
-            found += [number for _, number in self._over[: bisect_right(self._over, value, key=_literal_of)]]
-            found += [number for _, number in self._under[bisect_left(self._under, value, key=_literal_of) :]]
-        return found
+            numbers += [number for _, number in self._over[: bisect_right(self._over, value, key=_literal_of)]]
+            numbers += [number for _, number in self._under[bisect_left(self._under, value, key=_literal_of) :]]
+        return numbers
 
 
-def _literal_of(one: tuple[Decimal, int]) -> Decimal:
-    return one[0]
+def _literal_of(row: tuple[Decimal, int]) -> Decimal:
+    return row[0]
 
 
 def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
-    found: dict[Node, Term] = {}
+    terms_by_node: dict[Node, Term] = {}
     for place, rule in enumerate(rules):
         tree = rule.condition.tree
         for node in tree.operands if isinstance(tree, SignNode) and tree.sign == "||" else (tree,):
-            if node not in found:
-                found[node] = Term(compile_node(node), _first_comparisons(node), [])
-            found[node].places.append(place)
-    return [*found.values()]
+            if node not in terms_by_node:
+                terms_by_node[node] = Term(compile_node(node), _first_comparisons(node), [])
+            terms_by_node[node].places.append(place)
+    return [*terms_by_node.values()]
 
 
 def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
@@ -145,18 +145,20 @@ def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
             return (FirstComparison(name, "==", (True,)),)
         case SignNode("!", (FieldReference((name,)),)):
             return (FirstComparison(name, "==", (False,)),)
-        case SignNode(sign, (FieldReference((name,)), Constant(value))) if sign in _SIGNS and value is not None:
-            is_usable = isinstance(value, Decimal) or _SIGNS[sign] == "=="
-            return (FirstComparison(name, _SIGNS[sign], (value,)),) if is_usable else ()
+        case SignNode(sign, (FieldReference((name,)), Constant(value))) if sign in _INDEXED_SIGNS and value is not None:
+            is_usable = isinstance(value, Decimal) or _INDEXED_SIGNS[sign] == "=="
+            return (FirstComparison(name, _INDEXED_SIGNS[sign], (value,)),) if is_usable else ()
         case SignNode("in", (FieldReference((name,)), SignNode("[]", choices))):
-            values = [one.value for one in choices if isinstance(one, Constant)]
+            values = [choice.value for choice in choices if isinstance(choice, Constant)]
             literals = tuple(value for value in values if value is not None)
             is_of_one_kind = len(literals) == len(values) and len(set(map(type, literals))) == 1
             return (FirstComparison(name, "==", literals),) if is_of_one_kind else ()
         case SignNode("&&", (first, *_)):
             return _first_comparisons(first)
         case SignNode("||", terms):
-            found = [_first_comparisons(term) for term in terms]
-            return () if () in found else tuple(comparison for comparisons in found for comparison in comparisons)
+            comparisons_of_terms = [_first_comparisons(term) for term in terms]
+            if () in comparisons_of_terms:
+                return ()
+            return tuple(comparison for comparisons in comparisons_of_terms for comparison in comparisons)
         case _:
             return ()

@@ -12,9 +12,9 @@ from shared.domain.words import Level, RuleAction
 
 RESTS_ON_THE_REQUEST = "it rests on values that only the request gives"
 SAID_BY_THE_RECORD = "the record says so, and the call otherwise"
-SUMMED = "by all that the call says, together with other calls of the task that may concern the same record"
-_MOST_CHARACTERS = 200
-_MOST_ITEMS = 8
+BY_SUMMED_FIGURES = "by all that the call says, together with other calls of the task that may concern the same record"
+_MOST_CHARACTERS_SHOWN = 200
+_MOST_ITEMS_SHOWN = 8
 
 
 class WaitingRule(NamedTuple):
@@ -51,9 +51,9 @@ def build_problem(policy_id: str, rule_id: str, error: ConditionError | str) -> 
     return contracts.PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
 
 
-def undecided_sentence(missing: Sequence[str]) -> str:
+def undecided_sentence(missing_names: Sequence[str]) -> str:
     """A sentence for people on which missing fields leave a rule undecided."""
-    return f"cannot be decided: {', '.join(missing)} missing or null"
+    return f"cannot be decided: {', '.join(missing_names)} missing or null"
 
 
 def shown_values(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
@@ -67,21 +67,21 @@ def shorten_value(value: contracts.ContextValue) -> contracts.ContextValue:
         case dict():
             return f"an object of {len(value)} fields"
         case list():
-            return [_clip_text(item) for item in value[:_MOST_ITEMS]]
+            return [_clip_text(item) for item in value[:_MOST_ITEMS_SHOWN]]
         case _:
             return _clip_text(value)
 
 
 def _clip_text(value: contracts.Scalar) -> contracts.Scalar:
-    is_long = isinstance(value, str) and len(value) > _MOST_CHARACTERS
-    return f"{value[: _MOST_CHARACTERS - 1]}…" if isinstance(value, str) and is_long else value
+    is_long = isinstance(value, str) and len(value) > _MOST_CHARACTERS_SHOWN
+    return f"{value[: _MOST_CHARACTERS_SHOWN - 1]}…" if isinstance(value, str) and is_long else value
 
 
 MOST_APPROVERS = 20
-NAMES_CALLS = ("tool", "verb", "process_type")  # by these a rule says which calls it is about
-_NO_CALL = dict.fromkeys(NAMES_CALLS, "")
+FIELDS_NAMING_CALLS = ("tool", "verb", "process_type")  # by these a rule says which calls it is about
+_NAMES_OF_NO_CALL = dict.fromkeys(FIELDS_NAMING_CALLS, "")
 _Word = TypeVar("_Word", bound=StrEnum)
-_EVERY_CALL_HAS = frozenset((*NAMES_CALLS, "tool_class", "call_id"))
+_FIELDS_OF_EVERY_CALL = frozenset((*FIELDS_NAMING_CALLS, "tool_class", "call_id"))
 
 
 class ReadyRule(NamedTuple):
@@ -108,7 +108,7 @@ def prepare_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: Con
     action = enum_member_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = conditions.get(rule.condition)
-    looks_at = tuple(field for field in condition.fields if field.path[0] not in _EVERY_CALL_HAS)
+    looks_at = tuple(field for field in condition.fields if field.path[0] not in _FIELDS_OF_EVERY_CALL)
     return ReadyRule(
         policy.id, rule, action, _find_level(rule, action), condition, _names_its_calls(condition), looks_at
     )
@@ -116,20 +116,20 @@ def prepare_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: Con
 
 def _names_its_calls(condition: Condition) -> bool:
     """Whether the condition is false for every call of another tool or process, whatever its fields are."""
-    if not any(field.name in NAMES_CALLS for field in condition.fields):
+    if not any(field.name in FIELDS_NAMING_CALLS for field in condition.fields):
         return False
     try:
-        return condition.decide(_NO_CALL) is False
+        return condition.decide(_NAMES_OF_NO_CALL) is False
     except ConditionError:
         return False
 
 
-def enum_member_of(words: type[_Word], what: str, given: str, known: str = "known") -> _Word:
+def enum_member_of(words: type[_Word], name: str, text: str, label: str = "known") -> _Word:
     """The enum member for a word in any case; the ``ValueError`` for an unknown one lists the ``known`` words."""
     try:
-        return words(given.strip().lower())
+        return words(text.strip().lower())
     except ValueError:
-        raise ValueError(f"unknown {what} {given!r}; {known}: {', '.join(words)}") from None
+        raise ValueError(f"unknown {name} {text!r}; {label}: {', '.join(words)}") from None
 
 
 def _check_approvers(rule: contracts.Rule, action: RuleAction) -> None:

@@ -62,13 +62,15 @@ def _do_calls_agree(per: Paths, fields: Context, context: Context, *, for_limit:
     """Whether two calls agree in the fields. For a limit they also agree if one lacks a field, or if texts differ only
     in case and outer space, since a server may treat ``ip-1`` and ``IP-1`` alike.
     """
-    pairs = [(value_at(fields, path), value_at(context, path)) for path in per]
-    return all(
-        (_are_equal(value, wanted) or (for_limit and _fold_text(value) == _fold_text(wanted)))
-        if _is_single(value)
-        else for_limit
-        for value, wanted in pairs
-    )
+    for path in per:
+        earlier, planned = value_at(fields, path), value_at(context, path)
+        if not _is_single(earlier):
+            agrees = for_limit
+        else:
+            agrees = _are_equal(earlier, planned) or (for_limit and _fold_text(earlier) == _fold_text(planned))
+        if not agrees:
+            return False
+    return True
 
 
 def _fold_text(value: Value) -> Value:
@@ -87,22 +89,21 @@ def _are_equal(left: Value, right: Value) -> bool:
         return False
 
 
-def is_confirmed(call: CallContext, context: Context, level: Level | None, given: Iterable[Confirmation]) -> bool:
-    """Whether some confirmation covers this call and comes from that level or above."""
-    return any(
-        yes.tool == call.tool
-        and yes.call_id in (None, call.call_id)
-        and has_level(yes, level)
-        and all(name in context and _are_equal(context[name], value) for name, value in yes.fields.items())
-        for yes in given
-    )
+def is_confirmed(call: CallContext, context: Context, level: Level | None, yeses: Iterable[Confirmation]) -> bool:
+    """Whether some confirmation (``yeses``) covers this call and comes from that level or above."""
+    for yes in yeses:
+        is_of_call = yes.tool == call.tool and yes.call_id in (None, call.call_id)
+        agree = all(name in context and _are_equal(context[name], value) for name, value in yes.fields.items())
+        if is_of_call and agree and has_level(yes, level):
+            return True
+    return False
 
 
-def has_level(given: Confirmation, level: Level | None) -> bool:
+def has_level(confirmation: Confirmation, level: Level | None) -> bool:
     """Whether a confirmation comes from that level or above; False for an unknown level."""
     if level is None:
         return True
     try:
-        return given.level is not None and Level.parse(given.level) >= level
+        return confirmation.level is not None and Level.parse(confirmation.level) >= level
     except ValueError:
         return False

@@ -13,21 +13,21 @@ from services.policy.core.rules import Finding, WaitingRule, build_problem, enum
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
 
-_SEPARATE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # written without spaces between words
-_ASCII_PARTS = re.compile(r"[A-Za-z0-9_]+|.")
+_SCRIPTS_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_ASCII_UNITS = re.compile(r"[A-Za-z0-9_]+|.")
 _SEPARATOR = "\x1f"  # counts as white space, so that no folded text has it
 
 
 class FoldedText(NamedTuple):
-    """A text prepared for searching: ``words`` for keywords (see ``folded_words``), ``plain`` for patterns."""
+    """A text prepared for searching: ``words`` for keywords (see ``folded_words``), ``normalized`` for patterns."""
 
     words: str
-    plain: str
+    normalized: str
 
 
 def fold_text(text: str) -> FoldedText:
-    plain = unicodedata.normalize("NFKC", text)
-    return FoldedText(folded_words(plain), plain)
+    normalized = unicodedata.normalize("NFKC", text)
+    return FoldedText(folded_words(normalized), normalized)
 
 
 def folded_words(text: str) -> str:
@@ -36,8 +36,8 @@ def folded_words(text: str) -> str:
     Compatibility forms (NFKC), case, invisible characters (category Cf) and runs of white space are normalised. Empty
     for a text without any sign.
     """
-    parts = list(_words_and_signs(_fold_characters(text)))
-    return f"{_SEPARATOR}{_SEPARATOR.join(parts)}{_SEPARATOR}" if parts else ""
+    units = list(_words_and_signs(_fold_characters(text)))
+    return f"{_SEPARATOR}{_SEPARATOR.join(units)}{_SEPARATOR}" if units else ""
 
 
 def _fold_characters(text: str) -> str:
@@ -49,13 +49,13 @@ def _fold_characters(text: str) -> str:
 
 def _words_and_signs(text: str) -> Iterator[str]:
     if text.isascii():
-        yield from _ASCII_PARTS.findall(text)
+        yield from _ASCII_UNITS.findall(text)
         return
     start = 0
-    for at in range(1, len(text)):
-        if not (_is_word_character(text[at - 1]) and _is_word_character(text[at])):
-            yield text[start:at]
-            start = at
+    for position in range(1, len(text)):
+        if not (_is_word_character(text[position - 1]) and _is_word_character(text[position])):
+            yield text[start:position]
+            start = position
     if text:
         yield text[start:]
 
@@ -70,7 +70,7 @@ def _is_word_character(character: str) -> bool:
     """Whether a character can be part of a word."""
     if not (character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"):
         return False
-    return character.isascii() or not unicodedata.name(character, "").startswith(_SEPARATE)
+    return character.isascii() or not unicodedata.name(character, "").startswith(_SCRIPTS_WITHOUT_SPACES)
 
 
 MAX_PATTERN = 500  # characters
@@ -97,10 +97,10 @@ class TextPattern(NamedTuple):
 
 def compile_text_pattern(text: str) -> TextPattern:
     """The compiled pattern, ignoring case; raises ``ValueError`` for an unusable one."""
-    made = _compile_pattern(text)
-    if isinstance(made, str):
-        raise ValueError(f"the pattern cannot be used: {made}")
-    return made
+    pattern_or_cause = _compile_pattern(text)
+    if isinstance(pattern_or_cause, str):
+        raise ValueError(f"the pattern cannot be used: {pattern_or_cause}")
+    return pattern_or_cause
 
 
 @lru_cache(_PATTERNS_REMEMBERED)
@@ -150,22 +150,20 @@ class ReadyTextRule(NamedTuple):
 
     def match(self, text: FoldedText) -> str | None:
         """A sentence on what the rule found in the text; None if nothing."""
-        for word, written in zip(self.words, self.rule.keywords, strict=True):
+        for word, keyword in zip(self.words, self.rule.keywords, strict=True):
             if word in text.words:
-                return f"{written!r} is in the text"
-        return "its pattern is in the text" if self.pattern and self.pattern.is_in(text.plain) else None
+                return f"{keyword!r} is in the text"
+        return "its pattern is in the text" if self.pattern and self.pattern.is_in(text.normalized) else None
 
     @property
     def why_not_found(self) -> str:
         """A sentence on what the rule looked for and did not find."""
-        wanted = [repr(keyword) for keyword in self.rule.keywords] + ["its pattern"] * bool(self.pattern)
-        return f"{' or '.join(wanted)} is not in the text"
+        sought = [repr(keyword) for keyword in self.rule.keywords] + ["its pattern"] * bool(self.pattern)
+        return f"{' or '.join(sought)} is not in the text"
 
 
 class ReadyTexts(NamedTuple):
-    """The text rules of one policy. ``first_id``: the id of the first rule or of the default; None if neither
-    matters.
-    """
+    """The text rules of one policy. ``first_id``: of the first rule or the default; None if there is none to apply."""
 
     policy_id: str
     rules: tuple[ReadyTextRule, ...]
@@ -183,12 +181,7 @@ def prepare_text_rule(rule: TextRule) -> ReadyTextRule:
     if rule.pattern == "":
         raise ValueError("the pattern is empty")
     kind = enum_member_of(TextRuleType, "type", rule.type, "known types")
-    return ReadyTextRule(
-        rule,
-        kind,
-        words,
-        None if rule.pattern is None else compile_text_pattern(rule.pattern),
-    )
+    return ReadyTextRule(rule, kind, words, None if rule.pattern is None else compile_text_pattern(rule.pattern))
 
 
 def text_findings(
@@ -199,41 +192,41 @@ def text_findings(
     Without a text the rules are undecided, which is a problem if the request is binding. No text complies while
     policies are ``invalid``.
     """
-    concerned = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
-    if concerned and request.text is not None:
-        yield from _findings_in_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
+    ready_texts = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
+    if ready_texts and request.text is not None:
+        yield from _findings_in_text([texts for texts, _ in ready_texts], invalid, fold_text(request.text))
         return
     cause = "it is about the task's text, and the request has none"
-    for texts, first in concerned:
-        yield build_problem(texts.policy_id, first, cause) if request.binding else WaitingRule(first)
+    for texts, first_id in ready_texts:
+        yield build_problem(texts.policy_id, first_id, cause) if request.binding else WaitingRule(first_id)
 
 
 def _findings_in_text(
     policies: Sequence[ReadyTexts], invalid: Iterable[PolicyProblem], text: FoldedText
 ) -> Iterator[Finding]:
-    violations, applied = list[str](), list[str]()
+    violations, applied_rules = list[str](), list[str]()
     for texts in policies:
-        found = [(ready, ready.match(text)) for ready in texts.rules]
-        applied += [ready.rule.id for ready, match in found if match or ready.type is TextRuleType.REQUIRE]
-        violated = [(ready.rule.id, reason) for ready, match in found if (reason := _find_violation(ready, match))]
-        allowed = texts.default is TextDefault.ALLOW
-        if not (allowed or any(match for ready, match in found if ready.type is TextRuleType.ALLOW)):
+        matches = [(ready, ready.match(text)) for ready in texts.rules]
+        applied_rules += [ready.rule.id for ready, match in matches if match or ready.type is TextRuleType.REQUIRE]
+        violated = [(ready.rule.id, reason) for ready, match in matches if (reason := _find_violation(ready, match))]
+        is_allowed = any(match for ready, match in matches if ready.type is TextRuleType.ALLOW)
+        if texts.default is not TextDefault.ALLOW and not is_allowed:
             violated.append(("textDefault", "no rule allows this text"))
         for rule_id, reason in violated:
             violations.append(f"{rule_id}: {reason}")
             yield TriggeredRule(rule_id=rule_id, policy_id=texts.policy_id, action=RuleAction.BLOCK, reason=reason)
-    violations += [one.message for one in invalid]
+    violations += [problem.message for problem in invalid]
     yield TextFinding(
-        compliant=not violations, violations=tuple(violations), applied_rules=tuple(dict.fromkeys(applied))
+        compliant=not violations, violations=tuple(violations), applied_rules=tuple(dict.fromkeys(applied_rules))
     )
 
 
-def _find_violation(ready: ReadyTextRule, found: str | None) -> str | None:
+def _find_violation(ready: ReadyTextRule, match_sentence: str | None) -> str | None:
     match ready.type:
-        case TextRuleType.DENY if found is not None:
-            why = found
-        case TextRuleType.REQUIRE if found is None:
-            why = ready.why_not_found
+        case TextRuleType.DENY if match_sentence is not None:
+            reason = match_sentence
+        case TextRuleType.REQUIRE if match_sentence is None:
+            reason = ready.why_not_found
         case _:
             return None
-    return f"{ready.rule.description} ({why})" if ready.rule.description else why
+    return f"{ready.rule.description} ({reason})" if ready.rule.description else reason

@@ -12,13 +12,13 @@ from shared.domain.words import Level, ToolClass
 MAX_PER = 8
 MAX_AFTER = 50
 MAX_STARS = 4  # every further one multiplies the ways to look
-_OWN_FIELDS = {
+_FIELDS_BY_KIND = {
     ToolRuleKind.AT_MOST: {"limit", "counting", "per"},
     ToolRuleKind.ONLY_AFTER: {"after", "per"},
     ToolRuleKind.ONLY_WHEN: {"condition"},
     ToolRuleKind.ONLY_AFTER_CONFIRMATION: {"level"},
 }
-_FIELDS = set[str]().union(*_OWN_FIELDS.values())
+_KIND_FIELDS = set[str]().union(*_FIELDS_BY_KIND.values())
 
 
 class ToolDefault(StrEnum):
@@ -60,13 +60,13 @@ class ReadyToolRule(NamedTuple):
         return self.rule.reason or f"{tool} {self._describe_meaning()}"
 
     def _describe_meaning(self) -> str:
-        each = f" for the same {' and '.join(self.rule.per)}" if self.rule.per else ""
+        scope = f" for the same {' and '.join(self.rule.per)}" if self.rule.per else ""
         match self.kind:
             case ToolRuleKind.AT_MOST:
                 times = "once" if self.limit == 1 else f"{self.limit} times"
-                return f"may be called at most {times}{each}"
+                return f"may be called at most {times}{scope}"
             case ToolRuleKind.ONLY_AFTER:
-                return f"may only be called after {' or '.join(self.rule.after)} has succeeded{each}"
+                return f"may only be called after {' or '.join(self.rule.after)} has succeeded{scope}"
             case ToolRuleKind.ONLY_WHEN:
                 return f"may only be called when {self.rule.condition}"
             case ToolRuleKind.ONLY_AFTER_CONFIRMATION:
@@ -120,25 +120,25 @@ def name_matcher(name: str) -> Callable[[str], bool]:
         return name.__eq__
     if name.count("*") > MAX_STARS:
         raise ValueError(f"the tool name {name!r} has more than {MAX_STARS} stars")
-    first, *middle, last = name.split("*")
-    return lambda tool: _matches_pieces(tool, first, middle, last)
+    prefix, *pieces, suffix = name.split("*")
+    return lambda tool: _matches_pieces(tool, prefix, pieces, suffix)
 
 
-def _matches_pieces(tool: str, first: str, middle: list[str], last: str) -> bool:
-    if len(tool) < len(first) + len(last) or not (tool.startswith(first) and tool.endswith(last)):
+def _matches_pieces(tool: str, prefix: str, pieces: list[str], suffix: str) -> bool:
+    if len(tool) < len(prefix) + len(suffix) or not (tool.startswith(prefix) and tool.endswith(suffix)):
         return False
-    position, end = len(first), len(tool) - len(last)
-    for part in middle:  # the leftmost place is never worse than a later one
-        found = tool.find(part, position, end)
-        if found < 0:
+    position, end = len(prefix), len(tool) - len(suffix)
+    for piece in pieces:  # the leftmost place is never worse than a later one
+        place = tool.find(piece, position, end)
+        if place < 0:
             return False
-        position = found + len(part)
+        position = place + len(piece)
     return True
 
 
 def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
-    given = {name for name in _FIELDS if getattr(rule, name) not in (None, ())}
-    if stray := sorted(given - _OWN_FIELDS.get(kind, set())):
+    stated_fields = {name for name in _KIND_FIELDS if getattr(rule, name) not in (None, ())}
+    if stray := sorted(stated_fields - _FIELDS_BY_KIND.get(kind, set())):
         raise ValueError(f"{', '.join(stray)}: no field of a rule of kind {kind}")
 
 

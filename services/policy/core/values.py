@@ -33,9 +33,7 @@ class ConditionError(Exception):
 
 
 class TypeClash(Exception):
-    """An operator got values of types that it does not support. The caller raises ``ConditionError`` with the
-    position.
-    """
+    """An operator got values of types that it does not support. Its caller adds the position (``ConditionError``)."""
 
 
 class Amount(NamedTuple):
@@ -45,9 +43,9 @@ class Amount(NamedTuple):
     currency: str
 
 
-_AMOUNT = re.compile(r"(-?)([$€£]?)(-?)([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
+_AMOUNT_PATTERN = re.compile(r"(-?)([$€£]?)(-?)([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
 _LONGEST_AMOUNT = 64
-_KINDS = {
+_KIND_WORDS = {
     type(None): "null",
     bool: "boolean",
     int: "number",  # a boolean is an int as well: it stands first
@@ -61,11 +59,11 @@ _KINDS = {
 def amount_of(text: str) -> Amount | None:
     """The number that a text spells, with optional sign, currency and commas; None if it spells none."""
     text = text.strip() if len(text) <= _LONGEST_AMOUNT else ""
-    found = _AMOUNT.fullmatch(text)
-    if not found or (found[1] and found[3]):
+    match = _AMOUNT_PATTERN.fullmatch(text)
+    if not match or (match[1] and match[3]):
         return None
-    sign = found[1] or found[3]
-    return Amount(Decimal(sign + found[4].replace(",", "") + (found[5] or "")), found[2])
+    sign = match[1] or match[3]
+    return Amount(Decimal(sign + match[4].replace(",", "") + (match[5] or "")), match[2])
 
 
 def truth_of(value: Value) -> Truth:
@@ -79,11 +77,11 @@ def truth_of(value: Value) -> Truth:
 
 def equal(left: Value, right: Value) -> Truth:
     """``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
-    same = identical(left, right)
-    if same is False and isinstance(left, str) is not isinstance(right, str):
-        first, second = _read_number(left), _read_number(right)
-        return first is not None and first == second
-    return same
+    are_identical = identical(left, right)
+    if are_identical is False and isinstance(left, str) is not isinstance(right, str):
+        left_number, right_number = _read_number(left), _read_number(right)
+        return left_number is not None and left_number == right_number
+    return are_identical
 
 
 def identical(left: Value, right: Value) -> Truth:
@@ -111,21 +109,21 @@ def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Tru
     """``< <= > >=``: two numbers by value, two plain texts by character. Raises ``TypeClash`` for other types."""
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
-    first, second, why = _read_number(left), _read_number(right), ""
+    left_number, right_number, cause = _read_number(left), _read_number(right), ""
     if isinstance(left, str) and isinstance(right, str):
-        if first is None and second is None:
+        if left_number is None and right_number is None:
             return holds(left, right)
         currencies = {amount.currency for text in (left, right) if (amount := amount_of(text)) and amount.currency}
-        one_only = first is None or second is None
-        why = ": one is a number, the other is not" if one_only else ": two currencies" * (len(currencies) > 1)
-    if first is None or second is None or why:
-        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}{why}")
-    return holds(first, second)
+        is_one_a_number = left_number is None or right_number is None
+        cause = ": one is a number, the other is not" if is_one_a_number else ": two currencies" * (len(currencies) > 1)
+    if left_number is None or right_number is None or cause:
+        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}{cause}")
+    return holds(left_number, right_number)
 
 
 def _negate_equality(compare: Callable[[Value, Value], Truth], left: Value, right: Value) -> Truth:
-    same = compare(left, right)
-    return UNKNOWN if same is UNKNOWN else not same
+    are_equal = compare(left, right)
+    return UNKNOWN if are_equal is UNKNOWN else not are_equal
 
 
 OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
@@ -151,7 +149,7 @@ def _read_number(value: Value) -> int | Decimal | None:
 
 
 def _kind_of(value: ContextValue) -> str:
-    return next(word for kind, word in _KINDS.items() if isinstance(value, kind))
+    return next(word for kind, word in _KIND_WORDS.items() if isinstance(value, kind))
 
 
 def _kind_in_words(value: ContextValue) -> str:

@@ -33,27 +33,27 @@ def check(arguments: Sequence[str]) -> int:
     parser.add_argument("--context", type=Path, help="the facts: an object of fields, or a whole request")
     parser.add_argument("--task", help="the task's text, for rules about texts")
     parser.add_argument("--tenant", help="check a record as this tenant's, as it is when it is stored")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        policies, unread, field_problems, prose = read_policies(given.file, given.tenant)
-        request = _build_request(policies, given.context, given.task)
+        policies, unread, field_problems, prose = read_policies(options.file, options.tenant)
+        request = _build_request(policies, options.context, options.task)
         verdict = evaluate(request, ConditionCache())
     except (UnreadableDocument, RequestTooLarge) as error:
         return _print_refusal(str(error))
-    unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
-    valid, words = not (verdict.problems or unread or field_problems), verdict_in_words(verdict)
-    said: JsonObject = {
-        "not_asked": unasked,
-        "verdict": words if valid or not verdict.passed else "none: not all of the policy is understood",
-        "valid": valid,
+    unasked_rules: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
+    is_valid, words = not (verdict.problems or unread or field_problems), verdict_in_words(verdict)
+    result: JsonObject = {
+        "not_asked": unasked_rules,
+        "verdict": words if is_valid or not verdict.passed else "none: not all of the policy is understood",
+        "valid": is_valid,
         "unknown_fields": [*unread],
         "fields": [{"field": one.field, "problem": one.problem} for one in field_problems],
         "prose_policies": [*prose],
         "rules": [rule for policy in policies for rule in _list_rules(policy)],
         "details": loads(verdict.to_json()),
     }
-    sys.stdout.write(dumps(said) + "\n")
-    return USABLE if valid else NOT_USABLE
+    sys.stdout.write(dumps(result) + "\n")
+    return USABLE if is_valid else NOT_USABLE
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:
@@ -61,53 +61,53 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     parser = argparse.ArgumentParser("python -m services.policy backtest", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--tenant", default="default")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        changed = _usable_policies(given.file)
-        plans, unread = asyncio.run(_backtest_archive(archive, given.tenant, changed))
+        changed_policies = _usable_policies(options.file)
+        plans, tasks_without_plan = asyncio.run(_backtest_archive(archive, options.tenant, changed_policies))
     except (UnreadableDocument, ArchiveUnavailable) as error:
         return _print_refusal(str(error))
-    differing: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
-    said: JsonObject = {"plans": len(plans), "without_plan": unread, "different": differing}
-    sys.stdout.write(dumps(said) + "\n")
+    differing_plans: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
+    result: JsonObject = {"plans": len(plans), "without_plan": tasks_without_plan, "different": differing_plans}
+    sys.stdout.write(dumps(result) + "\n")
     return USABLE
 
 
 def _usable_policies(file: Path) -> tuple[Policy, ...]:
     """The policies of a file; raises ``UnreadableDocument`` if any of them is invalid."""
-    written = read_policies(file)
-    wrong = [f"nobody reads the field {name}" for name in written.unread]
-    wrong += [f"{one.field}: {one.problem}" for one in written.field_problems]
-    asked = EvaluateRequest(policies=written.policies, text="")
-    wrong += [f"{one.policy_id}: {one.message}" for one in evaluate(asked, ConditionCache()).problems]
-    if wrong:
-        raise UnreadableDocument(f"{file}: {'; '.join(wrong)}")
-    return written.policies
+    document = read_policies(file)
+    faults = [f"nobody reads the field {name}" for name in document.unread]
+    faults += [f"{problem.field}: {problem.problem}" for problem in document.field_problems]
+    request = EvaluateRequest(policies=document.policies, text="")
+    faults += [f"{problem.policy_id}: {problem.message}" for problem in evaluate(request, ConditionCache()).problems]
+    if faults:
+        raise UnreadableDocument(f"{file}: {'; '.join(faults)}")
+    return document.policies
 
 
 async def _backtest_archive(
-    archive: Archive, tenant: str, changed: Sequence[Policy]
+    archive: Archive, tenant: str, changed_policies: Sequence[Policy]
 ) -> tuple[list[BacktestedPlan], int]:
-    conditions, plans, unread = ConditionCache(), list[BacktestedPlan](), 0
+    conditions, plans, tasks_without_plan = ConditionCache(), list[BacktestedPlan](), 0
     for task_id in await archive.list(tenant):
         content = await archive.get(tenant, task_id)
-        known = decided_plans(read_archived(content)) if content is not None else ()
-        plans += [backtest_plan(plan, changed, conditions) for plan in known]
-        unread += not known
-    return plans, unread
+        decided = decided_plans(read_archived(content)) if content is not None else ()
+        plans += [backtest_plan(plan, changed_policies, conditions) for plan in decided]
+        tasks_without_plan += not decided
+    return plans, tasks_without_plan
 
 
 def _build_request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
     facts = read_object(context) if context else {}
-    whole = facts if _REQUEST & {*facts} else {"context": facts}
-    if strange := [name for name in whole if name not in _REQUEST_FIELDS]:
-        raise UnreadableDocument(f"{context}: {strange[0]} is no field of a request; facts stand under context")
+    fields = facts if _REQUEST & {*facts} else {"context": facts}
+    if unknown_names := [name for name in fields if name not in _REQUEST_FIELDS]:
+        raise UnreadableDocument(f"{context}: {unknown_names[0]} is no field of a request; facts stand under context")
     try:
-        request = EvaluateRequest.model_validate({**whole, "text": task or whole.get("text")})
+        request = EvaluateRequest.model_validate({**fields, "text": task or fields.get("text")})
     except ValidationError as error:
         raise UnreadableDocument(f"{context}: {first_fault(error)}") from None
-    asked = policies if request.text is not None else [_without_text_rules(policy) for policy in policies]
-    return request.model_copy(update={"policies": tuple(asked)})
+    asked_policies = policies if request.text is not None else [_without_text_rules(policy) for policy in policies]
+    return request.model_copy(update={"policies": tuple(asked_policies)})
 
 
 def _without_text_rules(policy: Policy) -> Policy:
@@ -136,22 +136,23 @@ def _list_rules(policy: Policy) -> list[Json]:
 
 def _format_effect(word: str, rule: Rule | ToolRule, names: Sequence[str]) -> str:
     """A rule's action with its further settings, such as report-only."""
-    said = [f"{name} {_format_value(getattr(rule, name))}" for name in names if getattr(rule, name) not in (None, ())]
-    known = "(if known)" if isinstance(rule, Rule) and rule.if_known else ""
-    return " ".join(filter(None, [word, ", ".join(said), "(report only)" if rule.report_only else "", known]))
+    values = {name: getattr(rule, name) for name in names}
+    settings = [f"{name} {_format_value(value)}" for name, value in values.items() if value not in (None, ())]
+    if_known = "(if known)" if isinstance(rule, Rule) and rule.if_known else ""
+    return " ".join(filter(None, [word, ", ".join(settings), "(report only)" if rule.report_only else "", if_known]))
 
 
 def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _rule_row(policy: Policy, rule_id: str, about: str, what: str, effect: str) -> Json:
-    return {"policy": policy.id, "rule": rule_id, "about": about, "what": what, "effect": effect}
+def _rule_row(policy: Policy, rule_id: str, subject_kind: str, subject: str, effect: str) -> Json:
+    return {"policy": policy.id, "rule": rule_id, "about": subject_kind, "what": subject, "effect": effect}
 
 
 def _plan_as_json(plan: BacktestedPlan) -> Json:
-    why: list[Json] = [*plan.why]
-    return {"task": plan.task_id, "text": plan.text, "before": plan.before, "after": plan.after, "rules": why}
+    verdicts: JsonObject = {"before": plan.verdict_before, "after": plan.verdict_after}
+    return {"task": plan.task_id, "text": plan.text, **verdicts, "rules": [*plan.differing_rules]}
 
 
 def _print_refusal(sentence: str) -> int:
@@ -177,10 +178,10 @@ class WrittenPolicies(NamedTuple):
 
 def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
     """The policies in a file: one, a list of them, or a tenant's record. Raises ``UnreadableDocument``."""
-    value = read_value(file)
-    if isinstance(value, dict) and _is_record(value):
-        return _policies_of_record(value, tenant)
-    documents = value.get("policies", [value]) if isinstance(value, dict) else value
+    content = read_value(file)
+    if isinstance(content, dict) and _is_record(content):
+        return _policies_of_record(content, tenant)
+    documents = content.get("policies", [content]) if isinstance(content, dict) else content
     if not isinstance(documents, list) or not documents:
         raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
     policies = tuple(_read_policy(file, document, number) for number, document in enumerate(documents, 1))
@@ -188,12 +189,12 @@ def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
     return WrittenPolicies(policies, tuple(unread))
 
 
-def _is_record(value: JsonObject) -> bool:
+def _is_record(document: JsonObject) -> bool:
     """Whether an object is a tenant's record, and not a policy or an object with a list of policies."""
-    of_policies = {name for field, info in Policy.model_fields.items() for name in (field, info.alias)}
-    return bool(set(value) & (set(TenantRecord.model_fields) - of_policies - {"policies"})) or (
-        "policies" in value and "id" in value
-    )
+    policy_names = {name for field, info in Policy.model_fields.items() for name in (field, info.alias)}
+    if "policies" in document and "id" in document:
+        return True
+    return not set(TenantRecord.model_fields).difference(policy_names, {"policies"}).isdisjoint(document)
 
 
 def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPolicies:
@@ -204,24 +205,24 @@ def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPoli
             read_record(document)
         else:
             read_owned_record({"id": tenant, **document, "version": "1"}, tenant)
-    except BadRecord as bad:
-        field_problems = bad.problems
+    except BadRecord as error:
+        field_problems = error.problems
     enforced = document.get("enforce_prose") is True
-    said = document.get("prose_policies")
+    entries = document.get("prose_policies")
     prose: list[JsonObject] = [
-        {"policy": one.get("id"), "enforced": enforced, "text": one.get("text"), "checked": False}
-        for one in (said if isinstance(said, list) else ())
-        if isinstance(one, dict)
+        {"policy": entry.get("id"), "enforced": enforced, "text": entry.get("text"), "checked": False}
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict)
     ]
     return WrittenPolicies(readable_policies(document), (), field_problems, tuple(prose))
 
 
 def read_object(file: Path) -> JsonObject:
     """The JSON object in a file. Raises ``UnreadableDocument``."""
-    value = read_value(file)
-    if not isinstance(value, dict):
+    content = read_value(file)
+    if not isinstance(content, dict):
         raise UnreadableDocument(f"{file} holds no JSON object")
-    return value
+    return content
 
 
 def read_value(file: Path) -> Json:

@@ -89,11 +89,11 @@ def validate_document(model: type[_Model], document: JsonObject, **ready: object
     try:
         return model.model_validate({**document, **ready})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    path = _find_path(document, first["loc"])
-    sentence = _NO_VALUE if _is_context_value(path) else first["msg"]
-    if first["type"] == "missing":
-        path, sentence = [*path, str(first["loc"][-1])], "a value is required"
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    path = _find_path(document, fault["loc"])
+    sentence = _NO_VALUE if _is_context_value(path) else fault["msg"]
+    if fault["type"] == "missing":
+        path, sentence = [*path, str(fault["loc"][-1])], "a value is required"
     raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
 
 
@@ -106,17 +106,17 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, cache: Prep
         return cache.get_or_prepare(_read_policies(document))
     if document.get("policies"):
         raise RequestRejected(422, "policies: the path names them already", "policies")
-    found = cache.look_up(policy_hash)
-    if found is None:
+    prepared = cache.look_up(policy_hash)
+    if prepared is None:
         raise RequestRejected(404, "no policies of this hash are known here: send them with the request", "policyHash")
-    return found
+    return prepared
 
 
 def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies in a document. Unknown fields are refused, since a misspelt one would silently have no effect."""
-    own = document.get("policies", [])
-    policies = validate_document(_Policies, {"policies": own}).policies
-    for place, policy in enumerate(own if isinstance(own, list) else ()):
+    documents = document.get("policies", [])
+    policies = validate_document(_Policies, {"policies": documents}).policies
+    for place, policy in enumerate(documents if isinstance(documents, list) else ()):
         if strange := first_unknown_field(policy):
             raise RequestRejected(422, f"policies.{place}: nobody reads the field {strange}", f"policies.{place}")
     return policies
@@ -156,9 +156,9 @@ class PolicyApp(FastAPI):
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         for route in self.routes if scope["type"] == "http" and scope["method"] == "POST" else ():
-            match, found = route.matches(scope)
+            match, child_scope = route.matches(scope)
             if match is Match.FULL:
-                scope.update(found)
+                scope.update(child_scope)
                 return await self._answer_body(Request(scope, receive), send)
         return await super().__call__(scope, receive, send)
 
@@ -183,31 +183,33 @@ def build_application(conditions: ConditionCache, max_body_bytes: int, meter: Me
     """The service as an ASGI application. Between requests it keeps only caches of policies and conditions."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
-    or_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
-    about_plans, about_tools = request_body(EvaluateRequest), request_body(AllowanceRequest)
-    held = PreparedPolicies(conditions)
+    refusals_and_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
+    plan_body, tool_body = request_body(EvaluateRequest), request_body(AllowanceRequest)
+    cache = PreparedPolicies(conditions)
 
-    @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=about_plans)
+    @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=plan_body)
     async def evaluate_rules(request: Request) -> Response:
         """Decide rules over a context, over each planned call, and over the task's text."""
-        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), None, held, meter))
+        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), None, cache, meter))
 
-    @app.post("/v1/allowances", response_model=Allowances, responses=refusals, openapi_extra=about_tools)
+    @app.post("/v1/allowances", response_model=Allowances, responses=refusals, openapi_extra=tool_body)
     async def allow(request: Request) -> Response:
         """Say what a turn may do with tools that it calls without a plan."""
-        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), None, held))
+        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), None, cache))
 
     by_hash = "/v1/policies/{policy_hash}"
 
-    @app.post(f"{by_hash}/evaluate", response_model=Verdict, responses=or_unknown, openapi_extra=about_plans)
+    @app.post(f"{by_hash}/evaluate", response_model=Verdict, responses=refusals_and_unknown, openapi_extra=plan_body)
     async def evaluate_known_rules(policy_hash: str, request: Request) -> Response:
         """Decide as ``/v1/evaluate`` does, under policies that were sent before; 404 if they are unknown by now."""
-        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), policy_hash, held, meter))
+        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), policy_hash, cache, meter))
 
-    @app.post(f"{by_hash}/allowances", response_model=Allowances, responses=or_unknown, openapi_extra=about_tools)
+    @app.post(
+        f"{by_hash}/allowances", response_model=Allowances, responses=refusals_and_unknown, openapi_extra=tool_body
+    )
     async def allow_by_known_rules(policy_hash: str, request: Request) -> Response:
         """Answer as ``/v1/allowances`` does, under policies that were sent before; 404 if they are unknown by now."""
-        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), policy_hash, held))
+        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), policy_hash, cache))
 
     @app.post(
         "/v1/prose/check", response_model=ProseAnswer, responses=refusals, openapi_extra=request_body(ProseRequest)
@@ -243,8 +245,8 @@ def _judge_allowances(document: JsonObject, policy_hash: str | None, cache: Prep
 def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies, meter: Meter) -> Verdict:
     began = perf_counter()
     prepared = prepared_policies(document, policy_hash, cache)
-    asked = validate_document(EvaluateRequest, document, policies=())
-    verdict = decide(asked, prepared)
+    evaluation = validate_document(EvaluateRequest, document, policies=())
+    verdict = decide(evaluation, prepared)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
     meter.add(names.VERDICTS, verdict=strictest_result(verdict), binding="yes" if verdict.binding else "no")
     _log.info(
@@ -252,7 +254,7 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: Prepare
         passed=verdict.passed,
         binding=verdict.binding,
         rules=prepared.rules,
-        calls=len(asked.calls),
+        calls=len(evaluation.calls),
         triggered=len(verdict.triggered_rules),
         refused=len(verdict.refusals),
         problems=len(verdict.problems),

@@ -63,7 +63,7 @@ def test_what_would_have_been_different_is_named(changed: Policy, after: str, wh
     """The changed policy stands in for the one of its id; the rules that make the difference are listed."""
     (known,) = decided_plans(_archived(Policy(id="pay", rules=(LIMIT,))))
     tried = backtest_plan(known, (changed,), ConditionCache())
-    assert (tried.before, tried.after, tried.why) == ("passes", after, why)
+    assert (tried.verdict_before, tried.verdict_after, tried.differing_rules) == ("passes", after, why)
     assert tried.differs is bool(why)
 
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_lessons import RedisLessons
-from services.learner.adapters.redis_outcomes import AT_ONCE, RedisOutcomes
+from services.learner.adapters.redis_outcomes import EVENTS_AT_ONCE, RedisOutcomes
 from services.learner.core.learner import Learner
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -112,5 +112,5 @@ async def _read_bare(redis: Redis, decode: Callable[[str], object]) -> int:
 
 
 async def _fetch(redis: Redis, group: str, streams: list[str]) -> "list[tuple[str, list[tuple[str, dict[str, str]]]]]":
-    found = await redis.xreadgroup(group, "one", dict.fromkeys(streams, ">"), count=AT_ONCE)
+    found = await redis.xreadgroup(group, "one", dict.fromkeys(streams, ">"), count=EVENTS_AT_ONCE)
     return cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", found)
