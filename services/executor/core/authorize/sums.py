@@ -62,7 +62,7 @@ class _NamingArgument(NamedTuple):
         yield seen_records.name_of_kind(self.reference.noun), identifier_key(self.reference.text)
         for node in self.nodes:
             yield from (
-                (seen_records.name_of_kind(node.kind), identifier_key(one)) for one in (*node.names[0], *node.names[1])
+                (seen_records.name_of_kind(node.kind), identifier_key(one)) for one in (*node.ids, *node.names[1])
             )
 
     @property

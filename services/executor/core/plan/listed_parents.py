@@ -61,7 +61,7 @@ def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_Key]:
 
 
 def _own_keys(node: GraphNode) -> frozenset[_Key]:
-    return frozenset(map(identifier_key, node.names[0]))
+    return frozenset(map(identifier_key, node.ids))
 
 
 def _references_of(node: GraphNode) -> frozenset[_Key]:

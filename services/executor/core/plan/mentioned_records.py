@@ -49,11 +49,11 @@ _RANGE = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _WORD_FOR_NUMBER = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
-_ADDRESSES = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
-_FORM_WORDS = 3  # at most, of a legal form: "Sp. z o.o."
-_DESCRIBES = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # a field by its name
+_CONTACT_KINDS = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
+_MOST_FORM_WORDS = 3  # of a legal form: "Sp. z o.o."
+_DESCRIBES = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # the name of a field
 _SENTENCE_ENDS = frozenset(".!?")
-_PLAIN_ID_DIGITS = 4  # digits of a number that a text can name a record by
+_PLAIN_ID_DIGITS = 4  # a number of so many digits names a record even without a word for its kind
 
 
 class MentionedRecords:
@@ -65,7 +65,7 @@ class MentionedRecords:
     def __init__(
         self, facts: Sequence[Fact], user_texts: Sequence[str], sources: TraceSources, keys: RecordKeys = NO_KEYS
     ) -> None:
-        self._facts, self._told, self._sources, self._keys = facts, user_texts, sources, keys
+        self._facts, self._user_texts, self._sources, self._keys = facts, user_texts, sources, keys
         self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
         self._mentioned_by_text: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
@@ -82,88 +82,94 @@ class MentionedRecords:
         if leaf.origin is not OriginKind.FACT or not is_naming:
             return False
         if (
-            kind_of_identifier(as_text(value)) in _ADDRESSES
+            kind_of_identifier(as_text(value)) in _CONTACT_KINDS
             and not leaves_choice_open(part.quote)
             and self._is_address_of_unmentioned(value, part)
         ):
             return True
         is_range = self._names_range(part.quote)
-        is_one = not (leaves_choice_open(part.quote) or is_range)
-        if is_one and self._is_other_record_mentioned(as_text(value), call, part):
+        is_open = is_range or leaves_choice_open(part.quote)
+        if not is_open and self._is_other_record_mentioned(as_text(value), call, part):
             return True
         if not (is_range or leaf.is_only_in_free_text) and self._is_other_id_written(as_text(value), part):
             return True
-        named = reference_of(field_name_of(leaf.path), value, noun_of_tool(tool.name, self._keys), self._keys)
-        calculated = {str(one).casefold() for one in self._sources.calculated.values()}
-        if named is None or named.text in calculated:
+        reference = reference_of(field_name_of(leaf.path), value, noun_of_tool(tool.name, self._keys), self._keys)
+        calculated = {str(figure).casefold() for figure in self._sources.calculated.values()}
+        if reference is None or reference.text in calculated:
             return False
-        return self._is_other_of_kind_meant(named, call, part)
+        return self._is_other_of_kind_meant(reference, call, part)
 
-    def _is_other_of_kind_meant(self, named: RecordReference, call: PlannedCall, part: PartContext) -> bool:
-        nodes = [node for node in self._nodes_read_by_model if node.names[0] and are_same_kind(named.noun, node.kind)]
-        own = [node for node in nodes if named.text in node.names[0]]
-        meant, is_range = self.list_meant_records(part), self._names_range(part.quote)
-        given = {str(one).casefold() for one in call.arguments.values()}
-        of_kind = [one for one in meant if are_same_kind(named.noun, one.kind) and named.text not in one.names[0]]
-        is_open = self.leaves_records_open(part.quote, own) and not self._are_meant_alone(of_kind, part)
-        if own and (is_open or is_range):
-            chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
-            return any(self._belongs_to_unmentioned(node, meant, given) for node in chosen)
-        is_one = not (leaves_choice_open(part.quote) or is_range)
-        belongs_to_others = is_one and self._belongs_to_others(named, own, part)
-        if own:
-            others = self._drop_equally_meant(of_kind, own, part)
-            return (belongs_to_others or bool(others)) and not any(self._is_mentioned(node, others) for node in own)
-        held = (reference.text for one in meant if one.names[0].isdisjoint(given) for reference in one.references)
-        if named.text in held:
+    def _is_other_of_kind_meant(self, reference: RecordReference, call: PlannedCall, part: PartContext) -> bool:
+        """Whether the part means another record of the reference's kind, or one of several that were read."""
+        nodes = [node for node in self._nodes_read_by_model if node.ids and are_same_kind(reference.noun, node.kind)]
+        own_nodes = [node for node in nodes if reference.text in node.ids]
+        meant_nodes, is_range = self.list_meant_records(part), self._names_range(part.quote)
+        meant_identities = {node.identity for node in meant_nodes}
+        argument_texts = {str(argument).casefold() for argument in call.arguments.values()}
+        others = [
+            node for node in meant_nodes if are_same_kind(reference.noun, node.kind) and reference.text not in node.ids
+        ]
+        is_open = self.leaves_records_open(part.quote, own_nodes) and not self._are_meant_alone(others, part)
+        if own_nodes and (is_open or is_range):
+            chosen_nodes = (node for node in own_nodes if node.identity not in meant_identities)
+            return any(self._belongs_to_unmentioned(node, meant_nodes, argument_texts) for node in chosen_nodes)
+        means_one = not (is_range or leaves_choice_open(part.quote))
+        belongs_to_others = means_one and self._belongs_to_others(reference, own_nodes, part)
+        if own_nodes:
+            others = self._drop_equally_meant(others, own_nodes, part)
+            is_other_meant = belongs_to_others or bool(others)
+            return is_other_meant and not any(self._is_mentioned(node, others) for node in own_nodes)
+        uncalled_nodes = (node for node in meant_nodes if node.ids.isdisjoint(argument_texts))
+        if any(reference.text == held.text for node in uncalled_nodes for held in node.references):
             return False  # another record that the part names has it
         return belongs_to_others or len({node.identity for node in nodes}) > 1
 
     def _are_meant_alone(self, nodes: Sequence[GraphNode], part: PartContext) -> bool:
         """Whether the part names one of these records, which no call uses, and leaves no others open."""
-        said, used = find_mentions(self._text_without_other_parts(part), self._sources.now), self._list_used_names(part)
-        names = {name for node in nodes if used.isdisjoint(node.names[0]) for name in _names_in_text(node, said)}
+        mentions, used_names = self._find_mentions_in_part(part), self._list_used_names(part)
+        names = {name for node in nodes if used_names.isdisjoint(node.ids) for name in _names_in_text(node, mentions)}
         return bool(names) and not self._leaves_others_open(names, part)
 
     def _leaves_others_open(self, names: Set[str], part: PartContext) -> bool:
-        """Whether the part, which has these names, leaves open which other records its calls are meant for."""
-        called = self._list_called_nodes(part)
-        about = {name for node in called for name in (*node.names[0], *_titles_of(node), *node.kind[-1:])}
-        about |= {word for node in called for one in node.references for word in one.noun[-1:]}
-        about |= {word for tool, _ in part.proposed_calls for word in words_of(tool)}
-        return leaves_others_open(self._text_without_other_parts(part), names, about)
+        """Whether the part may mean records beside those with these names: "the fee for 3 and others"."""
+        called_nodes = self._list_called_nodes(part)
+        topics = {name for node in called_nodes for name in (*node.ids, *_titles_of(node), *node.kind[-1:])}
+        topics |= {word for node in called_nodes for reference in node.references for word in reference.noun[-1:]}
+        topics |= {word for tool, _ in part.proposed_calls for word in words_of(tool)}
+        return leaves_others_open(self._text_without_other_parts(part), names, topics)
 
     def _list_called_nodes(self, part: PartContext) -> Sequence[GraphNode]:
-        given = _texts_of_calls(part)
-        return [node for node in self._graph.nodes if not given.isdisjoint(node.names[0])]
+        call_texts = _texts_of_calls(part)
+        return [node for node in self._graph.nodes if not call_texts.isdisjoint(node.ids)]
 
     def _list_used_names(self, part: PartContext) -> Set[str]:
         """The names that the calls have, and those to which the records in them refer."""
-        return _texts_of_calls(part) | {one.text for node in self._list_called_nodes(part) for one in node.references}
+        called_nodes = self._list_called_nodes(part)
+        return _texts_of_calls(part) | {reference.text for node in called_nodes for reference in node.references}
 
     def _drop_equally_meant(
-        self, others: Sequence[GraphNode], own: Sequence[GraphNode], part: PartContext
+        self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode], part: PartContext
     ) -> Sequence[GraphNode]:
-        """The records that may be meant instead of the call's ``own`` ones. If the part speaks of several, as in "the
-        fees of S-1", without those that it names by the same words as the own ones.
+        """Those of the ``others`` that may be meant instead of the call's own records. If the part speaks of several,
+        as in "the fees of S-1", without those that it names by the same words as the own ones.
         """
-        if not others or not _has_plural_of_kind(part.quote, own[0].kind):
+        if not others or not _has_plural_of_kind(part.quote, own_nodes[0].kind):
             return others
-        said = find_mentions(self._text_without_other_parts(part), self._sources.now)
-        ours = {one for node in own for one in _names_in_text(node, said)}
-        return [one for one in others if not ours.issuperset(_names_in_text(one, said))]
+        mentions = self._find_mentions_in_part(part)
+        own_names = {name for node in own_nodes for name in _names_in_text(node, mentions)}
+        return [other for other in others if not own_names.issuperset(_names_in_text(other, mentions))]
 
     def find_ids_meant_instead(self, name: str, call: PlannedCall, part: PartContext) -> Set[str]:
         """The part's identifiers in the form of ``name``, if only another part has that one and the call uses none of
         this part's: B-6 for the call "A-2 to B-5", where the parts are "A-1 to B-5" and "A-2 to B-6". Else empty.
         """
-        shape, text = id_pattern_of(name), self._text_without_other_parts(part)
-        if not shape or occurs_in(name, text) or not any(occurs_in(name, other) for other in part.other_quotes):
+        id_pattern, text = id_pattern_of(name), self._text_without_other_parts(part)
+        if not id_pattern or occurs_in(name, text) or not any(occurs_in(name, other) for other in part.other_quotes):
             return frozenset()
-        given = {as_text(one).casefold() for _, one in walk_json(call.arguments)}
-        written = {token for token in number_bearing_tokens(text) if id_pattern_of(token) == shape}
-        is_used = any(token.casefold() in given for token in written)
-        return frozenset() if is_used or leaves_choice_open(part.quote) else written
+        call_texts = {as_text(argument).casefold() for _, argument in walk_json(call.arguments)}
+        written_ids = {token for token in number_bearing_tokens(text) if id_pattern_of(token) == id_pattern}
+        is_used = any(token.casefold() in call_texts for token in written_ids)
+        return frozenset() if is_used or leaves_choice_open(part.quote) else written_ids
 
     def _names_range(self, text: str) -> bool:
         """Whether the text names records from one to another in the same form: "A-4 to A-6", not "A-4 to 6 May", and of
@@ -172,158 +178,156 @@ class MentionedRecords:
         ranges = [match for match in _RANGE.finditer(text) if _may_be_range(match[1], match[2])]
         if not ranges:
             return False
-        said = find_mentions(text, self._sources.now)
-        taken = {one.start for one in said.dates} | {one.start for one in said.numbers if one.unit or one.money}
+        mentions = find_mentions(text, self._sources.now)
+        starts_of_figures = {day.start for day in mentions.dates}
+        starts_of_figures |= {number.start for number in mentions.numbers if number.unit or number.money}
         kinds = {node.kind[-1] for node in self._graph.nodes if node.kind}
-        words = (_WORD_FOR_NUMBER.search(text, max(0, one.start() - LOOKED_BACK), one.start()) for one in ranges)
-        return any(
-            one.start(2) not in taken and not (one[1].isdecimal() and word and word[1].casefold() in kinds)
-            for one, word in zip(ranges, words, strict=True)
-        )
+        for id_range in ranges:
+            word = _WORD_FOR_NUMBER.search(text, max(0, id_range.start() - LOOKED_BACK), id_range.start())
+            is_of_one_record = id_range[1].isdecimal() and word and word[1].casefold() in kinds
+            if id_range.start(2) not in starts_of_figures and not is_of_one_record:
+                return True
+        return False
 
     def _is_other_record_mentioned(self, name: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the part has a value of another record of the kind, and none of this record's in its place."""
+        """Whether the part has a value of a record of the same kind that neither the record with the id ``name`` nor
+        the call has, beside all values of that record that it has: "unit 104" for the id of unit 105.
+        """
         text = self._text_without_other_parts(part)
-        if occurs_in(name, " ".join(self._told)):
+        if occurs_in(name, " ".join(self._user_texts)):
             return False
-        own = [node for node in self._nodes_read_by_model if name.casefold() in node.names[0]]
-        given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
-        given |= {title.casefold() for one in [*given] for title in self.titles_by_id.get(one, ())}
-        kinds, mine = {node.kind for node in own}, {key for node in own for key in _mentioned_values(node.record, text)}
-        others = (
-            (node, values - mine)
-            for node, values in self._list_mentioned_records(text)
-            if node.kind in kinds and name.casefold() not in node.names[0] and mine <= values
-        )
-        return any(
-            value.casefold() not in given
-            and (
-                _is_quoted_whole(value, text)
-                or not any(_is_mentioned_by_short_name(one, [node], (text,)) for one in own)
-            )
-            for node, values in others
-            for _, value in values
-        )
+        own_nodes = [node for node in self._nodes_read_by_model if name.casefold() in node.ids]
+        ids = {as_text(leaf).casefold() for _, leaf in walk_json(call.arguments) if not isinstance(leaf, dict | list)}
+        argument_texts = ids | {title.casefold() for own_id in ids for title in self.titles_by_id.get(own_id, ())}
+        kinds = {node.kind for node in own_nodes}
+        own_values = {path_and_value for node in own_nodes for path_and_value in _mentioned_values(node.record, text)}
+        for node, values in self._list_mentioned_records(text):
+            if node.kind not in kinds or name.casefold() in node.ids or not own_values <= values:
+                continue
+            has_own_name = any(_is_mentioned_by_short_name(own_node, [node], (text,)) for own_node in own_nodes)
+            for _, value in values - own_values:
+                if value.casefold() not in argument_texts and (not has_own_name or _is_quoted_whole(value, text)):
+                    return True
+        return False
 
     def _is_other_id_written(self, name: str, part: PartContext) -> bool:
         """Whether the part has an identifier of the same pattern that no call uses, and the user does not mention this
         record: ``BA-5`` where the part has BA-6. Two records of which one refers to the other are mentioned together.
         """
-        shape, text = id_pattern_of(name), self._text_without_other_parts(part)
-        if not shape or self.is_in_user_texts(name):
+        id_pattern, text = id_pattern_of(name), self._text_without_other_parts(part)
+        if not id_pattern or self.is_in_user_texts(name):
             return False
-        written = {
+        written_ids = {
             token.casefold()
             for token in number_bearing_tokens(blank_special_identifiers(text))
-            if id_pattern_of(token) == shape
+            if id_pattern_of(token) == id_pattern
         } - self._list_used_names(part)
-        if not written or self.mentions_record(name) or self._leaves_others_open(written, part):
+        if not written_ids or self.mentions_record(name) or self._leaves_others_open(written_ids, part):
             return False
-        return any(not any(is_named_as_exception(one, "id", said) for said in self.user_mentions) for one in written)
+        exceptions = {
+            written_id
+            for written_id in written_ids
+            if any(is_named_as_exception(written_id, "id", mentions) for mentions in self.user_mentions)
+        }
+        return not written_ids <= exceptions
 
     def _is_other_account_meant(self, account: str, call: PlannedCall, part: PartContext) -> bool:
         """Whether the part writes out another account, or no record with this account is meant while another is."""
         if self.is_in_user_texts(account) or leaves_choice_open(part.quote):
             return False
         text = self._text_without_other_parts(part)
-        form = kind_of_identifier(account)
-        if form is IdentifierKind.IBAN and any(one.form is form for one in find_special_identifiers(text)):
+        kind = kind_of_identifier(account)
+        if kind is IdentifierKind.IBAN and any(mention.form is kind for mention in find_special_identifiers(text)):
             return True
-        return self._is_other_id_written(account, part) or self._is_account_of_unmentioned(
-            account.casefold(), call, part
-        )
+        is_other_written = self._is_other_id_written(account, part)
+        return is_other_written or self._is_account_of_unmentioned(account.casefold(), call, part)
 
     def _is_account_of_unmentioned(self, account: str, call: PlannedCall, part: PartContext) -> bool:
         """Whether the user mentions no record with the account and none belongs to a named record, while another
         record of that kind does.
         """
         nodes = self._graph.nodes
-        holders = [
-            node
-            for node in nodes
-            if account in node.names[0] or any(as_text(one).casefold() == account for one in node.record.values())
-        ]
+        holders = [node for node in nodes if account in node.ids or _has_value(node, account)]
         if not holders or any(self._is_mentioned(node, ()) for node in holders):
             return False
-        called = {
-            as_text(one).casefold() for key, one in call.arguments.items() if isinstance(one, str) or is_id_name(key)
-        } - {account}
-        named = [*self.list_meant_records(part), *(node for node in nodes if not called.isdisjoint(node.names[0]))]
-        known = [(kind, name) for node in named for kind, name in _ids_and_references(node)]
-        kind, held = holders[0].kind, {node.identity for node in holders}
-        others = (node for node in nodes if node.kind == kind and node.identity not in held)
-        return not any(_is_or_refers_to_any(node, known) for node in holders) and any(
-            called.isdisjoint(node.names[0]) and _is_or_refers_to_any(node, known) for node in others
-        )
+        values = (value for key, value in call.arguments.items() if isinstance(value, str) or is_id_name(key))
+        argument_texts = {as_text(value).casefold() for value in values} - {account}
+        called_nodes = (node for node in nodes if not argument_texts.isdisjoint(node.ids))
+        named_nodes = (*self.list_meant_records(part), *called_nodes)
+        named_ids = [kind_and_id for node in named_nodes for kind_and_id in _ids_and_references(node)]
+        if any(_is_or_refers_to_any(node, named_ids) for node in holders):
+            return False
+        kind, holder_identities = holders[0].kind, {node.identity for node in holders}
+        others = (node for node in nodes if node.kind == kind and node.identity not in holder_identities)
+        return any(argument_texts.isdisjoint(node.ids) and _is_or_refers_to_any(node, named_ids) for node in others)
 
     def _is_address_of_unmentioned(self, address: Json, part: PartContext) -> bool:
         """Whether an address belongs to a record that the user does not mention and that leads to none of the named
         records, but to another one of their kinds: the applicant of another file.
         """
-        graph, wanted = self._graph, as_text(address).casefold()
-        holders = [
-            node for node in graph.nodes if any(as_text(one).casefold() == wanted for one in node.record.values())
-        ]
-        if not holders or self.is_in_user_texts(wanted):
+        graph, folded_address = self._graph, as_text(address).casefold()
+        holders = [node for node in graph.nodes if _has_value(node, folded_address)]
+        if not holders or self.is_in_user_texts(folded_address):
             return False
-        called = _texts_of_calls(part) - {wanted}
-        named = {node.identity for node in self.list_meant_records(THE_WHOLE)}
-        named |= {node.identity for node in graph.nodes if not called.isdisjoint(node.names[0])}
-        reached = graph.reachable_identities(named)
-        if any(
-            node.identity in reached or self._was_asked_for_by_user(node) or self._is_mentioned(node, ())
-            for node in holders
-        ):
+        call_texts = _texts_of_calls(part) - {folded_address}
+        named_identities = {node.identity for node in self.list_meant_records(THE_WHOLE)}
+        named_identities |= {node.identity for node in graph.nodes if not call_texts.isdisjoint(node.ids)}
+        reached_identities = graph.reachable_identities(named_identities)
+        if any(node.identity in reached_identities or self._is_known_to_user(node) for node in holders):
             return False
-        own = {node.identity for node in holders}
-        kinds = {node.kind for node in graph.nodes if node.identity in named and node.kind}
-        others = {node.identity for node in graph.nodes if node.kind in kinds} - reached - own
-        return not own.isdisjoint(graph.reachable_identities(others))
+        own_identities = {node.identity for node in holders}
+        kinds = {node.kind for node in graph.nodes if node.identity in named_identities and node.kind}
+        identities_of_kinds = {node.identity for node in graph.nodes if node.kind in kinds}
+        other_identities = identities_of_kinds - reached_identities - own_identities
+        return not own_identities.isdisjoint(graph.reachable_identities(other_identities))
 
-    def _was_asked_for_by_user(self, node: GraphNode) -> bool:
-        """Whether the read that showed a record was made with something that the user wrote."""
-        asked = (as_text(one) for _, one in walk_json(loads_object(node.seen.fact.arguments_json)))
-        return any(self.is_in_user_texts(one) for one in asked)
+    def _is_known_to_user(self, node: GraphNode) -> bool:
+        """Whether the user mentions a record, or its read was made with something that the user wrote."""
+        arguments = loads_object(node.seen.fact.arguments_json)
+        is_asked_for = any(self.is_in_user_texts(as_text(argument)) for _, argument in walk_json(arguments))
+        return is_asked_for or self._is_mentioned(node, ())
 
     def _list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
         """The records that a text mentions, and not as an exception, each with its values that the text has."""
         if text not in self._mentioned_by_text:
-            told = ((node, {*_mentioned_values(node.record, text)}) for node in self._nodes_read_by_model)
+            nodes_with_values = ((node, {*_mentioned_values(node.record, text)}) for node in self._nodes_read_by_model)
             self._mentioned_by_text[text] = [
                 (node, values)
-                for node, values in told
-                if values and not any(_is_exception_in(node, said) for said in self.user_mentions)
+                for node, values in nodes_with_values
+                if values and not any(_is_exception_in(node, mentions) for mentions in self.user_mentions)
             ]
         return self._mentioned_by_text[text]
 
-    def _belongs_to_others(self, named: RecordReference, own: Sequence[GraphNode], part: PartContext) -> bool:
+    def _belongs_to_others(self, reference: RecordReference, own_nodes: Sequence[GraphNode], part: PartContext) -> bool:
         """Whether a record belongs to none of those that the part names, but to another one of their kind, while one of
         its own kind belongs to these: the budget of another ward.
         """
-        meant, used = self.list_meant_records(part), self._list_used_names(part)
-        known = [one for one in meant if used.isdisjoint(one.names[0])]
-        if not known or self.mentions_record(named.text):
+        meant_nodes, used_names = self.list_meant_records(part), self._list_used_names(part)
+        unused_nodes = [node for node in meant_nodes if used_names.isdisjoint(node.ids)]
+        if not unused_nodes or self.mentions_record(reference.text):
             return False
-        reached = self._graph.reachable_identities({node.identity for node in own})
-        linked = self._graph.list_linked_ids(named.noun, {named.text})
-        for one in known if not any(one.identity in reached for one in meant) else ():
-            owners = {text for noun, text in linked if are_same_kind(noun, one.kind)}
-            others = self._graph.list_linked_ids(one.kind, one.names[0])
-            has_other = any(are_same_kind(noun, named.noun) for noun, _ in others)
-            if has_other and owners and not any(map(self.mentions_record, owners)):
+        reached_identities = self._graph.reachable_identities({node.identity for node in own_nodes})
+        if any(node.identity in reached_identities for node in meant_nodes):
+            return False
+        linked_ids = self._graph.list_linked_ids(reference.noun, {reference.text})
+        for node in unused_nodes:
+            owner_ids = {text for noun, text in linked_ids if are_same_kind(noun, node.kind)}
+            ids_linked_to_node = self._graph.list_linked_ids(node.kind, node.ids)
+            has_other = any(are_same_kind(noun, reference.noun) for noun, _ in ids_linked_to_node)
+            if has_other and owner_ids and not any(map(self.mentions_record, owner_ids)):
                 return True
         return False
 
-    def _belongs_to_unmentioned(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
+    def _belongs_to_unmentioned(self, node: GraphNode, meant: Sequence[GraphNode], argument_texts: Set[str]) -> bool:
         """Whether a record belongs to somebody whom the user does not mention, while the user names another one of that
         kind: an absence of another pupil. Whoever is among the call's arguments is what the call sets, and does not
         count.
         """
-        known = [one for one in meant if one.kind and given.isdisjoint(one.names[0])]
-        for kind in {one.kind for one in known}:
-            names = {name for one in known if one.kind == kind for name in one.names[0]}
-            held = {reference.text for reference in node.references if are_same_kind(reference.noun, kind)}
-            if held and held.isdisjoint(names):
+        others = [other for other in meant if other.kind and argument_texts.isdisjoint(other.ids)]
+        for kind in {other.kind for other in others}:
+            ids = {own_id for other in others if other.kind == kind for own_id in other.ids}
+            owner_ids = {reference.text for reference in node.references if are_same_kind(reference.noun, kind)}
+            if owner_ids and owner_ids.isdisjoint(ids):
                 return True
         return False
 
@@ -333,28 +337,30 @@ class MentionedRecords:
         """
         text = self._text_without_other_parts(part)
         if text not in self._meant_by_text:
-            said = find_mentions(text, self._sources.now)
-            nodes = self._graph.nodes
-            self._meant_by_text[text] = [node for node in nodes if node.names[0] and _is_meant_by_text(node, said)]
+            mentions, nodes = find_mentions(text, self._sources.now), self._graph.nodes
+            self._meant_by_text[text] = [node for node in nodes if node.ids and _is_meant_by_text(node, mentions)]
         return self._meant_by_text[text]
+
+    def _find_mentions_in_part(self, part: PartContext) -> Mentions:
+        return find_mentions(self._text_without_other_parts(part), self._sources.now)
 
     def _text_without_other_parts(self, part: PartContext) -> str:
         """The text of this turn without the task's other parts."""
-        text = self._told[0]
+        text = self._user_texts[0]
         for other in part.other_quotes:
             text = text.replace(other, " ") if other != part.quote else text
         return text
 
     @cached_property
     def user_mentions(self) -> tuple[Mentions, ...]:
-        return tuple(find_mentions(text, self._sources.now) for text in self._told)
+        return tuple(find_mentions(text, self._sources.now) for text in self._user_texts)
 
     def leaves_records_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part leaves open which records of this kind are meant: "all claims"."""
         if not leaves_choice_open(quote):
             return False
-        said = {word for one in quote.split() for word in singular_words(one)}
-        kinds = {node.kind[-1] for node in self._nodes_read_by_model if node.kind} & said
+        words = {singular for word in quote.split() for singular in singular_words(word)}
+        kinds = {node.kind[-1] for node in self._nodes_read_by_model if node.kind} & words
         return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
     def _is_mentioned(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
@@ -363,7 +369,7 @@ class MentionedRecords:
         if _ids_in_texts(node, texts) or _is_mentioned_by_short_name(node, others, [text.text for text in texts]):
             return True
         for key, value in node.record.items():
-            if any(one.record.get(key) == value for one in others):
+            if any(other.record.get(key) == value for other in others):
                 continue
             number, moment = read_figure(value), None
             if isinstance(value, str) and value.strip():
@@ -386,29 +392,34 @@ class MentionedRecords:
 
     def mentions_record(self, identifier: str) -> bool:
         """Whether the user mentions the record with this id: by the id or a name, or by a record that refers to it."""
-        value, told = identifier.casefold(), self.list_meant_records(THE_WHOLE)
-        if any(value in one.names[0] or value in {each.text for each in one.references} for one in told):
+        folded_id, meant_nodes = identifier.casefold(), self.list_meant_records(THE_WHOLE)
+        if any(folded_id == name for node in meant_nodes for _, name in _ids_and_references(node)):
             return True
-        return any(_has_name_from_record(text, node) for node in self.find_by_id(value) for text in self._told)
+        nodes = self.find_by_id(folded_id)
+        return any(_has_name_from_record(text, node) for node in nodes for text in self._user_texts)
 
     def find_by_id(self, identifier: str) -> list[GraphNode]:
-        return [node for node in self._graph.nodes if identifier.casefold() in node.names[0]]
+        return [node for node in self._graph.nodes if identifier.casefold() in node.ids]
 
     @cached_property
     def titles_by_id(self) -> Mapping[str, Sequence[str]]:
         """The names of the records that were read, by their ids."""
-        found: dict[str, list[str]] = {}
+        titles_by_id: dict[str, list[str]] = {}
         for node in self._graph.nodes:
-            for name in node.names[0]:
-                found.setdefault(name, []).extend(_titles_of(node))
-        return found
+            for name in node.ids:
+                titles_by_id.setdefault(name, []).extend(_titles_of(node))
+        return titles_by_id
 
     def is_in_user_texts(self, value: str) -> bool:
-        return any(occurs_in(value, text) for text in self._told)
+        return any(occurs_in(value, text) for text in self._user_texts)
 
 
 def _texts_of_calls(part: PartContext) -> set[str]:
-    return {as_text(one).casefold() for _, given in part.proposed_calls for _, one in walk_json(given)}
+    return {as_text(leaf).casefold() for _, arguments in part.proposed_calls for _, leaf in walk_json(arguments)}
+
+
+def _has_value(node: GraphNode, folded_text: str) -> bool:
+    return any(as_text(value).casefold() == folded_text for value in node.record.values())
 
 
 def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:
@@ -423,8 +434,8 @@ def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator
             if any(piece[:1].isupper() and _is_written(piece, text) for piece in pieces):
                 yield f"{path}{key}", value
         elif isinstance(value, int) and not isinstance(value, bool):
-            named = [word for word in singular_words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
-            if named and re.search(rf"\b{re.escape(named[0])}\s+{value}\b", text, re.IGNORECASE):
+            field_word = [word for word in singular_words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
+            if field_word and re.search(rf"\b{re.escape(field_word[0])}\s+{value}\b", text, re.IGNORECASE):
                 yield f"{path}{key}", str(value)
 
 
@@ -432,15 +443,17 @@ def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     """The record's ids that one of the texts has. A short plain number needs its kind before it: "customer 71", "the
     customers 71 and 75".
     """
-    short = {name for name in node.names[0] if name.isdecimal() and len(name) < _PLAIN_ID_DIGITS}
-    found = [name for name in node.names[0] - short if any(text.has_words(name) for text in texts)]
-    return found + [name for name in short if any(_has_kind_and_number(node, name, text.text) for text in texts)]
+    numbers = {name for name in node.ids if name.isdecimal() and len(name) < _PLAIN_ID_DIGITS}
+    written_ids = [name for name in node.ids - numbers if any(text.has_words(name) for text in texts)]
+    return written_ids + [
+        name for name in numbers if any(_has_kind_and_number(node, name, text.text) for text in texts)
+    ]
 
 
 def _has_kind_and_number(node: GraphNode, number: str, text: str) -> bool:
-    for place in re.finditer(rf"(?<![\w.,/-]){number}(?![\w/-]|[.,]\d)", text) if node.kind else ():
-        word = _WORD_FOR_NUMBER.search(text_before_list(text, place.start()))
-        if word and singular_words(word[1])[-1:] == node.kind[-1:]:
+    for number_match in re.finditer(rf"(?<![\w.,/-]){number}(?![\w/-]|[.,]\d)", text) if node.kind else ():
+        word_before = _WORD_FOR_NUMBER.search(text_before_list(text, number_match.start()))
+        if word_before and singular_words(word_before[1])[-1:] == node.kind[-1:]:
             return True
     return False
 
@@ -458,47 +471,36 @@ def _has_plural_of_kind(text: str, kind: Noun) -> bool:
     return any(singular_words(word)[-1:] == kind[-1:] and word.strip(".,;:!?") != kind[-1] for word in words if kind)
 
 
-def _names_in_text(node: GraphNode, text: Mentions) -> set[str]:
-    return {*_ids_in_texts(node, (text,)), *_titles_in_text(node, text)}
+def _names_in_text(node: GraphNode, mentions: Mentions) -> set[str]:
+    titles = (_name_as_written(title, mentions.text) for title in _titles_of(node))
+    return {*_ids_in_texts(node, (mentions,)), *filter(None, titles)}
 
 
 def _ids_and_references(node: GraphNode) -> Iterator[tuple[Noun, str]]:
-    yield from ((node.kind, name) for name in node.names[0])
-    yield from ((one.noun, one.text) for one in node.references)
+    yield from ((node.kind, name) for name in node.ids)
+    yield from ((reference.noun, reference.text) for reference in node.references)
 
 
-def _is_or_refers_to_any(node: GraphNode, known: Sequence[tuple[Noun, str]]) -> bool:
-    """Whether the record has one of these ids (``known``: kind and id), or refers to one."""
-    own = [*_ids_and_references(node)]
-    return any(text == name and are_same_kind(noun, kind) for noun, text in own for kind, name in known)
+def _is_or_refers_to_any(node: GraphNode, ids: Sequence[tuple[Noun, str]]) -> bool:
+    """Whether the record has one of these ids, each with its kind, or refers to one."""
+    own_ids = [*_ids_and_references(node)]
+    return any(own_id == name and are_same_kind(noun, kind) for noun, own_id in own_ids for kind, name in ids)
 
 
 def _is_meant_by_text(node: GraphNode, mentions: Mentions) -> bool:
     """Whether the text names the record, and not as an exception."""
-    return bool(_ids_in_texts(node, (mentions,)) or _titles_in_text(node, mentions)) and not _is_exception_in(
-        node, mentions
-    )
+    return bool(_names_in_text(node, mentions)) and not _is_exception_in(node, mentions)
 
 
 def _is_exception_in(node: GraphNode, mentions: Mentions) -> bool:
     kind = "_".join((*node.kind, "id"))
-    return any(
-        is_named_as_exception(name, kind, mentions)
-        for name in (*_ids_in_texts(node, (mentions,)), *_titles_in_text(node, mentions))
-    )
-
-
-def _titles_in_text(node: GraphNode, text: Mentions) -> list[str]:
-    """The record's names and numbers, without its ids, that the text has."""
-    return [said for name in _titles_of(node) if (said := _name_as_written(name, text.text))]
+    return any(is_named_as_exception(name, kind, mentions) for name in _names_in_text(node, mentions))
 
 
 def _titles_of(node: GraphNode) -> list[str]:
-    return [
-        value
-        for key, value in node.record.items()
-        if names_own_record(key) and isinstance(value, str) and value.strip()
-    ]
+    """The record's names and numbers, without its ids."""
+    titles = (value for key, value in node.record.items() if names_own_record(key) and isinstance(value, str))
+    return [title for title in titles if title.strip()]
 
 
 def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], texts: Sequence[str]) -> bool:
@@ -506,11 +508,11 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
 
     That is enough for a record that a call names, unless the texts have a whole name of one of the others.
     """
-    if any(occurs_in(title, text) for one in others for title in _titles_of(one) for text in texts):
+    if any(occurs_in(title, text) for other in others for title in _titles_of(other) for text in texts):
         return False
-    own, theirs = _words_of_titles(node), {word for one in others for word in _words_of_titles(one)}
-    said = {word for text in texts for word in _singulars_in(text)}
-    return not said.isdisjoint(own - theirs - FILLER_WORDS - {*node.kind[-1:]})
+    own_words, words_of_others = _words_of_titles(node), {word for other in others for word in _words_of_titles(other)}
+    words_in_texts = {word for text in texts for word in _singulars_in(text)}
+    return not words_in_texts.isdisjoint(own_words - words_of_others - FILLER_WORDS - {*node.kind[-1:]})
 
 
 def _is_quoted_whole(value: str, text: str) -> bool:
@@ -520,21 +522,21 @@ def _is_quoted_whole(value: str, text: str) -> bool:
 
 def _words_of_titles(node: GraphNode) -> set[str]:
     """The words of the record's names and of its description, if that is no prose, in the singular."""
-    told = (one for key, one in node.record.items() if _DESCRIBES.match(key) and isinstance(one, str))
-    titles = (*map(without_legal_form, _titles_of(node)), *(one for one in told if one[-1:] not in _SENTENCE_ENDS))
-    found = {word for title in titles if not looks_like_id_text(title) for word in _singulars_in(title)}
-    return {word for word in found if len(word) > 2 and not word.isdecimal()}
+    descriptions = (value for key, value in node.record.items() if _DESCRIBES.match(key) and isinstance(value, str))
+    labels = (description for description in descriptions if description[-1:] not in _SENTENCE_ENDS)
+    titles = (*map(without_legal_form, _titles_of(node)), *labels)
+    words = {word for title in titles if not looks_like_id_text(title) for word in _singulars_in(title)}
+    return {word for word in words if len(word) > 2 and not word.isdecimal()}
 
 
 def _singulars_in(text: str) -> set[str]:
-    return {one for word in spaced_words(text).split() for one in singular_words(word)}
+    return {singular for word in spaced_words(text).split() for singular in singular_words(word)}
 
 
 def _has_name_from_record(text: str, node: GraphNode) -> bool:
     """Whether the text has a full name that a field of the record holds, such as that of an account's holder."""
-    values = (leaf.value for leaf in find_leaves(node.record))
-    names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())
-    return any(_name_as_written(name, text) for name in names)
+    texts = (leaf.value for leaf in find_leaves(node.record) if isinstance(leaf.value, str))
+    return any(_name_as_written(name, text) for name in texts if " " in name and name[:1].isupper())
 
 
 def _name_as_written(name: str, text: str) -> str:
@@ -543,28 +545,28 @@ def _name_as_written(name: str, text: str) -> str:
     """
     if occurs_in(name, text):
         return name
-    short = without_legal_form(name)
-    if len(short) <= 2 or short == name or not occurs_in(short, text):
+    short_name = without_legal_form(name)
+    if len(short_name) <= 2 or short_name == name or not occurs_in(short_name, text):
         return ""
-    places = list(re.finditer(rf"\b{re.escape(short)}\b", text, re.IGNORECASE if " " in short else 0))
-    return short if any(not _has_legal_form_after(short, text[place.end() :]) for place in places) else ""
+    matches = list(re.finditer(rf"\b{re.escape(short_name)}\b", text, re.IGNORECASE if " " in short_name else 0))
+    return short_name if any(not _has_legal_form_after(short_name, text[match.end() :]) for match in matches) else ""
 
 
 def _is_written(name: str, text: str, is_code: bool = False) -> bool:
     """Whether the text has the name. One of two letters, unless it is a code, needs capitals: IT is not "it"."""
-    is_short = len(name) <= 2 and not is_code
-    is_there = not is_short or (
-        name.isupper() and name.isalpha() and len(name) > 1 and re.search(rf"\b{re.escape(name)}\b", text)
-    )
-    return bool(is_there) and bool(_name_as_written(name, text))
+    if len(name) <= 2 and not is_code:
+        has_two_capitals = len(name) > 1 and name.isalpha() and name.isupper()
+        if not has_two_capitals or not re.search(rf"\b{re.escape(name)}\b", text):
+            return False
+    return bool(_name_as_written(name, text))
 
 
-def _has_legal_form_after(short: str, rest: str) -> bool:
+def _has_legal_form_after(short_name: str, following_text: str) -> bool:
     """Whether the name goes on to a legal form: "Vistula AG" is not Vistula GmbH, nor is "Vistula Trading AG"."""
-    behind = rest.split()[: _FORM_WORDS + 1] if rest[:1].isspace() else []
-    for count in range(1, len(behind) + 1):
-        whole = " ".join((short, *behind[:count]))
-        bare = without_legal_form(whole)
-        if bare != whole and all(word[:1].isupper() for word in bare.removeprefix(short).split()):
+    following_words = following_text.split()[: _MOST_FORM_WORDS + 1] if following_text[:1].isspace() else []
+    for count in range(1, len(following_words) + 1):
+        full_name = " ".join((short_name, *following_words[:count]))
+        bare_name = without_legal_form(full_name)
+        if bare_name != full_name and all(word[:1].isupper() for word in bare_name.removeprefix(short_name).split()):
             return True
     return False

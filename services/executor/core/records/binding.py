@@ -348,7 +348,7 @@ class CallView:
         """The kinds of the records, and of those of which nested objects without an own id are parts: the unit of its
         ``features``.
         """
-        owners = ((node, None if node.names[0] else self._graph.enclosing_record(node)) for node in nodes)
+        owners = ((node, None if node.ids else self._graph.enclosing_record(node)) for node in nodes)
         return {one.kind for pair in owners for one in pair if one}
 
     def _unread_references_at_level(self, name: str, place: int, kind: Noun = ()) -> list[RecordReference]:
@@ -665,7 +665,7 @@ class CallView:
     def _is_only_part_of_named(self, node: GraphNode) -> bool:
         """Whether the record has no id and is the only one under its name in a named record: a lease's ``deposit``."""
         outer = self._graph.enclosing_record(node)
-        return not node.names[0] and node.seen.rows is None and outer is not None and self.is_named_record(outer)
+        return not node.ids and node.seen.rows is None and outer is not None and self.is_named_record(outer)
 
     def _belongs_to_other_record(self, node: GraphNode) -> bool:
         """Whether the record is another one of the called kind, or belongs to one."""

@@ -38,7 +38,8 @@ _MOST_STEPS = 2  # from a record that is named to one that it leads to, such as 
 
 @dataclass(frozen=True, eq=False)
 class GraphNode:
-    """A record in the graph. ``names``: its ids, numbers and names. ``read_arguments``: of the read that showed it.
+    """A record in the graph. ``names``: its ids, numbers and names. ``read_arguments``: what the read that showed it
+    was asked with.
 
     ``keyed``: the values of its declared keys, empty for a key without a value; ``plain``: its names without these.
     ``by_number``: its fields have no word of its kind, and it is known by the only number that it has.
@@ -56,6 +57,10 @@ class GraphNode:
     @property
     def record(self) -> JsonObject:
         return self.seen.record
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return self.names[0]
 
     @cached_property
     def references(self) -> tuple[RecordReference, ...]:
@@ -78,7 +83,7 @@ class GraphNode:
     @cached_property
     def identity(self) -> tuple[str, ...]:
         """A key that is the same each time the record was read."""
-        own = sorted(self.names[0]) or sorted(self.names[1])
+        own = sorted(self.ids) or sorted(self.names[1])
         return (self.kind[-1] if self.kind else "", *own) if own else (self.seen.fact.ref, self.seen.path)
 
     @cached_property
@@ -87,7 +92,7 @@ class GraphNode:
 
     @cached_property
     def id_patterns(self) -> frozenset[str]:
-        return frozenset(filter(None, map(id_pattern_of, self.names[0])))
+        return frozenset(filter(None, map(id_pattern_of, self.ids)))
 
 
 class RecordGraph:
@@ -169,10 +174,10 @@ class RecordGraph:
                 one
                 for node in self.nodes
                 if node.identity in reached
-                for one in node.names[0]
+                for one in node.ids
                 if looks_like_id_text(one)
             }
-            sights = [node for node in self.nodes if node.identity in reached or not ids.isdisjoint(node.names[0])]
+            sights = [node for node in self.nodes if node.identity in reached or not ids.isdisjoint(node.ids)]
             reached |= {one.identity for node in sights for one in (node, *self.linked_records(node))}
         return reached
 
@@ -180,10 +185,10 @@ class RecordGraph:
         """The kinds and ids of the records to which one with these names refers, and of those that refer to it."""
         found: set[tuple[Noun, str]] = set()
         for node in self.nodes:
-            if are_same_kind(kind, node.kind) and not names.isdisjoint(node.names[0]):
+            if are_same_kind(kind, node.kind) and not names.isdisjoint(node.ids):
                 found |= {(one.noun, one.text) for one in node.references}
             elif any(one.text in names and are_same_kind(one.noun, kind) for one in node.references):
-                found |= {(node.kind, name) for name in node.names[0]}
+                found |= {(node.kind, name) for name in node.ids}
         return found
 
     @cached_property
@@ -321,7 +326,7 @@ def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
     Only where no kind that was read has that name, and no other row of the list the same number.
     """
     kinds = {node.kind for node in nodes}
-    numbers = {id(node): _only_number(node, kinds) for node in nodes if not (node.names[0] or node.names[1])}
+    numbers = {id(node): _only_number(node, kinds) for node in nodes if not (node.ids or node.names[1])}
     shown = Counter((node.seen.fact.ref, node.kind, numbers.get(id(node))) for node in nodes)
     for node in nodes:
         number = numbers.get(id(node))
