@@ -7,10 +7,11 @@ nothing, so a disagreement alone refuses no call.
 import re
 from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import pairwise
 
 from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts
 from services.executor.core.figures.dates import read_possible_dates
+from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, read_figure
 from services.executor.core.figures.vocabulary import (
@@ -29,15 +30,12 @@ from services.executor.core.plan.faults import (
     ChangeToCheck,
     argument_name_of,
     field_name_of,
+    quote_part,
 )
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
-from services.executor.core.tools.classes import (
-    EDITING,
-    is_identifying_name,
-    words_of_tool,
-)
+from services.executor.core.tools.classes import EDITING, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT
@@ -71,11 +69,8 @@ _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
 _A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
-_ASKED_OF = frozenset({"fact", "schema", "none"})
+_ORIGINS_TO_CHECK = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
-_MOST_SHOWN = 80
-
-
 _SEVERAL = re.compile(
     r"\b(?:twice|two|three|both|again|another|second|more|each|every|several|separate\w*|zwei\w*|drei\w*|beide\w*|noch|je|"
     r"deux|trois|encore|chaque|dos|tres|otra|cada)\b",
@@ -92,8 +87,6 @@ _ASKS_NOT_TO = re.compile(
     rf"\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_MESSAGE_VERBS}",
     re.IGNORECASE,
 )
-
-
 _REPEATS = re.compile(
     r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|"
     r"(?:deux|trois)\s+fois|(?:dos|tres)\s+veces|"
@@ -155,31 +148,32 @@ def _find_unread_condition(change: ChangeToCheck) -> Iterator[CallFault]:
     """A change whose part has a condition, while nothing was read or calculated yet."""
     knows_anything = change.values or any(not fact.by_machine for fact in change.facts)
     if has_condition(change.part_mentions.text) and not knows_anything:
-        why = "this part depends on a condition, and nothing was read of what it is about"
-        yield CallFault("", f"{change.tool.name}: {why}")
+        reason = "this part depends on a condition, and nothing was read of what it is about"
+        yield CallFault("", f"{change.tool.name}: {reason}")
 
 
 def _find_excluded_records(change: ChangeToCheck) -> Iterator[CallFault]:
     """Arguments with the identifier of a record that the user names as an exception: "all but not EXP-7"."""
-    for path, value in ((one.path, one.value) for one in change.given):
-        text = as_text(value)
-        if not any(mark.isdigit() for mark in text) or not (is_id_name(field_name_of(path)) or isinstance(value, str)):
+    for argument in change.scalars:
+        text, name = as_text(argument.value), field_name_of(argument.path)
+        if not has_digit(text) or not (is_id_name(name) or isinstance(argument.value, str)):
             continue
-        said = " ".join((field_name_of(path), *words_of(change.tool.name)))
-        if any(is_named_as_exception(text, said, mentions) for mentions in change.user_mentions):
-            yield CallFault(path, f"{path} {text[:_MOST_SHOWN]}: the task names it as an exception")
+        id_words = " ".join((name, *words_of(change.tool.name)))
+        if any(is_named_as_exception(text, id_words, mentions) for mentions in change.user_mentions):
+            yield argument.build_fault("the task names it as an exception")
 
 
 def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault]:
     """Records with a value that the part excepts: "all but the one to Ann Lee", and this one is to her."""
-    quote, own = change.part_mentions.text, {as_text(one.value) for one in change.given}
+    quote, call_texts = change.part_mentions.text, {as_text(argument.value) for argument in change.scalars}
     for name, value in sorted(_values_of_named_records(change)):
-        is_other = value not in own and (is_id_name("_".join(name)) or looks_like_id_text(value))
+        is_other = value not in call_texts and (is_id_name("_".join(name)) or looks_like_id_text(value))
         titles = change.titles.get(value.casefold(), ()) if is_other else ()
-        for said in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
-            is_name = said[:1].isupper() and 2 < len(said) <= _LONGEST_NAME
-            if is_name and any(_EXCEPTS_ONE.search(quote[:at]) for at in _find_word_positions(said, quote)):
-                yield CallFault("", f"this part makes an exception of {said}, which is this record's {' '.join(name)}")
+        for title in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
+            is_name = title[:1].isupper() and 2 < len(title) <= _LONGEST_NAME
+            positions = _find_word_positions(title, quote) if is_name else ()
+            if any(_EXCEPTS_ONE.search(quote[:position]) for position in positions):
+                yield CallFault("", f"this part makes an exception of {title}, which is this record's {' '.join(name)}")
                 break
 
 
@@ -187,26 +181,27 @@ def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
     """Yields the text arguments that the part does not say, while it says another value that the argument can have; and
     the names without a source, while the part has a name that the call does not use.
     """
-    quoted, texts = change.part_mentions, [one.value for one in change.given if isinstance(one.value, str)]
-    is_open, stems = _chooses(quoted.text), {stem(word) for word in words_of(quoted.text)}
-    for path, kind, origin, value, *_ in change.given:
-        if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
+    mentions, call_values = change.part_mentions, [argument.value for argument in change.scalars]
+    call_texts = [value for value in call_values if isinstance(value, str)]
+    is_open, stems = _chooses(mentions.text), {stem(word) for word in words_of(mentions.text)}
+    for argument in change.scalars:
+        value, origin = argument.value, argument.origin
+        if not isinstance(value, str) or not value.strip() or origin not in _ORIGINS_TO_CHECK:
             continue
-        if is_id_name(field_name_of(path)) or read_figure(value) is not None:
+        if argument.kind is ArgumentKind.FREE_TEXT or is_id_name(field_name_of(argument.path)):
             continue
-        if (
-            any(_has_words(text, value) for text in (quoted, *change.user_mentions))
-            or {*map(stem, words_of(value))} <= stems
-        ):
+        is_said = any(_has_words(text, value) for text in (mentions, *change.user_mentions))
+        if is_said or read_figure(value) is not None or {*map(stem, words_of(value))} <= stems:
             continue
-        meant = [one for one in _possible_argument_values(path, change) if _has_words(quoted, one) and one not in texts]
+        possible_values = _possible_argument_values(argument.path, change)
+        part_values = [text for text in possible_values if text not in call_texts and _has_words(mentions, text)]
         if is_open:  # its other words say which things are meant
-            meant = [one for one in meant if _is_set_by_part(one, change)]
-        elif origin == "none" and not meant and _A_NAME.fullmatch(value):
-            meant = [name for name in _NAMES_WITHIN.findall(quoted.text) if not any(name in one for one in texts)]
-        if meant:
-            told = ", ".join(dict.fromkeys(meant))
-            yield CallFault(path, f"{path} {value[:_MOST_SHOWN]}: this part says {told[:_MOST_SHOWN]}")
+            part_values = [part_value for part_value in part_values if _is_set_by_part(part_value, change)]
+        elif origin == "none" and not part_values and _A_NAME.fullmatch(value):
+            names = _NAMES_WITHIN.findall(mentions.text)
+            part_values = [name for name in names if not any(name in text for text in call_texts)]
+        if part_values:
+            yield argument.build_fault(quote_part(dict.fromkeys(part_values)))
 
 
 def _chooses(text: str) -> bool:
@@ -218,12 +213,12 @@ def _is_set_by_part(value: str, change: ChangeToCheck) -> bool:
     it yet, in a clause without a word of choice: "make A-1 a P1, all agree".
     """
     text = change.part_mentions.text
-    for at in _find_word_positions(value, text):
-        before, rest = CLAUSE_END.split(text[:at])[-1], CLAUSE_END.split(text[at:])[0]
-        if _TARGET.search(before):
+    for position in _find_word_positions(value, text):
+        clause_before, clause_after = CLAUSE_END.split(text[:position])[-1], CLAUSE_END.split(text[position:])[0]
+        if _TARGET.search(clause_before):
             return True
-        if not (leaves_choice_open(before + rest) or _SUPERLATIVE.search(before)):
-            return all(one != value for _, one in _values_of_named_records(change))
+        if not (leaves_choice_open(clause_before + clause_after) or _SUPERLATIVE.search(clause_before)):
+            return all(recorded_value != value for _, recorded_value in _values_of_named_records(change))
     return False
 
 
@@ -231,17 +226,17 @@ def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]
     """A day within a range of days that the part states, beside another one that is an end of it: "from 1 January to
     30 June", and the call begins on 1 February.
     """
-    periods = [period for one in change.part_mentions.dates for period in one.periods]
-    single = {period.first for period in periods if period.first == period.last}
-    given = [(one, days[0]) for one in change.given if len(days := read_possible_dates(one.value)) == 1]
+    periods = [period for mention in change.part_mentions.dates for period in mention.periods]
+    single_days = {period.first for period in periods if period.first == period.last}
+    possible_days = ((argument, read_possible_dates(argument.value)) for argument in change.scalars)
+    arguments_with_day = [(argument, days[0]) for argument, days in possible_days if len(days) == 1]
     for period in periods:
         ends = {period.first, period.last}
-        if len(ends) == 1 or not ends <= single or ends.isdisjoint(day for _, day in given):
+        if len(ends) == 1 or not ends <= single_days or ends.isdisjoint(day for _, day in arguments_with_day):
             continue
-        for one, day in given:
-            if period.first < day < period.last and day not in single:
-                why = f"this part says {period.first} to {period.last}"
-                yield CallFault(one.path, f"{one.path} {as_text(one.value)}: {why}")
+        for argument, day in arguments_with_day:
+            if period.first < day < period.last and day not in single_days:
+                yield argument.build_fault(f"this part says {period.first} to {period.last}")
 
 
 def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
@@ -253,33 +248,29 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
     tool = change.tool
     if words_of_tool(tool.name).verb not in EDITING:
         return
-    said_words = {word for text in change.user_mentions for one in words_of(text.text) for word in singular_words(one)}
-    fields = [one for one in change.given if not is_id_name(field_name_of(one.path))]
-    told = [
-        one
-        for one in fields
-        if one.origin == "task" or said_words.intersection(singular_words(field_name_of(one.path)))
-    ]
-    is_beside = any(one.path not in tool.required for one in told)
-    sets = [
-        one
-        for one in fields
-        if (is_beside and one.path not in tool.required)
-        or (not told and one.origin == "none" and " " in as_text(one.value))
-    ]
-    present = _values_of_named_records(change) if sets else frozenset[tuple[tuple[str, ...], str]]()
-    recorded = {name for name, _ in present}
-    for one in sets:
-        name = singular_words(field_name_of(one.path))
-        is_choice = name in recorded and _is_optional_choice(tool, one.path)
-        is_word = isinstance(one.value, bool) or (
-            isinstance(one.value, str) and (one.kind is ArgumentKind.OTHER or is_choice)
-        )
-        is_there = (name, as_text(one.value)) in present
-        if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
+    words = {word for mentions in change.user_mentions for word in words_of(mentions.text)}
+    user_words = {singular for word in words for singular in singular_words(word)}
+    fields = [argument for argument in change.scalars if not is_id_name(field_name_of(argument.path))]
+    named_paths = {field.path for field in fields if user_words.intersection(singular_words(field_name_of(field.path)))}
+    stated_fields = [field for field in fields if field.origin == "task" or field.path in named_paths]
+    if any(field.path not in tool.required for field in stated_fields):
+        fields_to_check = [field for field in fields if field not in stated_fields and field.path not in tool.required]
+    elif not stated_fields:
+        fields_to_check = [field for field in fields if field.origin == "none" and " " in as_text(field.value)]
+    else:
+        return
+    recorded_values = _values_of_named_records(change) if fields_to_check else frozenset[tuple[tuple[str, ...], str]]()
+    recorded_names = {name for name, _ in recorded_values}
+    for field in fields_to_check:
+        name, value = singular_words(field_name_of(field.path)), field.value
+        is_kept = (name, as_text(value)) in recorded_values
+        if value == "" or is_kept or field.origin not in _ORIGINS_TO_CHECK or not isinstance(value, bool | str):
             continue
-        if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in change.user_mentions)):
-            yield CallFault(one.path, f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says nothing of it")
+        is_choice = name in recorded_names and _is_optional_choice(tool, field.path)
+        if isinstance(value, str) and field.kind is not ArgumentKind.OTHER and not is_choice:
+            continue
+        if isinstance(value, bool) or not any(_has_words(text, value) for text in change.user_mentions):
+            yield field.build_fault("this part says nothing of it")
 
 
 def _is_optional_choice(tool: Tool, path: str) -> bool:
@@ -288,10 +279,11 @@ def _is_optional_choice(tool: Tool, path: str) -> bool:
     for step in path.replace("[", ".[").split("."):
         required, inner = schema.get("required"), schema.get("properties")
         is_required = isinstance(required, list) and step in required
-        found = schema.get("items") if step.startswith("[") else inner.get(step) if isinstance(inner, dict) else None
-        schema = found if isinstance(found, dict) else {}
-    listed = schema.get("enum")
-    return isinstance(listed, list) and len({*map(as_text, listed)} - CURRENCIES) > 1 and not is_required
+        fields = inner if isinstance(inner, dict) else {}
+        declared = schema.get("items") if step.startswith("[") else fields.get(step)
+        schema = declared if isinstance(declared, dict) else {}
+    choices = schema.get("enum")
+    return isinstance(choices, list) and len({*map(as_text, choices)} - CURRENCIES) > 1 and not is_required
 
 
 def _values_of_named_records(change: ChangeToCheck) -> frozenset[tuple[tuple[str, ...], str]]:
@@ -299,17 +291,17 @@ def _values_of_named_records(change: ChangeToCheck) -> frozenset[tuple[tuple[str
 
     A record is named by its identifier, or by one in a field of the argument's own name: ``ticket`` of a list.
     """
-    given = {(field_name_of(one.path), as_text(one.value)) for one in change.given}
-    named = {value for name, value in given if is_identifying_name(name)}
-    codes = {(name, value) for name, value in given if looks_like_id_text(value)}
+    scalars = {(field_name_of(argument.path), as_text(argument.value)) for argument in change.scalars}
+    record_ids = {value for name, value in scalars if is_identifying_name(name)}
+    codes = {(name, value) for name, value in scalars if looks_like_id_text(value)}
     fields = [*fields_of_facts(change.facts)]
-    places = {(one.fact_id, one.parent) for one in fields if (one.field_name, as_text(one.value)) in codes}
-    own = (
-        one
-        for one in fields
-        if (one.record is not None and one.record.identifier in named) or (one.fact_id, one.parent) in places
-    )
-    return frozenset((singular_words(one.name), as_text(one.value)) for one in own)
+    places = {(field.fact_id, field.parent) for field in fields if (field.field_name, as_text(field.value)) in codes}
+    values: set[tuple[tuple[str, ...], str]] = set()
+    for field in fields:
+        is_of_named_record = field.record is not None and field.record.identifier in record_ids
+        if is_of_named_record or (field.fact_id, field.parent) in places:
+            values.add((singular_words(field.name), as_text(field.value)))
+    return frozenset(values)
 
 
 @lru_cache(maxsize=4096)
@@ -317,18 +309,18 @@ def _find_word_positions(phrase: str, text: str) -> tuple[int, ...]:
     """The positions at which the text has these words; ``on_hold`` is found as "on hold", too."""
     if phrase.strip()[:1].casefold() not in text.casefold():
         return ()
-    written = re.escape(phrase.strip()).replace("_", "[ _-]").replace("\\ ", "[ _-]")
-    return tuple(match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
+    pattern = re.escape(phrase.strip()).replace("_", "[ _-]").replace("\\ ", "[ _-]")
+    return tuple(match.start() for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
 
 
 def _find_value_position(value: Json, change: ChangeToCheck) -> int | None:
     """The position of the value, or of the name of the record whose id it is, in the part; None if not just one."""
-    text, number, quoted = as_text(value), read_figure(value), change.part_mentions
-    names = (said for said in (text, *change.titles.get(text.casefold(), ())) if said.strip())
-    found = {at for said in names for at in _find_word_positions(said, quoted.text)}
+    text, number, mentions = as_text(value), read_figure(value), change.part_mentions
+    names = (name for name in (text, *change.titles.get(text.casefold(), ())) if name.strip())
+    positions = {position for name in names for position in _find_word_positions(name, mentions.text)}
     if number is not None:
-        found |= {one.start for one in quoted.numbers if number in one.values}
-    return found.pop() if len(found) == 1 else None
+        positions |= {mention.start for mention in mentions.numbers if number in mention.values}
+    return positions.pop() if len(positions) == 1 else None
 
 
 def _find_values_of_other_records(change: ChangeToCheck) -> Iterator[CallFault]:
@@ -336,77 +328,103 @@ def _find_values_of_other_records(change: ChangeToCheck) -> Iterator[CallFault]:
     record has one that the call does not use: "set A-1 to 5 and B-2 to 7", and the call sets A-1 to 7. A value may be
     a record, too: "give A-1 to Ann and B-2 to Bob".
     """
-    part, texts = change.part, [change.part_mentions]
+    part, mentions_of_texts = change.part, [change.part_mentions]
     if part.other_quotes:
-        texts.append(find_mentions(". ".join((part.quote, *part.other_quotes)), texts[0].now))
-    named_in = [_find_record_places(text, change) for text in texts]
-    for (text, named), record in product(zip(texts, named_in, strict=True), filter(_names_record, change.given)):
-        name = as_text(record.value).casefold()
-        rows = ("", record.path.rpartition(".")[0])
-        beside = [one for one in change.given if one.path.rpartition(".")[0] in rows] if name in named.values() else []
-        called = {as_text(one.value).casefold() for one in beside if _names_record(one)}
-        values = {one.path: _find_places_of_values(one, text, named, change) for one in beside if one != record}
-        used = {at for found in values.values() for at, is_it in found.items() if is_it}
-        for one in (one for one in beside if one.path in values and one.origin != "calculated"):
-            losing = {at for at in named if _FROM.search(text.text[:at])}
-            taken = {*values[one.path], *losing} if _names_record(one) else ()
-            records = {at: other for at, other in named.items() if at not in taken}
-            pairs = _pair_records_with_values(text.text, records, values[one.path])
-            own, others = pairs.get(name), {at for other, at in pairs.items() if other not in called}
-            places = {at for at, is_it in values[one.path].items() if is_it}
-            if own is not None and own not in used and places and places <= others:
-                told = f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says it of another record"
-                yield CallFault(one.path, told)
-                return
+        mentions_of_texts.append(find_mentions(". ".join((part.quote, *part.other_quotes)), mentions_of_texts[0].now))
+    for mentions in mentions_of_texts:
+        ids_by_position = _find_ids_by_position(mentions, change)
+        for name in filter(_names_record, change.scalars):
+            if as_text(name.value).casefold() in ids_by_position.values():
+                argument = _find_value_of_other_record(name, mentions, ids_by_position, change)
+                if argument is not None:
+                    yield argument.build_fault("this part says it of another record")
+                    return
+
+
+def _find_value_of_other_record(
+    name: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: ChangeToCheck
+) -> ArgumentToCheck | None:
+    """The first argument with a value that the text gives only for a record that the call does not name, while no
+    argument has the value that it gives for the record that ``name`` names; else None.
+    """
+    record_id, rows = as_text(name.value).casefold(), ("", name.path.rpartition(".")[0])
+    row_arguments = [argument for argument in change.scalars if argument.path.rpartition(".")[0] in rows]
+    called_ids = {as_text(argument.value).casefold() for argument in row_arguments if _names_record(argument)}
+    values = [argument for argument in row_arguments if argument != name]
+    places = [_find_places_of_values(value, mentions, ids_by_position, change) for value in values]
+    used_positions = {position for place in places for position, is_own in place.items() if is_own}
+    source_positions = {position for position in ids_by_position if _FROM.search(mentions.text[:position])}
+    for value, place in zip(values, places, strict=True):
+        if value.origin == "calculated":
+            continue
+        value_positions = {*place, *source_positions} if _names_record(value) else set[int]()
+        records = {position: other for position, other in ids_by_position.items() if position not in value_positions}
+        pairs = _pair_records_with_values(mentions.text, records, place)
+        positions_of_others = {position for other_id, position in pairs.items() if other_id not in called_ids}
+        own_positions = {position for position, is_own in place.items() if is_own}
+        if record_id not in pairs or pairs[record_id] in used_positions:
+            continue
+        if own_positions and own_positions <= positions_of_others:
+            return value
+    return None
 
 
 def _find_places_of_values(
-    argument: ArgumentToCheck, text: Mentions, named: Mapping[int, str], change: ChangeToCheck
+    argument: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: ChangeToCheck
 ) -> dict[int, bool]:
     """The positions in a text of all records, numbers, days or words ("to Ann") that the argument could have, and
-    whether it has them. ``named``: the records in the text.
+    whether it has them.
     """
-    calls = (change.arguments, *change.list_same_tool_arguments())
-    given = {as_text(argument_at(call, argument.path)) for call in calls}
+    text, calls = mentions.text, (change.arguments, *change.list_same_tool_arguments())
+    argument_texts = {as_text(argument_at(call, argument.path)) for call in calls}
     if _names_record(argument):
-        wanted = singular_words(field_name_of(argument.path))
-        given |= {as_text(one.value) for one in fields_of_facts(change.facts) if singular_words(one.name) == wanted}
-        ids = {one.casefold() for one in given}
-        told = {at: name for at, name in named.items() if name in ids and not _FROM.search(text.text[:at])}
-        return {at: name == as_text(argument.value).casefold() for at, name in told.items()}
+        field_words = singular_words(field_name_of(argument.path))
+        fields = (field for field in fields_of_facts(change.facts) if singular_words(field.name) == field_words)
+        ids = {known_id.casefold() for known_id in (*argument_texts, *(as_text(field.value) for field in fields))}
+        known_ids = ((position, known_id) for position, known_id in ids_by_position.items() if known_id in ids)
+        targets = ((position, known_id) for position, known_id in known_ids if not _FROM.search(text[:position]))
+        return {position: known_id == as_text(argument.value).casefold() for position, known_id in targets}
     days = read_possible_dates(argument.value)
     if days:
-        return {one.start: any(period.first in days for period in one.periods) for one in text.dates}
+        return {mention.start: any(period.first in days for period in mention.periods) for mention in mentions.dates}
     if read_figure(argument.value) is not None:
-        return {one.start: may_equal(one, argument) for one in text.numbers}
+        return {mention.start: may_equal(mention, argument) for mention in mentions.numbers}
     if not isinstance(argument.value, str) or argument.kind is ArgumentKind.FREE_TEXT:
         return {}
-    words = {*_possible_argument_values(argument.path, change), *given}
-    found = ((at, word) for word in words if word for at in _find_word_positions(word, text.text))
-    return {at: word == argument.value for at, word in found if _TARGET.search(text.text[:at])}
+    words = {*_possible_argument_values(argument.path, change), *argument_texts}
+    places = ((position, word) for word in words if word for position in _find_word_positions(word, text))
+    return {position: word == argument.value for position, word in places if _TARGET.search(text[:position])}
 
 
-def _find_record_places(text: Mentions, change: ChangeToCheck) -> dict[int, str]:
+def _find_ids_by_position(mentions: Mentions, change: ChangeToCheck) -> dict[int, str]:
     """The identifiers of the records that a text names, by their positions or those of their names."""
-    called, folded = (as_text(one.value).casefold() for one in change.given if _names_record(one)), text.text.casefold()
-    names = {name: (name, *change.titles.get(name, ())) for name in {*change.titles, *called}}
-    names |= {one.text.casefold(): (one.text,) for one in text.identifiers if looks_like_id_text(one.text)}
-    said = ((name, one) for name, given in names.items() for one in given if one.casefold() in folded)
-    return {at: name for name, one in said for at in _find_word_positions(one, text.text)}
+    called_ids = {as_text(argument.value).casefold() for argument in change.scalars if _names_record(argument)}
+    ids = (mention.text for mention in mentions.identifiers if looks_like_id_text(mention.text))
+    names_by_id = {
+        record_id: (record_id, *change.titles.get(record_id, ())) for record_id in {*change.titles} | called_ids
+    }
+    names_by_id |= {record_id.casefold(): (record_id,) for record_id in ids}
+    ids_by_position, folded_text = dict[int, str](), mentions.text.casefold()
+    for record_id, names in names_by_id.items():
+        for name in names:
+            if name.casefold() in folded_text:
+                ids_by_position |= dict.fromkeys(_find_word_positions(name, mentions.text), record_id)
+    return ids_by_position
 
 
 def _pair_records_with_values(text: str, records: Mapping[int, str], values: Mapping[int, bool]) -> dict[str, int]:
     """By identifier, the position of the only value in the only clause about a record, in which no other one stands."""
-    found: dict[str, list[int | None]] = {}
+    positions_by_id: dict[str, list[int | None]] = {}
     if WORDS_OF_EXCHANGE.search(text):
         return {}
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
-        told = [at for at in values if start <= at < end and at not in records]
-        about = {name for at, name in records.items() if start <= at < end}
-        is_pair = len(about) == len(told) == 1 and not _TELLS_WHAT_IS.search(text[start:end])
-        for name in about:
-            found.setdefault(name, []).append(told[0] if is_pair else None)
-    return {name: at for name, (at, *more) in found.items() if at is not None and not more}
+        value_positions = [position for position in values if start <= position < end and position not in records]
+        record_ids = {record_id for position, record_id in records.items() if start <= position < end}
+        is_pair = len(record_ids) == len(value_positions) == 1 and not _TELLS_WHAT_IS.search(text[start:end])
+        for record_id in record_ids:
+            positions_by_id.setdefault(record_id, []).append(value_positions[0] if is_pair else None)
+    only_positions = ((record_id, places[0]) for record_id, places in positions_by_id.items() if len(places) == 1)
+    return {record_id: position for record_id, position in only_positions if position is not None}
 
 
 def _names_record(argument: ArgumentToCheck) -> bool:
@@ -416,38 +434,41 @@ def _names_record(argument: ArgumentToCheck) -> bool:
 
 def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
     """Arguments for a source whose value the part gives as the target ("to A-1"), and the reverse."""
-    for one in change.given:
-        name = {*singular_words(field_name_of(one.path))}
-        wrong = _INTO if name & _SOURCE_NAMES else _FROM if name & _TARGET_NAMES else None
-        right = _FROM if wrong is _INTO else _INTO
-        place = _find_value_position(one.value, change) if wrong is not None else None
-        before = change.part_mentions.text[:place] if place is not None else ""
-        if wrong is not None and wrong.search(before) and not right.search(before):
-            yield CallFault(
-                one.path, f"{one.path} {as_text(one.value)[:_MOST_SHOWN]}: this part says it the other way round"
-            )
+    for argument in change.scalars:
+        field_words = {*singular_words(field_name_of(argument.path))}
+        if field_words & _SOURCE_NAMES:
+            wrong_word, right_word = _INTO, _FROM
+        elif field_words & _TARGET_NAMES:
+            wrong_word, right_word = _FROM, _INTO
+        else:
+            continue
+        position = _find_value_position(argument.value, change)
+        text_before = change.part_mentions.text[:position] if position is not None else ""
+        if wrong_word.search(text_before) and not right_word.search(text_before):
+            yield argument.build_fault("this part says it the other way round")
 
 
 def _find_source_as_target(change: ChangeToCheck) -> Iterator[CallFault]:
     """An edit of the record of which the part takes a value ("to that of A-1") for another one, which no call names."""
-    quoted, calls = change.part_mentions, (change.arguments, *change.list_same_tool_arguments())
-    used = {as_text(value).casefold() for call in calls for value in call.values()}
-    for one in change.given if words_of_tool(change.tool.name).verb in EDITING else ():
-        place = _find_value_position(one.value, change) if _names_record(one) else None
-        if place is None or not _LIKE_THAT.search(quoted.text[:place]):
+    mentions, calls = change.part_mentions, (change.arguments, *change.list_same_tool_arguments())
+    used_texts = {as_text(value).casefold() for call in calls for value in call.values()}
+    for argument in change.scalars if words_of_tool(change.tool.name).verb in EDITING else ():
+        position = _find_value_position(argument.value, change) if _names_record(argument) else None
+        if position is None or not _LIKE_THAT.search(mentions.text[:position]):
             continue
-        if any(len(name) > 2 and name not in used for name in _find_record_places(quoted, change).values()):
-            yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part takes its value for another record")
+        record_ids = _find_ids_by_position(mentions, change).values()
+        if any(len(record_id) > 2 and record_id not in used_texts for record_id in record_ids):
+            yield argument.build_fault("this part takes its value for another record")
 
 
 def _possible_argument_values(path: str, change: ChangeToCheck) -> Iterator[str]:
     """The words that the argument can have: those in its schema, and those of read fields of the same name."""
-    listed = change.tool.parameters.get(path, {}).get("enum")
-    yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
-    wanted = singular_words(field_name_of(path))
-    for field in fields_of_facts(change.facts) if wanted else ():
+    choices = change.tool.parameters.get(path, {}).get("enum")
+    yield from (choice for choice in choices if isinstance(choice, str)) if isinstance(choices, list) else ()
+    field_words = singular_words(field_name_of(path))
+    for field in fields_of_facts(change.facts) if field_words else ():
         is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
-        if is_word and singular_words(field.name) == wanted:
+        if is_word and singular_words(field.name) == field_words:
             yield str(field.value)
 
 
@@ -460,14 +481,15 @@ def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
     """A change with an amount that differs from another one only in free texts or notation, unless the part asks for
     several.
     """
-    if asks_for_several(change.part.quote) or not any(one.kind is ArgumentKind.AMOUNT for one in change.given):
+    kinds_by_path = {argument.path: argument.kind for argument in change.scalars}
+    if asks_for_several(change.part.quote) or ArgumentKind.AMOUNT not in kinds_by_path.values():
         return
-    texts = {argument_name_of(one.path) for one in change.given if one.kind is ArgumentKind.FREE_TEXT}
-    made = [loads_object(fact.arguments_json) for fact in change.facts if fact.tool == change.tool.name]
-    own = _normalize_arguments(change.arguments, texts)
-    for other in [*made, *change.list_same_tool_arguments()]:
-        given = {name: value for name, value in other.items() if name != RESERVED_ARGUMENT}
-        if given != change.arguments and _normalize_arguments(given, texts) == own:
+    free_texts = {argument_name_of(path) for path, kind in kinds_by_path.items() if kind is ArgumentKind.FREE_TEXT}
+    made_arguments = [loads_object(fact.arguments_json) for fact in change.facts if fact.tool == change.tool.name]
+    own_arguments = _normalize_arguments(change.arguments, free_texts)
+    for other_arguments in [*made_arguments, *change.list_same_tool_arguments()]:
+        arguments = {name: value for name, value in other_arguments.items() if name != RESERVED_ARGUMENT}
+        if arguments != change.arguments and _normalize_arguments(arguments, free_texts) == own_arguments:
             yield CallFault("", f"{change.tool.name}: it is proposed twice, and this part asks for one")
             return
 

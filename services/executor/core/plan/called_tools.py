@@ -11,7 +11,13 @@ from itertools import takewhile
 from services.executor.core.figures.arguments import SOURCED_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
-from services.executor.core.plan.faults import CallFault, ChangeToCheck, field_name_of
+from services.executor.core.plan.faults import (
+    MOST_CHARACTERS,
+    ArgumentToCheck,
+    CallFault,
+    ChangeToCheck,
+    field_name_of,
+)
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import (
     AMBIGUOUS,
@@ -39,13 +45,14 @@ _FURTHER_ORDER = re.compile(  # "approve it and settle it", "then transfer the m
     r"\bthen\s+[^\W\d_]+\s+the\b",
     re.IGNORECASE,
 )
-_VAGUE = EDITING | frozenset("add create do give insert log make mark move open put record save take write".split())
+_VAGUE_VERBS = EDITING | frozenset(
+    "add create do give insert log make mark move open put record save take write".split()
+)
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
-_WRITING = frozenset("add comment create log note open record remark write".split())
-_OF_SEVERAL = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
+_WRITING_VERBS = frozenset("add comment create log note open record remark write".split())
+_BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _FEWEST_LETTERS = 3  # of a verb that a tool's name shortens
-_NAMING = SOURCED_KINDS - {ArgumentKind.AMOUNT}
-_MOST_SHOWN = 80
+_NAMING_KINDS = SOURCED_KINDS - {ArgumentKind.AMOUNT}
 
 
 def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
@@ -57,22 +64,25 @@ def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
     "Approve invoice 7" is no reason to pay it.
     """
     quote, part = change.part_mentions.text, change.part
-    said, named = _stems_in(quote), words_of_tool(change.tool.name)
-    others = [tool for tool in part.write_tools if tool.name != change.tool.name]
-    meant = [tool for tool in others if _is_tool_mentioned(words_of_tool(tool.name), said)]
-    meant = meant or [tool for tool in others if _is_ordered_instead(tool, change)]
-    if _says_verb(named.verb, said) or len({stem(words_of_tool(tool.name).verb) for tool in meant}) != 1:
+    stems, called_words = _stems_in(quote), words_of_tool(change.tool.name)
+    other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
+    meant_tools = [tool for tool in other_tools if _is_tool_mentioned(words_of_tool(tool.name), stems)]
+    meant_tools = meant_tools or [tool for tool in other_tools if _is_ordered_instead(tool, change)]
+    if _says_verb(called_words.verb, stems) or len({stem(words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
         return
-    if _passes_on_order(change, words_of_tool(meant[0].name).verb):
+    meant_words, meant_names = words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
+    if has_condition(quote) or _passes_on_order(change, meant_words.verb):
         return
-    names, made = {tool.name for tool in meant}, _list_calls(change)
-    singles = {tool.name for tool in others if _is_batch_of(change.tool, tool)}
-    if singles and singles <= names and singles.isdisjoint(name for name, _ in made):
+    single_names = {tool.name for tool in other_tools if _is_batch_of(change.tool, tool)}
+    called_names = {name for name, _ in _list_calls(change)}
+    if single_names and single_names <= meant_names and single_names.isdisjoint(called_names):
         return
-    is_unsaid = said.isdisjoint(_stems_of_tool(named)) or _orders_other_verb(words_of_tool(meant[0].name), named, quote)
-    is_called = not names.isdisjoint(name for name, _ in part.proposed_calls)
-    if is_unsaid and not has_condition(quote) and (not is_called or _is_further_change(change, meant[0])):
-        yield CallFault("", f"{change.tool.name}: this part speaks of what {meant[0].name} does")
+    is_unmentioned = stems.isdisjoint(_stems_of_tool(called_words))
+    is_called = not meant_names.isdisjoint(name for name, _ in part.proposed_calls)
+    if not is_unmentioned and not _orders_other_verb(meant_words, called_words, quote):
+        return
+    if not is_called or _is_further_change(change, meant_tools[0]):
+        yield CallFault("", f"{change.tool.name}: this part speaks of what {meant_tools[0].name} does")
 
 
 def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
@@ -80,115 +90,127 @@ def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
     of the called tool nor a value that only this one takes. A part that names no record, such as "confirm it", orders
     nothing of the kind.
     """
-    quote, named, meant = change.part_mentions.text, words_of_tool(change.tool.name), words_of_tool(other.name)
-    naming = [one for one in change.given if one.kind in _NAMING]
-    ids = {_singular_field(field_name_of(one.path)) for one in naming}
-    titles = (title.casefold() for one in naming for title in change.titles.get(as_text(one.value).casefold(), ()))
-    return (
-        (has_digit(quote) or any(title in quote.casefold() for title in titles))
-        and meant.verb not in _VAGUE
-        and named.verb not in ASKING
-        and not ids.isdisjoint(_list_schema_fields(other.input_schema))
-        and _orders(meant, quote)
-        and _stems_in(quote).isdisjoint(map(stem, named.nouns - meant.nouns))
-        and not _has_told_value(change, _stems_in(quote), other)
-    )
+    quote, stems = change.part_mentions.text, _stems_in(change.part_mentions.text)
+    called_words, other_words = words_of_tool(change.tool.name), words_of_tool(other.name)
+    names = _list_naming_arguments(change)
+    if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _titles_of(names, change)):
+        return False
+    if other_words.verb in _VAGUE_VERBS or called_words.verb in ASKING or not _orders(other_words, quote):
+        return False
+    id_fields = {_singular_field(field_name_of(name.path)) for name in names}
+    takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
+    names_called_things = not stems.isdisjoint(map(stem, called_words.nouns - other_words.nouns))
+    return takes_same_record and not names_called_things and not _has_stated_value(change, stems, other)
 
 
 def _passes_on_order(change: ChangeToCheck, verb: str) -> bool:
     """Whether the call writes down what is to be done, as "a task to lock X" asks, or sets a state by transition."""
-    named, said = words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
-    texts = (_stems_in(str(one.value)) for one in change.given if one.kind is ArgumentKind.FREE_TEXT)
-    is_asked = named.verb in _WRITING and not said.isdisjoint(map(stem, _WRITING | {named.head}))
-    is_written = is_asked and any(_says_verb(verb, one) for one in texts)
-    return is_written or (verb in _STATE_VERBS and "transition" in words_of(change.tool.name))
+    tool_words, stems = words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
+    if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
+        return True
+    if tool_words.verb not in _WRITING_VERBS or stems.isdisjoint(map(stem, _WRITING_VERBS | {tool_words.head})):
+        return False
+    texts = (str(argument.value) for argument in change.scalars if argument.kind is ArgumentKind.FREE_TEXT)
+    return any(_says_verb(verb, _stems_in(text)) for text in texts)
 
 
-def _is_further_change(change: ChangeToCheck, meant: Tool) -> bool:
+def _is_further_change(change: ChangeToCheck, meant_tool: Tool) -> bool:
     """Whether the call does another thing to what the tool that is meant was called for before: no preparation."""
-    named, quote = words_of_tool(change.tool.name), change.part_mentions.text
-    ids = {as_text(one.value) for one in change.given if one.kind in _NAMING}
-    before = takewhile(lambda one: one[0] != change.tool.name, _list_calls(change))
-    return (
-        named.verb not in _VAGUE
-        and not _FURTHER_ORDER.search(quote)
-        and named.nouns == words_of_tool(meant.name).nouns
-        and any(name == meant.name and not ids.isdisjoint(values) for name, values in before)
-        and not _has_told_value(change, _stems_in(quote), meant)
-    )
+    called_words, quote = words_of_tool(change.tool.name), change.part_mentions.text
+    if called_words.verb in _VAGUE_VERBS or called_words.nouns != words_of_tool(meant_tool.name).nouns:
+        return False
+    if _FURTHER_ORDER.search(quote) or _has_stated_value(change, _stems_in(quote), meant_tool):
+        return False
+    ids = {as_text(argument.value) for argument in _list_naming_arguments(change)}
+    earlier_calls = takewhile(lambda call: call[0] != change.tool.name, _list_calls(change))
+    return any(name == meant_tool.name and not ids.isdisjoint(values) for name, values in earlier_calls)
 
 
 def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
     """A call of which no word of the user tells, while a text that somebody wrote orders it: "please retire it"."""
-    named = words_of_tool(change.tool.name)
-    said = frozenset[str]().union(*(_stems_in(one.text) for one in change.user_mentions))
+    called_words = words_of_tool(change.tool.name)
+    stems = frozenset[str]().union(*(_stems_in(mentions.text) for mentions in change.user_mentions))
     first_word = next(iter(words_of(change.tool.description)), "")  # "End the lock-out of a device"
-    is_described = first_word not in _VAGUE and stem(first_word) in said
-    if is_described or _is_spoken_of(named, said) or _has_told_value(change, said) or _has_told_partner(change, said):
+    is_described = first_word not in _VAGUE_VERBS and stem(first_word) in stems
+    if is_described or _is_spoken_of(called_words, stems):
         return
-    given = (one for one in change.given if not is_identifying_name(field_name_of(one.path)))
-    sets = [_stems_in(value) for value in (str(one.value) for one in given) if words_of(value)]
-    for text in change.texts:
-        stems = _stems_in(text)
-        if (_is_spoken_of(named, stems) or any(value <= stems for value in sets)) and _orders(named, text):
-            why = "no word of the task tells of it, only a text that somebody wrote"
-            yield CallFault("", f"{change.tool.name}: {why} ({text[:_MOST_SHOWN]})")
+    if _has_stated_value(change, stems) or _has_stated_partner(change, stems):
+        return
+    fields = (argument for argument in change.scalars if not is_identifying_name(field_name_of(argument.path)))
+    stems_of_values = [_stems_in(str(field.value)) for field in fields if words_of(str(field.value))]
+    for text in change.untrusted_texts:
+        text_stems = _stems_in(text)
+        has_value = any(value_stems <= text_stems for value_stems in stems_of_values)
+        if (has_value or _is_spoken_of(called_words, text_stems)) and _orders(called_words, text):
+            reason = "no word of the task tells of it, only a text that somebody wrote"
+            yield CallFault("", f"{change.tool.name}: {reason} ({text[:MOST_CHARACTERS]})")
             return
 
 
 def _list_calls(change: ChangeToCheck) -> list[tuple[str, Collection[str]]]:
     """The tools of the changes that were made, and then of those proposed, with all values that each call has."""
-    made = [(fact.tool, loads_object(fact.arguments_json)) for fact in change.facts]
     writes = {tool.name for tool in change.part.write_tools}
-    calls = [*(one for one in made if one[0] in writes), *change.part.proposed_calls]
-    return [(name, {as_text(value) for _, value in walk_json(given)}) for name, given in calls]
+    made_calls = [(fact.tool, loads_object(fact.arguments_json)) for fact in change.facts if fact.tool in writes]
+    calls = (*made_calls, *change.part.proposed_calls)
+    return [(name, {as_text(value) for _, value in walk_json(arguments)}) for name, arguments in calls]
 
 
-def _has_told_value(change: ChangeToCheck, said: Collection[str], other: Tool | None = None) -> bool:
+def _list_naming_arguments(change: ChangeToCheck) -> list[ArgumentToCheck]:
+    """The arguments that name a record."""
+    return [argument for argument in change.scalars if argument.kind in _NAMING_KINDS]
+
+
+def _titles_of(arguments: Iterable[ArgumentToCheck], change: ChangeToCheck) -> Iterator[str]:
+    """Yields the names of the records that these arguments name."""
+    for argument in arguments:
+        yield from change.titles.get(as_text(argument.value).casefold(), ())
+
+
+def _has_stated_value(change: ChangeToCheck, stems: Collection[str], other: Tool | None = None) -> bool:
     """Whether the words have a value that the call sets, that ``other`` cannot set, and no other tool's call has."""
     fields = {*_list_schema_fields(other.input_schema)} if other is not None else set()
-    taken = {value for name, values in _list_calls(change) if name != change.tool.name for value in values}
-    for one in change.given:
-        name, text = field_name_of(one.path), as_text(one.value)
-        words = words_of(name if isinstance(one.value, bool) else text)
-        is_told = one.origin == "task" or (words and all(stem(word) in said for word in words))
-        is_set = one.kind is not ArgumentKind.FREE_TEXT and not is_identifying_name(name) and text not in taken
-        if is_told and is_set and _singular_field(name) not in fields:
+    calls_of_others = (values for name, values in _list_calls(change) if name != change.tool.name)
+    values_of_others = {value for values in calls_of_others for value in values}
+    for argument in change.scalars:
+        name, text = field_name_of(argument.path), as_text(argument.value)
+        if argument.kind is ArgumentKind.FREE_TEXT or is_identifying_name(name) or text in values_of_others:
+            continue
+        words = words_of(name if isinstance(argument.value, bool) else text)
+        is_stated = argument.origin == "task" or (words and all(stem(word) in stems for word in words))
+        if is_stated and _singular_field(name) not in fields:
             return True
     return False
 
 
-def _has_told_partner(change: ChangeToCheck, said: Collection[str]) -> bool:
+def _has_stated_partner(change: ChangeToCheck, stems: Collection[str]) -> bool:
     """Whether the words have the first name of a record that the call joins to the tool's own: "7 goes to Mira"."""
-    own = words_of_tool(change.tool.name).nouns
-    others = (one for one in change.given if one.kind in _NAMING and own.isdisjoint(words_of(field_name_of(one.path))))
-    titles = (title for one in others for title in change.titles.get(as_text(one.value).casefold(), ()))
-    return any(
-        len(words[0]) > _FEWEST_LETTERS and stem(words[0]) in said for title in titles if (words := words_of(title))
-    )
+    own_nouns, names = words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
+    partners = (name for name in names if own_nouns.isdisjoint(words_of(field_name_of(name.path))))
+    first_names = (words[0] for title in _titles_of(partners, change) if (words := words_of(title)))
+    return any(len(name) > _FEWEST_LETTERS and stem(name) in stems for name in first_names)
 
 
 def _is_batch_of(called: Tool, single: Tool) -> bool:
     """Whether the called tool does for a list of things what the other does for one: it has the other's fields and no
     more, and its name has only words of the other's, beside such as ``batch``.
     """
-    own, other = (
-        {stem(normalize_noun(word)) for word in words_of(one.name) if word not in _OF_SEVERAL}
-        for one in (called, single)
+    called_stems, single_stems = (
+        {stem(normalize_noun(word)) for word in words_of(tool.name) if word not in _BATCH_WORDS}
+        for tool in (called, single)
     )
     fields = {*_list_schema_fields(called.input_schema)}
     is_list = any(schema.get("type") == "array" for schema in called.parameters.values())
     is_same = {*map(_singular_field, single.required)} <= fields <= {*_list_schema_fields(single.input_schema)}
-    return is_list and is_same and bool(own) and own <= other
+    return is_list and is_same and bool(called_stems) and called_stems <= single_stems
 
 
 def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
     """Yields the words of each field's name; of a list or an object of fields, of those within."""
     properties = schema.get("properties")
-    for name, one in properties.items() if isinstance(properties, dict) else ():
-        inner = one.get("items", one) if isinstance(one, dict) else None
-        is_outer = isinstance(inner, dict) and "properties" in inner
-        yield from _list_schema_fields(inner) if isinstance(inner, dict) and is_outer else (_singular_field(name),)
+    for name, declared in properties.items() if isinstance(properties, dict) else ():
+        inner = declared.get("items", declared) if isinstance(declared, dict) else None
+        has_fields = isinstance(inner, dict) and "properties" in inner
+        yield from _list_schema_fields(inner) if isinstance(inner, dict) and has_fields else (_singular_field(name),)
 
 
 def _singular_field(name: str) -> tuple[str, ...]:
@@ -196,24 +218,23 @@ def _singular_field(name: str) -> tuple[str, ...]:
     return singular_words(name.removesuffix("s"))
 
 
-def _orders_other_verb(meant: ToolWords, named: ToolWords, quote: str) -> bool:
+def _orders_other_verb(meant_words: ToolWords, called_words: ToolWords, quote: str) -> bool:
     """Whether the words order what the tool that is meant does. A tool that only asks may come before, and one that
     edits things of another kind may do that, too.
     """
-    if named.verb in ASKING or (named.verb in EDITING and meant.nouns.isdisjoint(named.nouns)):
-        return False
-    return _orders(meant, quote)
+    edits_other_things = called_words.verb in EDITING and meant_words.nouns.isdisjoint(called_words.nouns)
+    return called_words.verb not in ASKING and not edits_other_things and _orders(meant_words, quote)
 
 
-def _orders(named: ToolWords, text: str) -> bool:
+def _orders(tool_words: ToolWords, text: str) -> bool:
     """Whether the tool's verb begins a clause of the text."""
-    return _says_verb(named.verb, (stem(match[1].lower()) for match in _CLAUSE_BEGINNING.finditer(text)))
+    return _says_verb(tool_words.verb, (stem(match[1].lower()) for match in _CLAUSE_BEGINNING.finditer(text)))
 
 
 def _says_verb(verb: str, stems: Iterable[str]) -> bool:
     """Whether one of the words is the verb, which a tool's name may shorten: ``appr``."""
     is_short = len(verb) >= _FEWEST_LETTERS and verb not in CHANGE | AMBIGUOUS
-    return any(one == stem(verb) or (is_short and one.startswith(verb)) for one in stems)
+    return any(word_stem == stem(verb) or (is_short and word_stem.startswith(verb)) for word_stem in stems)
 
 
 @lru_cache(maxsize=4096)
@@ -223,14 +244,16 @@ def _stems_in(text: str) -> frozenset[str]:
     return frozenset(stem(form) for word in words for form in (word, normalize_noun(word)))
 
 
-def _stems_of_tool(named: ToolWords) -> set[str]:
-    return {stem(word) for word in (named.verb, *named.nouns)}
+def _stems_of_tool(tool_words: ToolWords) -> set[str]:
+    return {stem(word) for word in (tool_words.verb, *tool_words.nouns)}
 
 
-def _is_tool_mentioned(named: ToolWords, stems: frozenset[str]) -> bool:
-    return bool(named.nouns) and _stems_of_tool(named) <= stems
+def _is_tool_mentioned(tool_words: ToolWords, stems: frozenset[str]) -> bool:
+    return bool(tool_words.nouns) and _stems_of_tool(tool_words) <= stems
 
 
-def _is_spoken_of(named: ToolWords, stems: frozenset[str]) -> bool:
+def _is_spoken_of(tool_words: ToolWords, stems: frozenset[str]) -> bool:
     """Whether the words have the tool's verb; one that says little only with its nouns."""
-    return _is_tool_mentioned(named, stems) if named.verb in _VAGUE else _says_verb(named.verb, stems)
+    return (
+        _is_tool_mentioned(tool_words, stems) if tool_words.verb in _VAGUE_VERBS else _says_verb(tool_words.verb, stems)
+    )

@@ -1,6 +1,6 @@
 """A proposed call as the checks see it, and the faults that they may find in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum, auto
 from typing import NamedTuple
@@ -10,7 +10,9 @@ from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, as_text
+
+MOST_CHARACTERS = 80  # characters of a value in a sentence
 
 
 class Severity(Enum):
@@ -23,16 +25,16 @@ class Severity(Enum):
     UNSOURCED = auto()  # no source has it: a read of what the call names may show one
     REFUSED = auto()
     DOUBTFUL = auto()  # it may be a slip, or the model's own choice
-    UNTOLD = auto()  # a record that no words of the user mention
-    AGAINST = auto()  # the part's words, or a record, say something else
+    UNMENTIONED = auto()  # a record that no words of the user mention
+    CONTRADICTED = auto()  # the part's words, or a record, say something else
 
 
 class CallFault(NamedTuple):
-    """What may be wrong with a call, as a sentence. ``argument``: its path; empty for the call as a whole."""
+    """What may be wrong with a call. ``argument``: its path, empty for the whole call; ``reason``: a sentence."""
 
     argument: str
-    why: str
-    severity: Severity = Severity.AGAINST
+    reason: str
+    severity: Severity = Severity.CONTRADICTED
 
 
 class PartContext(NamedTuple):
@@ -49,7 +51,7 @@ class PartContext(NamedTuple):
     proposed_calls: Sequence[tuple[str, JsonObject]] = ()
 
 
-THE_WHOLE = PartContext()  # where a call is looked at without a part
+WHOLE_TASK = PartContext()  # where a call is looked at without a part
 
 
 class ArgumentToCheck(NamedTuple):
@@ -68,19 +70,22 @@ class ArgumentToCheck(NamedTuple):
     hints: ArgumentHints = ArgumentHints()
     recorded_numbers: tuple[Decimal, ...] = ()
 
+    def build_fault(self, sentence: str) -> CallFault:
+        return CallFault(self.path, f"{self.path} {as_text(self.value)[:MOST_CHARACTERS]}: {sentence}")
+
 
 class ChangeToCheck(NamedTuple):
-    """A proposed change with its scalar arguments, and what they are compared with.
+    """A proposed change with its scalar arguments (``scalars``), and what they are compared with.
 
     ``part_mentions``: the words of its part, or of the task; ``user_mentions``: all that the user wrote; ``facts``:
     what was read, and the task's files; ``values``: calculated values by name; ``titles``: the names of the records
-    that were read, by id; ``part_figures``: the figures of the part to act with; ``texts``: those that somebody wrote
-    and that are no source.
+    that were read, by id; ``part_figures``: the figures of the part to act with; ``untrusted_texts``: those that
+    somebody wrote and that are no source.
     """
 
     tool: Tool
     arguments: JsonObject
-    given: Sequence[ArgumentToCheck]
+    scalars: Sequence[ArgumentToCheck]
     part: PartContext
     part_mentions: Mentions
     user_mentions: Sequence[Mentions]
@@ -88,11 +93,16 @@ class ChangeToCheck(NamedTuple):
     values: Mapping[str, NamedValue]
     titles: Mapping[str, Sequence[str]]
     part_figures: Sequence[NumberMention]
-    texts: Sequence[str]
+    untrusted_texts: Sequence[str]
 
     def list_same_tool_arguments(self) -> list[JsonObject]:
         """The arguments of all proposed calls of the same tool."""
         return [arguments for name, arguments in self.part.proposed_calls if name == self.tool.name]
+
+
+def quote_part(texts: Iterable[str]) -> str:
+    """What a part says, as the end of a fault's sentence."""
+    return f"this part says {', '.join(texts)[:MOST_CHARACTERS]}"
 
 
 def field_name_of(path: str) -> str:

@@ -38,7 +38,6 @@ _WORD = re.compile(r"[^\W\d_]+")
 _MOST_WORDS_AWAY = 4  # words before and behind what is taken from, within which it is said so
 _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
-_MOST_SHOWN = 80  # characters of a value in a sentence
 _WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
 _FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
 

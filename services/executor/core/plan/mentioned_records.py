@@ -22,7 +22,7 @@ from services.executor.core.figures.vocabulary import (
     without_legal_form,
 )
 from services.executor.core.plan.exceptions import FILLER_WORDS, LOOKED_BACK, is_named_as_exception, text_before_list
-from services.executor.core.plan.faults import THE_WHOLE, PartContext, field_name_of
+from services.executor.core.plan.faults import WHOLE_TASK, PartContext, field_name_of
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import (
@@ -43,7 +43,7 @@ from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
 
-NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
+NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _RANGE = re.compile(
     r"(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)", re.IGNORECASE
 )
@@ -78,7 +78,7 @@ class MentionedRecords:
         value = argument_at(call.arguments, leaf.path)
         if leaf.kind is ArgumentKind.ACCOUNT and leaf.origin is OriginKind.FACT:
             return self._is_other_account_meant(as_text(value), call, part)
-        is_naming = leaf.kind in NAMING or self._keys.kind_of(field_name_of(leaf.path)) != ()
+        is_naming = leaf.kind in NAMING_KINDS or self._keys.kind_of(field_name_of(leaf.path)) != ()
         if leaf.origin is not OriginKind.FACT or not is_naming:
             return False
         if (
@@ -116,9 +116,9 @@ class MentionedRecords:
         means_one = not (is_range or leaves_choice_open(part.quote))
         belongs_to_others = means_one and self._belongs_to_others(reference, own_nodes, part)
         if own_nodes:
-            others = self._drop_equally_meant(others, own_nodes, part)
-            is_other_meant = belongs_to_others or bool(others)
-            return is_other_meant and not any(self._is_mentioned(node, others) for node in own_nodes)
+            meant_instead = self._drop_equally_meant(others, own_nodes, part)
+            is_other_meant = belongs_to_others or bool(meant_instead)
+            return is_other_meant and not any(self._is_mentioned(node, meant_instead) for node in own_nodes)
         uncalled_nodes = (node for node in meant_nodes if node.ids.isdisjoint(argument_texts))
         if any(reference.text == held.text for node in uncalled_nodes for held in node.references):
             return False  # another record that the part names has it
@@ -270,7 +270,7 @@ class MentionedRecords:
         if not holders or self.is_in_user_texts(folded_address):
             return False
         call_texts = _texts_of_calls(part) - {folded_address}
-        named_identities = {node.identity for node in self.list_meant_records(THE_WHOLE)}
+        named_identities = {node.identity for node in self.list_meant_records(WHOLE_TASK)}
         named_identities |= {node.identity for node in graph.nodes if not call_texts.isdisjoint(node.ids)}
         reached_identities = graph.reachable_identities(named_identities)
         if any(node.identity in reached_identities or self._is_known_to_user(node) for node in holders):
@@ -392,7 +392,7 @@ class MentionedRecords:
 
     def mentions_record(self, identifier: str) -> bool:
         """Whether the user mentions the record with this id: by the id or a name, or by a record that refers to it."""
-        folded_id, meant_nodes = identifier.casefold(), self.list_meant_records(THE_WHOLE)
+        folded_id, meant_nodes = identifier.casefold(), self.list_meant_records(WHOLE_TASK)
         if any(folded_id == name for node in meant_nodes for _, name in _ids_and_references(node)):
             return True
         nodes = self.find_by_id(folded_id)

@@ -1,7 +1,7 @@
 """Finds where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
@@ -32,7 +32,8 @@ from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
 from services.executor.core.plan.faults import (
-    THE_WHOLE,
+    MOST_CHARACTERS,
+    WHOLE_TASK,
     ArgumentToCheck,
     CallFault,
     ChangeToCheck,
@@ -40,9 +41,10 @@ from services.executor.core.plan.faults import (
     Severity,
     argument_name_of,
     field_name_of,
+    quote_part,
 )
 from services.executor.core.plan.free_texts import FreeTexts
-from services.executor.core.plan.mentioned_records import NAMING, MentionedRecords
+from services.executor.core.plan.mentioned_records import NAMING_KINDS, MentionedRecords
 from services.executor.core.plan.stated_amounts import find_stated_figures
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import occurs_in, singular_words
@@ -96,18 +98,17 @@ def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
     return KnownSources(session_texts(ctx), facts, values, now, user_texts(ctx), trusted, ctx.toolbox.keys)
 
 
-_FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
-_RECORD_KINDS = NAMING | {ArgumentKind.ACCOUNT}
-_MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
+_KINDS_FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+_RECORD_KINDS = NAMING_KINDS | {ArgumentKind.ACCOUNT}
+_HIGHEST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _ACCOUNTS = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
-_GAPS = re.compile(r"[ -]")
+_GROUP_SEPARATOR = re.compile(r"[ -]")
 _NAMES_MONEY = re.compile(
     r"[€$£¥]|\b[A-Z]{3}\b|\b(?:euros?|dollars?|francs?|franken|cents?)\b"
 )  # "50 real cases" is none
-_MOST_AMOUNTS = 100
-_MOST_READ = 20_000  # characters of a text that is sent
+_MOST_AMOUNTS = 100  # of money in a text that is sent
+_MOST_CHARACTERS_READ = 20_000  # of a text that is sent
 _DIGITS = re.compile(r"[0-9]+")
-_MOST_SHOWN = 80  # characters of a value in a sentence
 
 
 class SourcedCall(NamedTuple):
@@ -137,7 +138,10 @@ class TracedCall(NamedTuple):
         return argument_at(self.call.arguments, leaf.path)
 
     def format_leaf(self, leaf: ArgumentTrace) -> str:
-        return _format_value(self.value_of(leaf))
+        return f"{leaf.path} {_format_value(self.value_of(leaf))}"
+
+    def build_fault(self, leaf: ArgumentTrace, sentence: str, severity: Severity = Severity.CONTRADICTED) -> CallFault:
+        return CallFault(leaf.path, f"{self.format_leaf(leaf)}: {sentence}", severity)
 
 
 class SourceFinder:
@@ -145,8 +149,8 @@ class SourceFinder:
 
     def __init__(self, known: KnownSources) -> None:
         self._facts = known.facts
-        self._told = known.user_texts or known.texts[:1]
-        self._has_answers = len(known.texts) > len(self._told)
+        self._user_texts = known.user_texts or known.texts[:1]
+        self._has_answers = len(known.texts) > len(self._user_texts)
         self._values = {value.name: value for value in known.values}
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
@@ -159,12 +163,12 @@ class SourceFinder:
                 for value in known.values
             },
         )
-        self._records = MentionedRecords(self._facts, self._told, self._sources, known.keys)
+        self._records = MentionedRecords(self._facts, self._user_texts, self._sources, known.keys)
         self._derived = DerivedValues(self._sources, self._facts)
-        self._free = FreeTexts(self._sources, self._facts, self._told, known.trusted)
-        self.is_address_of_free_text = self._free.is_address_of_free_text
+        self._free_texts = FreeTexts(self._sources, self._facts, self._user_texts, known.trusted)
+        self.is_address_of_free_text = self._free_texts.is_address_of_free_text
 
-    def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = THE_WHOLE) -> SourcedCall:
+    def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = WHOLE_TASK) -> SourcedCall:
         """The call with the origin of each argument, and what is wrong with it. Amounts, identifiers, accounts and
         recipients need a source.
         """
@@ -199,11 +203,11 @@ class SourceFinder:
         for leaf in traced.leaves:
             has_none = _has_no_source(leaf, traced.value_of(leaf)) and not self._derived.is_implied(leaf, traced.call)
             if has_none or self._is_shown_by_machine_alone(leaf, traced):
-                why = (
-                    f"{leaf.path} {traced.format_leaf(leaf)} ({leaf.kind}) stands neither in the task nor in a result, "
+                reason = (
+                    f"{traced.format_leaf(leaf)} ({leaf.kind}) stands neither in the task nor in a result, "
                     "and is not calculated: read or calculate it"
                 )
-                yield CallFault(leaf.path, why, Severity.UNSOURCED)
+                yield CallFault(leaf.path, reason, Severity.UNSOURCED)
 
     def _is_shown_by_machine_alone(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
         """Whether the identifier is shown only by reads that code made for this call, and the user does not mention its
@@ -214,46 +218,48 @@ class SourceFinder:
         """
         if leaf.kind not in _RECORD_KINDS or leaf.origin is not OriginKind.FACT:
             return False
-        by_machine = {fact.ref for fact in self._facts if fact.by_machine}
-        shown = [one for one in leaf.origins if one.kind is not ContentKind.FREE_TEXT]
-        if not shown or any(one.fact_id not in by_machine for one in shown):
+        machine_refs = {fact.ref for fact in self._facts if fact.by_machine}
+        data_origins = [origin for origin in leaf.origins if origin.kind is not ContentKind.FREE_TEXT]
+        if not data_origins or any(origin.fact_id not in machine_refs for origin in data_origins):
             return False
         return not self._records.mentions_record(as_text(traced.value_of(leaf)))
 
     def _find_values_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
         """Yields a fault for each argument that stands only in a free text of a read."""
         for leaf in traced.leaves:
-            if why := self._free.why_refused(leaf):
-                yield CallFault(leaf.path, why, Severity.REFUSED)
+            if reason := self._free_texts.why_refused(leaf):
+                yield CallFault(leaf.path, reason, Severity.REFUSED)
 
     def _find_amounts_of_other_records(self, traced: TracedCall) -> Iterator[CallFault]:
         """Amounts of another record. If the part names that record, too, a person may let them pass; nobody is asked
         where the part has the two exchange their values.
         """
-        severity = Severity.AGAINST if self._names_other_record(traced) else Severity.REFUSED
+        severity = Severity.CONTRADICTED if self._names_other_record(traced) else Severity.REFUSED
         for leaf in traced.leaves:
-            why = self._why_amount_of_other_record(leaf, traced.call)
-            if why and not self._is_exchanged(leaf, traced):
-                yield CallFault(leaf.path, why, severity)
+            reason = self._why_amount_of_other_record(leaf, traced.call)
+            if reason and not self._is_exchanged(leaf, traced):
+                yield CallFault(leaf.path, reason, severity)
 
     def _is_exchanged(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
         """Whether the part speaks of an exchange, and another call of it gives the amount's record that of this one."""
         owners = {place.record.identifier for place in leaf.origins if place.record}
-        known, name = self._derived.values_by_record_field, leaf.origins[0].field_name
-        own = {as_text(one) for called in texts_of_call(traced.call) for one in known.get((called, name), ())}
-        calls = ({as_text(value) for value in given.values()} for _, given in traced.part.proposed_calls)
-        return bool(WORDS_OF_EXCHANGE.search(traced.part.quote)) and any(owners & call and own & call for call in calls)
+        if not WORDS_OF_EXCHANGE.search(traced.part.quote):
+            return False
+        own_texts = set(map(as_text, self._list_recorded_values(leaf, texts_of_call(traced.call))))
+        calls = ({*map(as_text, arguments.values())} for _, arguments in traced.part.proposed_calls)
+        return any(owners & call_texts and own_texts & call_texts for call_texts in calls)
+
+    def _list_recorded_values(self, leaf: ArgumentTrace, record_ids: Set[str]) -> list[Json]:
+        """The values that these records have in the field from which the argument comes."""
+        values_by_field, field = self._derived.values_by_record_field, leaf.origins[0].field_name
+        return [value for record_id in record_ids for value in values_by_field.get((record_id, field), ())]
 
     def _names_other_record(self, traced: TracedCall) -> bool:
         """Whether the part names a record that no call is about: "set the rent of A to that of B"."""
-        called = {
-            as_text(value) for _, given in traced.part.proposed_calls for value in given.values()
-        } | texts_of_call(traced.call)
-        return any(
-            occurs_in(owner, traced.part.quote)
-            for owner, _ in self._derived.values_by_record_field
-            if owner not in called
-        )
+        argument_sets = [arguments for _, arguments in traced.part.proposed_calls]
+        called_ids = {as_text(value) for arguments in argument_sets for value in arguments.values()}
+        owners = {owner for owner, _ in self._derived.values_by_record_field} - called_ids - texts_of_call(traced.call)
+        return any(occurs_in(owner, traced.part.quote) for owner in owners)
 
     def _why_amount_of_other_record(self, leaf: ArgumentTrace, call: PlannedCall) -> str:
         """A sentence if the amount is another record's, while the named record has another value in that field, of
@@ -262,20 +268,16 @@ class SourceFinder:
         is_read = leaf.kind is ArgumentKind.AMOUNT and leaf.origin is OriginKind.FACT
         if not is_read or self._derived.is_share(leaf, call):
             return ""
-        named = texts_of_call(call)
+        called_ids = texts_of_call(call)
         owners = {place.record.identifier if place.record else "" for place in leaf.origins}
-        if not owners or "" in owners or owners & named:
+        if not owners or "" in owners or owners & called_ids:
             return ""
-        own = [
-            one
-            for name in named
-            for one in self._derived.values_by_record_field.get((name, leaf.origins[0].field_name), [])
-        ]
-        if not own:
+        own_values = self._list_recorded_values(leaf, called_ids)
+        if not own_values:
             return ""
         return (
             f"{leaf.path} {_format_value(leaf.origins[0].value)} is of {', '.join(sorted(owners))}; "
-            f"the record that the call names has {_format_value(own[0])}"
+            f"the record that the call names has {_format_value(own_values[0])}"
         )
 
     def _find_ids_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
@@ -285,37 +287,32 @@ class SourceFinder:
         which one is meant.
         """
         for leaf in traced.leaves:
-            if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT or leaf.is_only_in_free_text:
+            if leaf.kind not in NAMING_KINDS or leaf.origin is not OriginKind.FACT or leaf.is_only_in_free_text:
                 continue
             value = as_text(traced.value_of(leaf))
-            text, is_listed = self._free.find_revealing_text(field_name_of(leaf.path), value, leaf.origins)
+            text, is_listed = self._free_texts.find_revealing_text(field_name_of(leaf.path), value, leaf.origins)
             if text is None or self._records.is_in_user_texts(value):
                 continue
-            nodes = self._records.find_by_id(value)
-            is_meant = self._records.mentions_record(value) or self._records.leaves_records_open(
-                traced.part.quote, nodes
-            )
-            if not (is_listed and is_meant):
-                why = (
-                    f"{leaf.path} {value[:_MOST_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
+            is_open = self._records.leaves_records_open(traced.part.quote, self._records.find_by_id(value))
+            if not is_listed or not (is_open or self._records.mentions_record(value)):
+                reason = (
+                    f"{traced.format_leaf(leaf)} ({leaf.kind}) stands only in a text that somebody wrote "
                     f"({text.fact_id} {text.path}), and reading it makes it no task: leave it"
                 )
-                yield CallFault(leaf.path, why, Severity.REFUSED)
+                yield CallFault(leaf.path, reason, Severity.REFUSED)
 
     def _find_unmentioned_records(self, traced: TracedCall) -> Iterator[CallFault]:
         """Records that the user does not mention, while the user mentions another one of the kind."""
         for leaf in traced.leaves:
-            name = as_text(traced.value_of(leaf)) if leaf.kind in NAMING else ""
-            if meant := self._records.find_ids_meant_instead(name, traced.call, traced.part):
-                told = ", ".join(sorted(meant))[:_MOST_SHOWN]
-                yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told}")
+            name = as_text(traced.value_of(leaf)) if leaf.kind in NAMING_KINDS else ""
+            if ids_meant_instead := self._records.find_ids_meant_instead(name, traced.call, traced.part):
+                yield traced.build_fault(leaf, quote_part(sorted(ids_meant_instead)))
             elif self._records.names_unmentioned_record(leaf, traced.call, traced.tool, traced.part):
-                why = (
-                    f"{leaf.path} {traced.format_leaf(leaf)}: no word of the task tells of this record, and of another "
-                    "one it does: take the one that is meant; if it is this one, propose the call again as it is, and "
-                    "a person is asked"
+                sentence = (
+                    "no word of the task tells of this record, and of another one it does: take the one that is meant; "
+                    "if it is this one, propose the call again as it is, and a person is asked"
                 )
-                yield CallFault(leaf.path, why, Severity.UNTOLD)
+                yield traced.build_fault(leaf, sentence, Severity.UNMENTIONED)
 
     def _find_disagreements(self, traced: TracedCall) -> Iterator[CallFault]:
         """What in a change or a notice does not agree with the words of its part."""
@@ -325,7 +322,7 @@ class SourceFinder:
             yield from find_disagreements(self._build_change_to_check(traced))
 
     def _build_change_to_check(self, traced: TracedCall) -> ChangeToCheck:
-        given = [
+        scalars = [
             ArgumentToCheck(
                 path=leaf.path,
                 kind=leaf.kind,
@@ -340,7 +337,7 @@ class SourceFinder:
         return ChangeToCheck(
             tool=traced.tool,
             arguments=traced.call.arguments,
-            given=given,
+            scalars=scalars,
             part=traced.part,
             part_mentions=traced.part_mentions,
             user_mentions=self._records.user_mentions,
@@ -348,16 +345,16 @@ class SourceFinder:
             values=self._values,
             titles=self._records.titles_by_id,
             part_figures=find_stated_figures(traced.part_mentions, tuple(self._facts)),
-            texts=self._free.untrusted_texts,
+            untrusted_texts=self._free_texts.untrusted_texts,
         )
 
     def _recorded_numbers(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in the field of the argument's name."""
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY):
             return
-        named, called = texts_of_call(call), singular_words(leaf.path.rpartition(".")[2])
+        called_ids, field_words = texts_of_call(call), singular_words(leaf.path.rpartition(".")[2])
         for (owner, field), values in self._derived.values_by_record_field.items():
-            if owner in named and singular_words(field) == called:
+            if owner in called_ids and singular_words(field) == field_words:
                 yield from (number for value in values if (number := read_figure(value)) is not None)
 
     def _find_stale_amounts(self, traced: TracedCall) -> Iterator[CallFault]:
@@ -367,15 +364,15 @@ class SourceFinder:
         for leaf in traced.leaves:
             if leaf.kind is not ArgumentKind.AMOUNT or leaf.origin is not OriginKind.CALCULATED:
                 continue
-            operands = (one for _, one in trace_operands(self._values[leaf.where], self._values))
-            told = (one.literal for one in operands if one.source == "task")
-            if stale := next((one for one in told if not self._user_figures.is_in_user_texts(one)), ""):
-                why = f"{leaf.path} {traced.format_leaf(leaf)}: only an earlier answer says {stale}: read it again"
-                yield CallFault(leaf.path, why)
+            operands = (operand for _, operand in trace_operands(self._values[leaf.where], self._values))
+            literals = (operand.literal for operand in operands if operand.source == "task")
+            stale_literals = (literal for literal in literals if not self._user_figures.is_in_user_texts(literal))
+            if stale_literal := next(stale_literals, ""):
+                yield traced.build_fault(leaf, f"only an earlier answer says {stale_literal}: read it again")
 
     @cached_property
     def _user_figures(self) -> OperandFinder:
-        return OperandFinder(OperandSources((), (), self._told, self._sources.now.date()))
+        return OperandFinder(OperandSources((), (), self._user_texts, self._sources.now.date()))
 
     def _find_unsourced_texts(self, traced: TracedCall) -> Iterator[CallFault]:
         """Texts with an account or address without a source, or another day or hour than the part states."""
@@ -383,22 +380,22 @@ class SourceFinder:
             value = traced.value_of(leaf)
             if leaf.kind in SOURCED_KINDS or not isinstance(value, str):
                 continue
-            why = self._why_text_unsourced(value, is_sent=traced.call.tool_class is ToolClass.NOTIFY)
-            if not why and leaf.kind is ArgumentKind.FREE_TEXT:
-                why = self._why_moment_differs(value, traced.part_mentions)
-            if why:
-                yield CallFault(leaf.path, f"{leaf.path}: {why}")
+            reason = self._why_text_unsourced(value, is_sent=traced.call.tool_class is ToolClass.NOTIFY)
+            if not reason and leaf.kind is ArgumentKind.FREE_TEXT:
+                reason = self._why_moment_differs(value, traced.part_mentions)
+            if reason:
+                yield CallFault(leaf.path, f"{leaf.path}: {reason}")
 
     def _why_text_unsourced(self, text: str, *, is_sent: bool) -> str:
         """A sentence on the text's accounts, cards and addresses without a source. ``is_sent``: to somebody."""
-        for mark in find_protected_spans(text):
-            writings = (mark.value, _GAPS.sub("", mark.value))
-            if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_sent=is_sent):
-                return f"no source has the {_ACCOUNTS[mark.kind]} in its text"
-        if is_sent and (amount := next(self._find_unsourced_money(text), None)) is not None:
-            return f"its text names {amount}, which no source has"
-        addresses = (one for one in find_special_identifiers(text) if one.form in ADDRESS_KINDS)
-        if any(not self._has_source("url", one.text, is_sent=is_sent) for one in addresses):
+        for span in find_protected_spans(text):
+            notations = (span.value, _GROUP_SEPARATOR.sub("", span.value))
+            if span.kind in _ACCOUNTS and not self._has_source("account", *notations, is_sent=is_sent):
+                return f"no source has the {_ACCOUNTS[span.kind]} in its text"
+        if is_sent and (unsourced_amount := next(self._find_unsourced_money(text), None)) is not None:
+            return f"its text names {unsourced_amount}, which no source has"
+        addresses = (identifier for identifier in find_special_identifiers(text) if identifier.form in ADDRESS_KINDS)
+        if any(not self._has_source("url", identifier.text, is_sent=is_sent) for identifier in addresses):
             return "no source has the address in its text"
         return ""
 
@@ -406,43 +403,43 @@ class SourceFinder:
         """Yields the amounts of money in a text that are no amount of the task, a result or a calculation, in its unit
         or in the minor one; of a long text the first ones are looked at.
         """
-        numbers = find_mentions(text[:_MOST_READ], self._sources.now, includes_relative=False).numbers
+        numbers = find_mentions(text[:_MOST_CHARACTERS_READ], self._sources.now, includes_relative=False).numbers
         money: dict[str, NumberMention] = {}
-        reached = 0
-        for one in sorted(numbers, key=lambda one: (one.start, -one.end)):
-            is_whole = one.end > reached  # "5 euros" lies within "5 euros and 20 cents"
-            reached = max(reached, one.end)
-            if is_whole and one.money is not None and any(one.values) and _NAMES_MONEY.search(one.text):
-                money.setdefault(one.text, one)
-        for one in islice(money.values(), _MOST_AMOUNTS):
-            size = 10 ** minor_unit_places(one.money)
-            figures = (f"{figure}" for value in one.values for figure in (value, value * size))
-            if not any(self._has_source("amount", figure, is_sent=True) for figure in (one.text, *figures)):
-                yield one.text
+        end_reached = 0
+        for number in sorted(numbers, key=lambda mention: (mention.start, -mention.end)):
+            is_outermost = number.end > end_reached  # "5 euros" lies within "5 euros and 20 cents"
+            end_reached = max(end_reached, number.end)
+            if is_outermost and number.money is not None and any(number.values) and _NAMES_MONEY.search(number.text):
+                money.setdefault(number.text, number)
+        for number in islice(money.values(), _MOST_AMOUNTS):
+            size = 10 ** minor_unit_places(number.money)
+            notations = (f"{figure}" for value in number.values for figure in (value, value * size))
+            if not any(self._has_source("amount", notation, is_sent=True) for notation in (number.text, *notations)):
+                yield number.text
 
     def _why_moment_differs(self, text: str, part_mentions: Mentions) -> str:
         """A sentence if the text has another day or hour than the part states; else empty."""
         if not (part_mentions.days or part_mentions.times):
             return ""
-        written = find_mentions(text, self._sources.now, includes_relative=False)
-        days = {period.first for one in written.dates for period in one.periods if period.first == period.last}
+        text_mentions = find_mentions(text, self._sources.now, includes_relative=False)
+        periods = [period for mention in text_mentions.dates for period in mention.periods]
+        days = {period.first for period in periods if period.first == period.last}
         if part_mentions.days and any(not self._has_source("date", day.isoformat()) for day in days):
             return "its text names a day that no source has, and this part says another one"
-        if (
-            part_mentions.times_of_day
-            and written.times_of_day
-            and written.times_of_day.isdisjoint(part_mentions.times_of_day)
-        ):
-            return "its text names another time of day than this part"
-        return ""
+        text_times, part_times = text_mentions.times_of_day, part_mentions.times_of_day
+        is_other_time = text_times and part_times and text_times.isdisjoint(part_times)
+        return "its text names another time of day than this part" if is_other_time else ""
 
     def _has_source(self, name: str, *texts: str, is_sent: bool = False) -> bool:
         """Whether a value has a source, in one of its notations. ``is_sent``: it is sent to somebody, so that a free
         text alone is no source.
         """
-        traced = [trace_scalar(name, {}, text, self._sources) for text in texts]
-        found = [one for one in traced if one.origin is not OriginKind.NONE]
-        return any(not is_sent or one.is_sourced or self._free.has_allowed_origin(one.origins) for one in found)
+        traces = [trace_scalar(name, {}, text, self._sources) for text in texts]
+        sourced = [argument for argument in traces if argument.origin is not OriginKind.NONE]
+        if not is_sent:
+            return bool(sourced)
+        allows = self._free_texts.has_allowed_origin
+        return any(argument.is_sourced or allows(argument.origins) for argument in sourced)
 
     def _find_doubtful_values(self, traced: TracedCall) -> Iterator[CallFault]:
         """Numbers, days and hours that no source states and that follow from none."""
@@ -450,45 +447,43 @@ class SourceFinder:
             is_doubtful = self._derived.is_doubtful(leaf, traced.call, traced.tool)
             if not is_doubtful or self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
                 continue
-            if leaf.kind is ArgumentKind.DATE and (said := self._describe_days_in_part(traced)):
-                yield CallFault(
-                    leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {said[:_MOST_SHOWN]}"
-                )
+            if leaf.kind is ArgumentKind.DATE and (stated_days := self._list_days_in_part(traced)):
+                yield traced.build_fault(leaf, quote_part(stated_days))
                 continue
-            why = (
-                f"{leaf.path} {traced.format_leaf(leaf)} of {traced.tool.name} stands neither in the task nor in a "
+            reason = (
+                f"{traced.format_leaf(leaf)} of {traced.tool.name} stands neither in the task nor in a "
                 "result, and is not calculated: calculate it, or take what stands there; if it is yours to choose, "
                 "propose the call again as it is"
             )
-            yield CallFault(leaf.path, why, Severity.DOUBTFUL)
+            yield CallFault(leaf.path, reason, Severity.DOUBTFUL)
 
     def _find_other_hours(self, traced: TracedCall) -> Iterator[CallFault]:
         """Moments whose day a record has, while their hour is neither the record's nor one that the part states."""
-        said = traced.part_mentions
-        if not said.times_of_day or any(trace.duration_of(one) is not None for one in said.numbers):
+        mentions = traced.part_mentions
+        if not mentions.times_of_day or any(trace.duration_of(number) is not None for number in mentions.numbers):
             return
         for leaf in traced.leaves:
             if leaf.kind is not ArgumentKind.DATE or leaf.origin is not OriginKind.FACT:
                 continue
             zone = self._sources.now.tzinfo
             moment = read_machine_moment(as_text(traced.value_of(leaf)), zone)
-            shown = (read_machine_moment(as_text(one.value), zone) for one in leaf.origins)
-            known = {time(), *said.times_of_day, *(one.hour for one in shown if one)}
-            if moment is None or moment.day is None or moment.hour in (None, *known):
+            recorded_moments = (read_machine_moment(as_text(origin.value), zone) for origin in leaf.origins)
+            recorded_hours = (recorded.hour for recorded in recorded_moments if recorded)
+            known_hours = {time(), *mentions.times_of_day, *recorded_hours}
+            if moment is None or moment.day is None or moment.hour in (None, *known_hours):
                 continue
             if not self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
-                told = ", ".join(said.text[one.start : one.end] for one in said.times)
-                yield CallFault(
-                    leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {told[:_MOST_SHOWN]}"
+                yield traced.build_fault(
+                    leaf, quote_part(mentions.text[hour.start : hour.end] for hour in mentions.times)
                 )
 
-    def _describe_days_in_part(self, traced: TracedCall) -> str:
-        """The days that the part states, or how far they are from a day of the record, as words for a sentence."""
-        said = traced.part_mentions
-        told = ", ".join(said.text[one.start : one.end] for one in said.dates)
-        if not told and self._derived.has_days_to_move(traced.call):
-            told = ", ".join(one.text for one in said.numbers if trace.duration_of(one) is not None)
-        return told
+    def _list_days_in_part(self, traced: TracedCall) -> list[str]:
+        """The days that the part states, or how far they are from a day of the record, as the part's words."""
+        mentions = traced.part_mentions
+        stated_days = [mentions.text[day.start : day.end] for day in mentions.dates]
+        if not stated_days and self._derived.has_days_to_move(traced.call):
+            return [number.text for number in mentions.numbers if trace.duration_of(number) is not None]
+        return stated_days
 
     def untraced_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that have no source."""
@@ -498,19 +493,19 @@ class SourceFinder:
         """The days of an answer that are neither today nor have a source, in the user's zone or as a server writes
         them.
         """
-        return tuple(one.text for one in stated if not any(map(self._is_known_day, one.days)))
+        return tuple(stated_day.text for stated_day in stated if not any(map(self._is_known_day, stated_day.days)))
 
     def _is_known_day(self, day: date) -> bool:
-        written = day.isoformat()
-        if day == self._sources.now.date() or any(written in fact.result_json for fact in self._facts):
+        iso_day = day.isoformat()
+        if day == self._sources.now.date() or any(iso_day in fact.result_json for fact in self._facts):
             return True
-        return trace_scalar("day", {"format": "date"}, written, self._sources).origin is not OriginKind.NONE
+        return trace_scalar("day", {"format": "date"}, iso_day, self._sources).origin is not OriginKind.NONE
 
 
 def _find_empty_change(traced: TracedCall) -> Iterator[CallFault]:
     if sets_no_field(traced.tool, traced.call.arguments):
-        why = f"{traced.tool.name} is given nothing to change: say what is to be set"
-        yield CallFault("", why, Severity.REFUSED)
+        reason = f"{traced.tool.name} is given nothing to change: say what is to be set"
+        yield CallFault("", reason, Severity.REFUSED)
 
 
 def _hints_of_leaf(leaf: ArgumentTrace, tool: Tool) -> ArgumentHints:
@@ -529,29 +524,31 @@ def _has_only_small_whole_numbers(value: Json) -> bool:
     """Whether each number in a value is small and whole: the model may choose `P1D`, but not `ID-4711`."""
     number = read_figure(value)
     if number is not None:
-        return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
+        return number == number.to_integral_value() and 0 <= number <= _HIGHEST_CHOSEN
     is_code = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.CODE  # other words are no figure
-    return not is_code or all(int(digits) <= _MOST_CHOSEN for digits in _DIGITS.findall(str(value)))
+    return not is_code or all(int(digits) <= _HIGHEST_CHOSEN for digits in _DIGITS.findall(str(value)))
 
 
 def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
     """The call with the consequences of its faults. An argument with a graver fault is not also doubtful."""
-    unsourced, refused, doubtful, untold, against = (
-        [one for one in faults if one.severity is severity] for severity in Severity
+    unsourced, refused, doubtful, unmentioned, contradicted = (
+        [fault for fault in faults if fault.severity is severity] for severity in Severity
     )
     reasons: dict[str, str] = {}
-    for one in against if traced.leaves else ():
-        reasons.setdefault(one.argument or traced.leaves[0].path, one.why)
-    untold_paths = {one.argument for one in untold}
+    for fault in contradicted if traced.leaves else ():
+        reasons.setdefault(fault.argument or traced.leaves[0].path, fault.reason)
+    unmentioned_paths = {fault.argument for fault in unmentioned}
     origins = [
-        _build_origin(leaf, is_unmentioned=leaf.path in untold_paths, against=reasons.get(leaf.path, ""))
+        _build_origin(leaf, is_unmentioned=leaf.path in unmentioned_paths, against=reasons.get(leaf.path, ""))
         for leaf in traced.leaves
     ]
-    doubts = [one.why for one in doubtful if one.argument not in reasons] + [one.why for one in untold]
-    doubts += [f"{one.why}: propose what it says; if it is right as it is, a person is asked" for one in against]
+    doubts = [fault.reason for fault in doubtful if fault.argument not in reasons]
+    doubts += [fault.reason for fault in unmentioned]
+    advice = "propose what it says; if it is right as it is, a person is asked"
+    doubts += [f"{fault.reason}: {advice}" for fault in contradicted]
     return SourcedCall(
         traced.call.model_copy(update={"origins": tuple(origins)}),
-        problems=tuple(one.why for one in (*unsourced, *refused)),
+        problems=tuple(fault.reason for fault in (*unsourced, *refused)),
         doubts=tuple(doubts),
         lacks_source=bool(unsourced),
     )
@@ -559,11 +556,11 @@ def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCal
 
 def _build_origin(leaf: ArgumentTrace, *, is_unmentioned: bool, against: str) -> Origin:
     sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
-    free = leaf.is_only_in_free_text and leaf.kind in _FOR_A_PERSON
-    marks = {"free_text": free, "untold": is_unmentioned, "against": against}
+    needs_a_person = leaf.is_only_in_free_text and leaf.kind in _KINDS_FOR_A_PERSON
+    marks = {"free_text": needs_a_person, "untold": is_unmentioned, "against": against}
     source = sources.get(leaf.origin, "none")
     return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})
 
 
 def _format_value(value: Json) -> str:
-    return as_text(value)[:_MOST_SHOWN]
+    return as_text(value)[:MOST_CHARACTERS]

@@ -10,7 +10,7 @@ from services.executor.core.figures.arguments import ArgumentKind, fields_of_fac
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import CLAUSE_END, PERCENT
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of, quote_part
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
@@ -28,7 +28,7 @@ _AT_MOST = re.compile(
     r"\b(?:at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|höchstens|maximal|bis\s+zu|au\s+plus|como\s+máximo)\s+$",
     re.IGNORECASE,
 )
-_WHOLE = re.compile(
+_ENTIRELY = re.compile(
     r"\b(?:in\s+full|entire\w*|whole|fully|completely|complete|full|all\s+of|ganz\w*|vollständig\w*|gesamt\w*|entièrement|"
     r"en\s+entier|totalité|completo|completa)\b",
     re.IGNORECASE,
@@ -71,12 +71,10 @@ _RECORDED_NUMBER = re.compile(
     r"\b(?:all|alle[ns]?|tou[ts]e?s?|tod[ao]s)\b(?!\s+\d)",
     re.IGNORECASE,
 )
-_FIGURES = (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY)
 _CHARACTERS_BEFORE = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
 _LEAST_ID = 100  # smaller numbers count things
 _HIGHEST_RANK = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
-_MOST_SHOWN = 80
 _SENTENCE_ENDS = ".!?:;\n"
 _ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
 _PERCENTAGES = frozenset({"percentage", "increase_by_percent", "decrease_by_percent"})
@@ -93,35 +91,37 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
     """Yields the amounts and quantities of a call that differ from what its part states: another figure, more than its
     limit, a difference of another size, another share, or a share that it does not mention.
     """
-    figures = [one for one in change.given if one.kind in _FIGURES and read_figure(one.value) is not None]
     money = [mention for mention in change.part_figures if mention.money is not None]  # "50 euros for 88101"
-    is_used = any(may_equal(mention, one) for mention in money or change.part_figures for one in change.given)
-    for one in figures:
-        may_be_amount = may_hold_amount(one.path, one.kind)
-        if one.kind is ArgumentKind.QUANTITY and read_figure(one.value) in one.recorded_numbers:
+    mentions_to_use = money or change.part_figures
+    is_used = any(may_equal(mention, argument) for mention in mentions_to_use for argument in change.scalars)
+    for argument in change.scalars:
+        number = read_figure(argument.value)
+        if number is None or argument.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY):
+            continue
+        if argument.kind is ArgumentKind.QUANTITY and number in argument.recorded_numbers:
             continue  # the key of a row, ``position``, or a field that is kept
-        faults = [*_find_amount_over_limit(one, change.part_mentions)] if may_be_amount else []
-        faults += [*_find_wrong_sign(one, change), *_find_wrong_difference(one, change)]
-        if may_be_amount and change.part_figures and not (faults or is_used or _sums_to_stated(one, change)):
-            faults += _find_other_amount(one, change)
+        may_be_amount = may_hold_amount(argument.path, argument.kind)
+        faults = [*_find_amount_over_limit(argument, change.part_mentions)] if may_be_amount else []
+        faults += [*_find_wrong_sign(argument, change), *_find_wrong_difference(argument, change)]
+        if may_be_amount and change.part_figures and not (faults or is_used or _sums_to_stated(argument, change)):
+            faults += _find_other_amount(argument, change)
         elif may_be_amount and not (faults or change.part_figures):
-            faults += _find_other_share(one, change)
-        yield from faults or _find_other_quantity(one, change)
+            faults += _find_other_share(argument, change)
+        yield from faults or _find_other_quantity(argument, change)
 
 
 def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
     """An amount that belongs to a record or another part, or that was calculated neither from the part's figure nor as
     the part says.
     """
-    quoted, value = change.part_mentions, change.values.get(argument.figure)
-    is_other = argument.origin == "fact" and not _WHOLE.search(quoted.text)
-    is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in quoted.numbers)
+    numbers, value = change.part_mentions.numbers, change.values.get(argument.figure)
+    is_other = argument.origin == "fact" and not _ENTIRELY.search(change.part_mentions.text)
+    is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
-        is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
-        is_other |= not is_from_part or any(
-            _is_unstated_share_of(value, mention, change) for mention in change.part_figures
-        )
+        is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in numbers)
+        is_share = any(_is_unstated_share_of(value, mention, change) for mention in change.part_figures)
+        is_other |= is_share or not is_from_part
     if is_other:
         yield from _tell_figures(argument, change.part_figures)
 
@@ -130,35 +130,41 @@ def _find_other_quantity(argument: ArgumentToCheck, change: ChangeToCheck) -> It
     """A count or measure that neither the user's words nor a calculation give, while the part has one in that unit that
     no call uses.
     """
-    number, unit, quoted = Fraction(read_figure(argument.value) or 0), argument.hints.unit, change.part_mentions
-    is_told = argument.origin == "fact" and _RECORDED_NUMBER.search(quoted.text)
-    is_chosen = argument.origin in ("fact", "none") and not is_told and (unit is not None or number not in (0, 1))
+    number, unit, mentions = Fraction(read_figure(argument.value) or 0), argument.hints.unit, change.part_mentions
+    is_recorded = argument.origin == "fact" and _RECORDED_NUMBER.search(mentions.text)
+    is_chosen = argument.origin in ("fact", "none") and not is_recorded and (unit is not None or number not in (0, 1))
     highest = read_figure(change.tool.parameters.get(argument.path, {}).get("maximum"))
     is_rank = highest is not None and highest <= _HIGHEST_RANK
     if argument.kind is not ArgumentKind.QUANTITY or not is_chosen or is_rank:
         return
-    used = _list_used_numbers(change)
-    unused = [one for one in quoted.numbers if one.unit == unit and used.isdisjoint(one.values)]
-    steps = {Fraction(one.values[0]) for one in unused if not _TARGET.search(_text_before(one, quoted.text))}
-    is_moved = any(abs(number - Fraction(now)) in steps for now in argument.recorded_numbers)
-    if not is_moved and number != sum(Fraction(one.values[0]) for one in unused):
-        yield from _tell_figures(argument, [one for one in unused if _is_stated_quantity(one, change)])
+    used_numbers = _list_used_numbers(change)
+    of_unit = (mention for mention in mentions.numbers if mention.unit == unit)
+    unused_mentions = [mention for mention in of_unit if used_numbers.isdisjoint(mention.values)]
+    total = sum(Fraction(mention.values[0]) for mention in unused_mentions)
+    no_targets = (mention for mention in unused_mentions if not _is_target(mention, mentions.text))
+    steps = {Fraction(mention.values[0]) for mention in no_targets}
+    is_moved = any(abs(number - Fraction(recorded)) in steps for recorded in argument.recorded_numbers)
+    if not is_moved and number != total:
+        yield from _tell_figures(
+            argument, [number for number in unused_mentions if _is_stated_quantity(number, change)]
+        )
 
 
-def _tell_figures(argument: ArgumentToCheck, told: Sequence[NumberMention]) -> Iterator[CallFault]:
-    if told:
-        said = ", ".join(mention.text for mention in told)[:_MOST_SHOWN]
-        yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {said}")
+def _tell_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) -> Iterator[CallFault]:
+    if mentions:
+        yield argument.build_fault(quote_part(mention.text for mention in mentions))
 
 
 def _list_used_numbers(change: ChangeToCheck) -> set[Fraction]:
     """The numbers in the task's calls, without their signs, and those from which they were calculated."""
-    read = (loads_object(fact.arguments_json) for fact in change.facts)
-    calls: list[Json] = [change.arguments, *(given for _, given in change.part.proposed_calls), *read]
-    given = {number for one in literal_scalars(calls) if (number := read_figure(one)) is not None}
-    values = [value for value in change.values.values() if value.number in given]
-    operands = (read_amount(one.literal) for value in values for _, one in trace_operands(value, change.values))
-    return {abs(Fraction(number)) for number in (*given, *(one.number for one in operands if one is not None))}
+    read_arguments = (loads_object(fact.arguments_json) for fact in change.facts)
+    proposed_arguments = (arguments for _, arguments in change.part.proposed_calls)
+    calls: list[Json] = [change.arguments, *proposed_arguments, *read_arguments]
+    numbers: set[Number] = {number for scalar in literal_scalars(calls) if (number := read_figure(scalar)) is not None}
+    for value in [value for value in change.values.values() if value.number in numbers]:
+        amounts = (read_amount(operand.literal) for _, operand in trace_operands(value, change.values))
+        numbers.update(amount.number for amount in amounts if amount is not None)
+    return {abs(Fraction(number)) for number in numbers}
 
 
 def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
@@ -166,12 +172,12 @@ def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
     text, is_of_calls = change.part_mentions.text, len(change.list_same_tool_arguments()) in mention.values
     if mention.money is not None or is_of_calls or _is_condition_or_past(mention, text):
         return False
-    before = _text_before(mention, text)
+    text_before = _text_before(mention, text)
     is_of = _OF.match(text, mention.end)
-    if _THERE_ARE.search(before) and not is_of:
+    if _THERE_ARE.search(text_before) and not is_of:
         return False
-    is_acted_on = _ACTED_ON.search(before) or is_of
-    is_counting = is_acted_on or (_THINGS.match(text, mention.end) and not _DEFINITE_ARTICLE.search(before))
+    is_acted_on = _ACTED_ON.search(text_before) or is_of
+    is_counting = is_acted_on or (_THINGS.match(text, mention.end) and not _DEFINITE_ARTICLE.search(text_before))
     is_name = mention.is_small_number_word or _is_part_of_name(mention, text, tuple(change.facts))
     return mention.unit is not None or (bool(is_counting) and not is_name)
 
@@ -183,102 +189,112 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
         if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(part_mentions.text):
             continue
         likeliest, *_ = _convert_to_unit(argument, mention)
-        if all(likeliest > whole for whole in mention.values):
-            yield CallFault(
-                argument.path, f"{argument.path} {as_text(argument.value)}: this part says at most {mention.text}"
-            )
+        if all(likeliest > limit for limit in mention.values):
+            yield argument.build_fault(f"this part says at most {mention.text}")
 
 
 def _find_wrong_sign(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
     """A difference that is added where the part takes something off, or the reverse."""
     number, text = read_figure(argument.value) or 0, change.part_mentions.text
-    is_up, is_down = _INCREASE.search(text) is not None, _DECREASE.search(text) is not None
-    is_own = argument.hints.is_signed and not _DIRECTION.search(" ".join(words_of(change.tool.name)))
-    is_own = is_own and not _REVERSES.search(text)
-    if is_own and argument.origin == "task" and is_up != is_down and (number < 0) != is_down:
+    tool_has_direction = _DIRECTION.search(" ".join(words_of(change.tool.name))) is not None
+    if argument.origin != "task" or not argument.hints.is_signed or tool_has_direction or _REVERSES.search(text):
+        return
+    is_up, is_down = _read_directions(text)
+    if is_up != is_down and (number < 0) != is_down:
         yield CallFault(argument.path, f"{argument.path} {as_text(number)}: this part says it the other way round")
 
 
 def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
     """A new value that differs from the recorded one by another amount or in another direction than stated."""
-    number, quoted = read_figure(argument.value), change.part_mentions
-    is_up, is_down = _INCREASE.search(quoted.text) is not None, _DECREASE.search(quoted.text) is not None
-    is_exact = not _ROUNDING.search(quoted.text)
-    if (
-        number is None
-        or not (argument.recorded_numbers and is_exact and (is_up or is_down))
-        or words_of_tool(change.tool.name).verb not in EDITING
-    ):
+    number, mentions = read_figure(argument.value), change.part_mentions
+    is_up, is_down = _read_directions(mentions.text)
+    if number is None or not argument.recorded_numbers or not (is_up or is_down) or _ROUNDING.search(mentions.text):
         return
-    if any(number in one.values and _TARGET.search(_text_before(one, quoted.text)) for one in quoted.numbers):
+    if words_of_tool(change.tool.name).verb not in EDITING:
+        return
+    if any(number in mention.values and _is_target(mention, mentions.text) for mention in mentions.numbers):
         return
     signs = ([1] if is_up else []) + ([-1] if is_down else [])
-    for mention in quoted.numbers:
-        if not _STEP.search(quoted.text[max(0, mention.start - 20) : mention.start]):
+    for mention in mentions.numbers:
+        if not _STEP.search(mentions.text[max(0, mention.start - 20) : mention.start]):
             continue
         factor = 100 if argument.hints.is_in_minor_units and mention.money and not mention.money.is_minor else 1
         steps = [
-            (Fraction(now), _read_share(mention, said) * Fraction(now) or Fraction(said) * factor)
-            for now in argument.recorded_numbers
-            for said in mention.values
+            (Fraction(recorded), _read_share(mention, stated) * Fraction(recorded) or Fraction(stated) * factor)
+            for recorded in argument.recorded_numbers
+            for stated in mention.values
         ]
-        is_known = mention.unit is None or mention.unit == PERCENT
-        if is_known and not any(is_rounding_of(number, now + sign * step) for now, step in steps for sign in signs):
-            told = f"by {mention.text}, and the record has {', '.join(map(str, argument.recorded_numbers))}"
-            yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: this part says {told}")
+        new_values = [recorded + sign * step for recorded, step in steps for sign in signs]
+        if mention.unit in (None, PERCENT) and not any(is_rounding_of(number, new_value) for new_value in new_values):
+            recorded_texts = ", ".join(map(str, argument.recorded_numbers))
+            yield argument.build_fault(f"this part says by {mention.text}, and the record has {recorded_texts}")
+
+
+def _read_directions(text: str) -> tuple[bool, bool]:
+    """Whether the text raises something, and whether it lowers something."""
+    return _INCREASE.search(text) is not None, _DECREASE.search(text) is not None
+
+
+def _is_target(mention: NumberMention, text: str) -> bool:
+    """Whether a number is what something is set to: "to 5"."""
+    return _TARGET.search(_text_before(mention, text)) is not None
 
 
 def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """An amount that was calculated from one recorded amount with one number, and not as the only share that the part
-    states: neither that share, nor the amount less it, with it or without it.
+    """An amount that was calculated from one recorded amount and one number, where the part states one share: the
+    amount is a fault unless it is that share of the recorded amount, or the latter plus or minus it ("a third off").
     """
-    quoted, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
-    stated = [one for one in quoted.numbers if _is_fraction(one) and not one.text.casefold().startswith("the ")]
-    is_free = any(one.search(quoted.text) for one in (_SHARES, _ROUNDING))
-    is_limit = any(_COMPARES.search(_text_before(one, quoted.text)) for one in stated)
-    if value is None or number is None or len(stated) != 1 or is_free or is_limit:
+    mentions, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
+    fractions = [mention for mention in mentions.numbers if _is_fraction(mention)]
+    shares = [mention for mention in fractions if not mention.text.casefold().startswith("the ")]
+    if value is None or number is None or len(shares) != 1:
         return
-    whole, scale = _split_operands(value, change)
-    if scale is None or any(_is_mentioned_number(scale, one) for one in quoted.numbers if one != stated[0]):
+    share = shares[0]
+    is_limit = _COMPARES.search(_text_before(share, mentions.text))
+    if is_limit or _SHARES.search(mentions.text) or _ROUNDING.search(mentions.text):
         return
-    if not any(_is_share_of(number, whole, stated[0], said) for said in stated[0].values):
-        why = f"this part says {stated[0].text}, and this is another share of what the record has"
-        yield CallFault(argument.path, f"{argument.path} {as_text(argument.value)}: {why}")
+    recorded_amount, scale = _split_operands(value, change)
+    others = [mention for mention in mentions.numbers if mention != share]
+    if scale is None or any(_is_mentioned_number(scale, mention) for mention in others):
+        return
+    if not any(_is_share_of(number, recorded_amount, share, share_value) for share_value in share.values):
+        yield argument.build_fault(f"this part says {share.text}, and this is another share of what the record has")
 
 
 def _split_operands(value: NamedValue, change: ChangeToCheck) -> tuple[Fraction, Operand | None]:
     """The one recorded amount from which a value was calculated, in the value's unit, and the one number by which that
     was multiplied or divided, or of which percentage it is; None if anything else was done.
     """
-    fields = {(one.fact_id, one.path): one for one in fields_of_facts(change.facts)}
-    found, wholes, scales = [*trace_operands(value, change.values)], set[Fraction](), list[Operand]()
-    for operation, operand in found:
+    fields = {(field.fact_id, field.path): field for field in fields_of_facts(change.facts)}
+    steps = [*trace_operands(value, change.values)]
+    recorded_amounts, scales = set[Fraction](), list[Operand]()
+    for operation, operand in steps:
         field = fields.get((operand.ref, operand.path)) if operand.source == "result" else None
         figure = read_figure(field.value) if field else None
         may_be_whole = field and may_hold_amount(field.path, kind_of_argument(field.name, {}, field.value))
-        is_percent = operation in _PERCENTAGES and bool(wholes)
+        is_percent = operation in _PERCENTAGES and bool(recorded_amounts)
         if figure and may_be_whole and not is_percent:
-            wholes.add(Fraction(figure))
+            recorded_amounts.add(Fraction(figure))
         elif operand.source != "value":
             is_number = operand.source in ("constant", "task") and operation in ("product", "quotient")
             scales += [operand] if is_number or is_percent else [operand] * 2
-    operations = {operation for operation, _ in found}
-    if len(wholes) != 1 or len(scales) != 1 or not operations <= _SCALING:
+    operations = {operation for operation, _ in steps}
+    if len(recorded_amounts) != 1 or len(scales) != 1 or not operations <= _SCALING:
         return Fraction(), None
     size = 100 if "units_to_cents" in operations else Fraction(1, 100) if "cents_to_units" in operations else 1
-    return wholes.pop() * size, scales[0]
+    return recorded_amounts.pop() * size, scales[0]
 
 
-def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, said: Number) -> bool:
+def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, value: Number) -> bool:
     """Whether a number is the share of an amount, the amount less or with it, or the whole; for a percentage also what
     is left when a tax or a discount is taken out again. Rounding may go in either direction.
     """
-    share = _read_share(mention, said)
-    exact = [whole, whole * share, whole * (1 - share), whole * (1 + share)]
+    share = _read_share(mention, value)
+    shares = [whole, whole * share, whole * (1 - share), whole * (1 + share)]
     if mention.unit == PERCENT and share < 1:
-        exact += [whole / (1 + share), whole * share / (1 + share), whole / (1 - share)]
+        shares += [whole / (1 + share), whole * share / (1 + share), whole / (1 - share)]
     step = Fraction(10) ** int(number.as_tuple().exponent)
-    return any(abs(Fraction(number) - one) < step for one in exact)
+    return any(abs(Fraction(number) - exact) < step for exact in shares)
 
 
 def _read_share(mention: NumberMention, value: Number) -> Fraction:
@@ -293,12 +309,12 @@ def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple
     number = read_figure(argument.value)
     if number is None:
         return ()
-    exact = abs(Fraction(number))
+    amount = abs(Fraction(number))
     if mention.money is not None and mention.money.is_minor:
-        return (exact, exact * 100)
+        return (amount, amount * 100)
     if argument.hints.is_in_minor_units and mention.money is not None:
-        return (exact / 100,)
-    return (exact, exact / 100)
+        return (amount / 100,)
+    return (amount, amount / 100)
 
 
 def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
@@ -308,36 +324,38 @@ def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
 
 def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
     """Whether the different calls of this tool on this call's record sum to a figure that the part states."""
-    named = {other.path: other.value for other in change.given if is_id_name(field_name_of(other.path))}
-    own = change.list_same_tool_arguments()
-    same = (arguments for arguments in own if all(argument_at(arguments, key) == value for key, value in named.items()))
-    amounts = {
-        number for arguments in same if (number := read_figure(argument_at(arguments, argument.path))) is not None
-    }
-    total = sum(amounts, Decimal())
-    return any(may_equal(mention, argument._replace(value=total)) for mention in change.part_figures)
+    ids_by_path = {other.path: other.value for other in change.scalars if is_id_name(field_name_of(other.path))}
+    amounts: set[Decimal] = set()
+    for arguments in change.list_same_tool_arguments():
+        number = read_figure(argument_at(arguments, argument.path))
+        is_same_record = all(argument_at(arguments, path) == value for path, value in ids_by_path.items())
+        if is_same_record and number is not None:
+            amounts.add(number)
+    total = argument._replace(value=sum(amounts, Decimal()))
+    return any(may_equal(mention, total) for mention in change.part_figures)
 
 
 def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: ChangeToCheck) -> bool:
     """Whether a value is a share of a stated number although the part mentions no share: calculated from that number
     with constants alone, or by dividing by a whole number, and from no other number of the part.
     """
-    quoted = change.part_mentions
-    if _SHARES.search(quoted.text) or any(map(_is_fraction, quoted.numbers)):
+    mentions = change.part_mentions
+    if _SHARES.search(mentions.text) or any(map(_is_fraction, mentions.numbers)):
         return False
-    figures = [one for one in quoted.numbers if not _is_part_of_name(one, quoted.text, tuple(change.facts))]
-    found = [*trace_operands(value, change.values)]
-    leaves = [operand for _, operand in found if operand.source != "value"]
+    facts = tuple(change.facts)
+    figures = [number for number in mentions.numbers if not _is_part_of_name(number, mentions.text, facts)]
+    steps = [*trace_operands(value, change.values)]
+    leaves = [operand for _, operand in steps if operand.source != "value"]
     others = [operand for operand in leaves if not _is_mentioned_number(operand, mention)]
-    number, operations = value.number, {operation for operation, _ in found}
+    number, operations = value.number, {operation for operation, _ in steps}
     if number is None or not others or len(others) == len(leaves) or not operations <= _ARITHMETIC:
         return False
-    if any(_is_mentioned_number(operand, one) for operand in others for one in figures):
+    if any(_is_mentioned_number(operand, figure) for operand in others for figure in figures):
         return False
-    wholes = [Fraction(whole) for whole in mention.values if 0 < number < whole]
+    wholes = [Fraction(stated) for stated in mention.values if 0 < number < stated]
     is_by_constants = all(operand.source == "constant" for operand in others)
-    parts = (whole / round(whole / Fraction(number)) for whole in wholes)
-    is_divided = "quotient" in operations and any(is_rounding_of(number, one) for one in parts)
+    equal_shares = (whole / round(whole / Fraction(number)) for whole in wholes)
+    is_divided = "quotient" in operations and any(is_rounding_of(number, share) for share in equal_shares)
     return bool(wholes) and (is_by_constants or is_divided)
 
 
@@ -355,7 +373,7 @@ def find_stated_figures(part_mentions: Mentions, facts: tuple[Fact, ...]) -> tup
     """The numbers of a part that are figures to act with: not limits, conditions, small numbers in words, shares,
     terms, former values, counts or parts of names.
     """
-    return tuple(one for one in part_mentions.numbers if _is_stated_figure(one, part_mentions.text, facts))
+    return tuple(mention for mention in part_mentions.numbers if _is_stated_figure(mention, part_mentions.text, facts))
 
 
 def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
@@ -364,8 +382,8 @@ def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]
         return False
     if mention.money is not None:
         return True
-    before = _text_before(mention, text)
-    is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(before)
+    text_before = _text_before(mention, text)
+    is_acted_on = _ACTED_ON.search(text_before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(text_before)
     return bool(is_acted_on) and not (_PLURAL_NOUN.match(text, mention.end) or _is_part_of_name(mention, text, facts))
 
 
@@ -374,8 +392,8 @@ def _text_before(mention: NumberMention, text: str) -> str:
 
 
 def _is_condition_or_past(mention: NumberMention, text: str) -> bool:
-    ends = CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
-    clause = text[mention.end : ends.start() if ends else mention.end + _LONGEST_CLAUSE]
+    clause_end = CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
+    clause = text[mention.end : clause_end.start() if clause_end else mention.end + _LONGEST_CLAUSE]
     return bool(_COMPARES.search(_text_before(mention, text)) or _WAS_BEFORE.search(clause))
 
 
@@ -383,17 +401,17 @@ def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...])
     """Whether a number belongs to the word before it: a house number, a record's value in a field of that name, or
     the record's own number: "the quantity of 4711".
     """
-    written = _text_before(mention, text)
-    if _VALUE_OF.search(written) and not _recorded_ids(facts).isdisjoint(mention.values):
+    text_before = _text_before(mention, text)
+    if _VALUE_OF.search(text_before) and not _recorded_ids(facts).isdisjoint(mention.values):
         return True
-    found = _WORD_BEFORE.search(written)
-    if found is None:
+    word_before = _WORD_BEFORE.search(text_before)
+    if word_before is None:
         return False
-    before = text[: mention.start - len(written) + found.start()].rstrip()[-1:]
-    if found[1][0].isupper() and before and before not in _SENTENCE_ENDS:
+    mark_before = text[: mention.start - len(text_before) + word_before.start()].rstrip()[-1:]
+    if word_before[1][0].isupper() and mark_before and mark_before not in _SENTENCE_ENDS:
         return True
-    called, names = set(singular_words(found[1])), _field_words_by_number(facts)
-    return any(called & names.get(number, frozenset()) for number in mention.values)
+    word_forms, field_words_by_number = set(singular_words(word_before[1])), _field_words_by_number(facts)
+    return any(word_forms & field_words_by_number.get(number, frozenset()) for number in mention.values)
 
 
 @lru_cache(maxsize=8)
@@ -401,19 +419,19 @@ def _field_words_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset
     """For each number that was read, except amounts, the words of the fields that have it and of the objects around
     them. Cached, since every call of a reply asks for the same.
     """
-    found: dict[Number, set[str]] = {}
+    words_by_number: dict[Number, set[str]] = {}
     for field in fields_of_facts(facts):
         number = read_figure(field.value)
         if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
-            found.setdefault(number, set()).update(_words_of_path(field.path))
-    return {number: frozenset(said) for number, said in found.items()}
+            words_by_number.setdefault(number, set()).update(_words_of_path(field.path))
+    return {number: frozenset(words) for number, words in words_by_number.items()}
 
 
 @lru_cache(maxsize=8)
 def _recorded_ids(facts: tuple[Fact, ...]) -> frozenset[Number]:
     """The numbers of at least three digits that name a record."""
-    named = (read_figure(field.value) for field in fields_of_facts(facts) if is_identifying_name(field.name))
-    return frozenset(number for number in named if number is not None and number >= _LEAST_ID)
+    id_numbers = (read_figure(field.value) for field in fields_of_facts(facts) if is_identifying_name(field.name))
+    return frozenset(number for number in id_numbers if number is not None and number >= _LEAST_ID)
 
 
 @lru_cache(maxsize=4096)
