@@ -42,10 +42,10 @@ def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) 
     """
     ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
     for place, call in enumerate(ordered):
-        made = {one.call_id for one in ordered[:place]}
-        if any(ref not in made for ref in referenced_calls(call.arguments)):
-            awaited = {one.call_id for one in ordered[place:]}.intersection(referenced_calls(call.arguments))
-            whose = "a notice, which is sent after every change" if awaited else "a call that is not of this plan"
+        earlier_ids = {earlier.call_id for earlier in ordered[:place]}
+        if any(ref not in earlier_ids for ref in referenced_calls(call.arguments)):
+            later_ids = {later.call_id for later in ordered[place:]}.intersection(referenced_calls(call.arguments))
+            whose = "a notice, which is sent after every change" if later_ids else "a call that is not of this plan"
             raise UnfitPlan(f"{call.tool} needs the answer of {whose}")
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
@@ -73,9 +73,9 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
     calls: list[PlannedCall] = []
     for call in plan.calls:
         is_change = call.tool_class is ToolClass.CHANGE
-        asks = is_change and any(one.part == call.part and one.compensation for one in calls)
+        is_compensated = is_change and any(earlier.part == call.part and earlier.compensation for earlier in calls)
         undo = _build_compensation(call, toolbox) if is_change else None
-        on_failure = "compensate" if asks else call.on_failure
+        on_failure = "compensate" if is_compensated else call.on_failure
         calls.append(call.model_copy(update={"compensation": undo, "on_failure": on_failure}))
     return plan.model_copy(update={"calls": tuple(calls)})
 
@@ -89,8 +89,8 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
     # What the call was given under the same names; what else is needed is what it answers with.
     arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
     for name in sorted(undo.required - {key_argument(undo)} - arguments.keys()):
-        of_answer: JsonObject = {"$ref": f"{call.call_id}.{name}"}
-        arguments[name] = reference_to_made(call.call_id, name) if is_identifying_name(name) else of_answer
+        reference: JsonObject = {"$ref": f"{call.call_id}.{name}"}
+        arguments[name] = reference_to_made(call.call_id, name) if is_identifying_name(name) else reference
     return PlannedCall(
         call_id=f"undo-{call.call_id}",
         connection_id=undo.connection_id,

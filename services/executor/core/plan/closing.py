@@ -109,15 +109,15 @@ class PlanClosing:
         return closed
 
     async def _freeze_or_send_back(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
-        uses = {one.call.call_id: one.use_id for one in proposals}
+        use_ids = {proposal.call.call_id: proposal.use_id for proposal in proposals}
         try:
-            return await self._check_and_freeze(progress, [one.call for one in proposals], number, uses)
+            return await self._check_and_freeze(progress, [proposal.call for proposal in proposals], number, use_ids)
         except UnfitPlan as unfit:
             return ClosedPlan(
                 plan=WritePlan(task_id="", round=number),
                 errors={
                     use_id: unfit.errors_by_call.get(call_id, unfit.error_for_others)
-                    for call_id, use_id in uses.items()
+                    for call_id, use_id in use_ids.items()
                 },
                 model_calls=unfit.model_calls,
                 asks_for_notice=unfit.asks_for_notice,
@@ -140,45 +140,45 @@ class PlanClosing:
         stale = await self._find_stale_values(progress.dossier, plan)
         progress = progress.update_dossier(values=without_values(progress.dossier.values, stale))
         judged = await self._judge_without_blocked(progress, plan)
-        if why := judged.why_refused:
-            return ClosedPlan(plan=judged.plan, verdict=judged.verdict, refused=why, judged=judged.verdicts)
+        if reason := judged.why_refused:
+            return ClosedPlan(plan=judged.plan, verdict=judged.verdict, refused=reason, judged=judged.verdicts)
         _refuse_by_tool_rules(judged)
-        asked = await check_coverage_by_model(ctx, progress, judged.plan, f"{self._key}:coverage")
+        model_calls = await check_coverage_by_model(ctx, progress, judged.plan, f"{self._key}:coverage")
         return ClosedPlan(
             plan=judged.plan,
             verdict=judged.verdict,
-            barred={uses[call_id]: why for call_id, why in judged.barred.items()},
+            barred={uses[call_id]: reason for call_id, reason in judged.barred.items()},
             calls={uses[call.call_id]: call.call_id for call in judged.plan.calls},
-            model_calls=asked,
+            model_calls=model_calls,
             stale=stale,
             judged=judged.verdicts,
-            judged_at=None if asked else ctx.journal.judged_at,  # a model may have taken its time since
+            judged_at=None if model_calls else ctx.journal.judged_at,  # a model may have taken its time since
         )
 
     def _refuse_wrong_records(self, progress: Progress, plan: WritePlan) -> None:
         """Raises ``UnfitPlan`` for calls that name a record which a read did not find; if there are none, for those
         that treat a row otherwise than the process's routes say for a row of its age.
         """
-        wrong = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
-        if wrong := wrong or calls_on_wrong_route(progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys):
-            raise UnfitPlan(errors_by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
+        reasons = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
+        if reasons := reasons or calls_on_wrong_route(progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys):
+            raise UnfitPlan(errors_by_call={call_id: f"Not made: {reason}" for call_id, reason in reasons.items()})
 
     def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:
-        facts, barred = self._reader.facts, self._reader.rules.find_barring_rule
-        return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, barred)
+        facts, find_barring_rule = self._reader.facts, self._reader.rules.find_barring_rule
+        return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, find_barring_rule)
 
     def _require_wanted_notice(self, progress: Progress, plan: WritePlan) -> None:
-        if self._asks_for_notice and (wanted := why_notice_needed(self._ctx, progress, plan)):
-            raise UnfitPlan(f"{UNFIT}: {wanted}", asks_for_notice=True)
+        if self._asks_for_notice and (wanted_notice := why_notice_needed(self._ctx, progress, plan)):
+            raise UnfitPlan(f"{UNFIT}: {wanted_notice}", asks_for_notice=True)
 
     async def _judge_without_blocked(self, progress: Progress, plan: WritePlan) -> JudgedPlan:
         """Asks for verdicts, each time without the calls that the last one blocks, until none is blocked."""
         judged = JudgedPlan(plan, (await self._request_verdict(progress, plan),), {})
         while blocked := _find_blocked_calls(judged.plan, judged.verdict):
-            left = tuple(call for call in judged.plan.calls if call.call_id not in blocked)
-            if not left:
+            remaining = tuple(call for call in judged.plan.calls if call.call_id not in blocked)
+            if not remaining:
                 break
-            plan = judged.plan.model_copy(update={"calls": left})
+            plan = judged.plan.model_copy(update={"calls": remaining})
             verdicts = (*judged.verdicts, await self._request_verdict(progress, plan))
             judged = JudgedPlan(plan, verdicts, {**judged.barred, **blocked})
         return judged
@@ -200,19 +200,21 @@ class PlanClosing:
         """
         if not dossier.values:
             return ()
-        known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
-        wrong = await compute_with_made_tools(
-            self._ctx, self._key, made, lambda: recheck_figures(dossier.values, known, made)
+        figures, results = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
+        reasons = await compute_with_made_tools(
+            self._ctx, self._key, results, lambda: recheck_figures(dossier.values, figures, results)
         )
-        if not wrong:
+        if not reasons:
             return ()
-        used = {one.ref for call in plan.every_call for one in call.origins if one.source == "value"}
-        used |= {value.name for value in dossier.values if value.figure or value.made_by or value.kind == "boolean"}
-        used |= _find_values_in_texts(self._ctx, dossier.values, plan)
-        was_outdated = any(self._ctx.journal.get(OUTDATED.format(one.round)) for one in dossier.every_plan)
-        if problems := [why for name, why in wrong.items() if name in used or not was_outdated]:
+        used_names = {origin.ref for call in plan.every_call for origin in call.origins if origin.source == "value"}
+        for value in dossier.values:
+            if value.figure or value.made_by or value.kind == "boolean":
+                used_names.add(value.name)
+        used_names |= _find_values_in_texts(self._ctx, dossier.values, plan)
+        was_outdated = any(self._ctx.journal.get(OUTDATED.format(made.round)) for made in dossier.every_plan)
+        if problems := [reason for name, reason in reasons.items() if name in used_names or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
-        return tuple(wrong)
+        return tuple(reasons)
 
 
 class CoverageObjection(BaseModel):
@@ -232,35 +234,36 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
     Raises ``UnfitPlan`` with the model's objections, and ``Failed`` if no model answers: a risky plan is not carried
     out unchecked.
     """
-    wanted, is_risky = ctx.limits.audit, progress.template.risk in _AUDITED_RISKS
-    if wanted is PlanAudit.OFF or not (is_risky or wanted is PlanAudit.ALL):
+    audit, is_risky = ctx.limits.audit, progress.template.risk in _AUDITED_RISKS
+    if audit is PlanAudit.OFF or not (is_risky or audit is PlanAudit.ALL):
         return 0
     try:
-        known = frozenset(part.number for part in progress.dossier.parts)
+        part_numbers = frozenset(part.number for part in progress.dossier.parts)
         question = _build_coverage_question(ctx, progress, plan, key)
-        answer, asked = await ask_checked(ctx, question, CoverageAnswer, partial(_check_coverage_answer, known))
+        check = partial(_check_coverage_answer, part_numbers)
+        answer, model_calls = await ask_checked(ctx, question, CoverageAnswer, check)
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
         raise Failed(reason, "model") from unusable
-    wrong = {one.part: one.why for one in answer.problems}
-    if wrong:
-        ctx.journal.add_event("note", coverage=[f"{part}: {why}" for part, why in wrong.items()])
+    problems = {problem.part: problem.why for problem in answer.problems}
+    if problems:
+        ctx.journal.add_event("note", coverage=[f"{part}: {why}" for part, why in problems.items()])
     objections = {
-        call.call_id: f"it does not do what part {call.part} asks: {wrong[call.part]}"
+        call.call_id: f"it does not do what part {call.part} asks: {problems[call.part]}"
         for call in plan.calls
-        if call.part in wrong
+        if call.part in problems
     }
     if objections:
-        raise UnfitPlan(errors_by_call=objections, model_calls=asked)
-    return asked
+        raise UnfitPlan(errors_by_call=objections, model_calls=model_calls)
+    return model_calls
 
 
 def _check_coverage_answer(parts: Container[int], answer: CoverageAnswer) -> CoverageAnswer:
     """The answer, if it either agrees or names problems, each with a part that exists. Raises ``UnusableAnswer``."""
     if answer.agrees is bool(answer.problems):
         raise UnusableAnswer("problems: name one for each part that the calls do not carry out, and none if you agree")
-    if strange := [one.part for one in answer.problems if one.part not in parts]:
-        raise UnusableAnswer(f"problems: there is no part {strange[0]}")
+    if unknown_parts := [problem.part for problem in answer.problems if problem.part not in parts]:
+        raise UnusableAnswer(f"problems: there is no part {unknown_parts[0]}")
     return answer
 
 
@@ -282,19 +285,19 @@ def _build_coverage_question(ctx: TurnContext, progress: Progress, plan: WritePl
 
 def _find_values_in_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
     """The names of the calculated values whose number occurs in a text among the plan's arguments."""
-    leaves = (one for call in plan.every_call for _, one in walk_json(call.arguments))
-    texts = [find_mentions(one, local_now(ctx)) for one in leaves if isinstance(one, str)]
+    leaves = (leaf for call in plan.every_call for _, leaf in walk_json(call.arguments))
+    texts = [find_mentions(leaf, local_now(ctx)) for leaf in leaves if isinstance(leaf, str)]
     return {value.name for value in values if any(value.number in text.numbers_by_value for text in texts)}
 
 
 def _earlier_plans(progress: Progress, plan: WritePlan) -> tuple[WritePlan, ...]:
-    return tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
+    return tuple(earlier for earlier in progress.dossier.every_plan if earlier.round < plan.round)
 
 
 def _refuse_by_tool_rules(judged: JudgedPlan) -> None:
     """Raises ``UnfitPlan`` for the calls that a rule about tools refuses."""
     if judged.verdict.refusals:
-        refused = {one.call_id: f"{one.rule_id}: {one.reason}" for one in judged.verdict.refusals}
+        refused = {refusal.call_id: f"{refusal.rule_id}: {refusal.reason}" for refusal in judged.verdict.refusals}
         raise UnfitPlan(errors_by_call={**judged.barred, **refused})
 
 
@@ -304,36 +307,33 @@ def _find_blocked_calls(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
 
     Empty if the policy is invalid, or a rule about tools refuses a call: then the plan is not carried out at all.
     """
-    why: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     if verdict.problems or verdict.refusals:
-        return why
+        return reasons
     for rule in verdict.triggered_rules:
         if rule.action == "block" and rule.call_id:
-            why.setdefault(rule.call_id, f"blocked by policy: {rule.rule_id}: {rule.reason}")
-    if verdict.blocked and not why:  # a rule about the whole
-        why = {call.call_id: "blocked by policy" for call in plan.calls}
-    parts = {call.part for call in plan.calls if call.call_id in why}
+            reasons.setdefault(rule.call_id, f"blocked by policy: {rule.rule_id}: {rule.reason}")
+    if verdict.blocked and not reasons:  # a rule about the whole
+        reasons = {call.call_id: "blocked by policy" for call in plan.calls}
+    parts = {call.part for call in plan.calls if call.call_id in reasons}
     for call in plan.calls:
-        if call.call_id not in why and (
-            call.part in parts or any(ref in why for ref in referenced_calls(call.arguments))
-        ):
-            why[call.call_id] = "not made: another call of its part is blocked by policy"
-    if any(call.call_id in why for call in plan.changes):
-        why |= {
-            call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_announce_blocked_changes(call, plan, why)
-        }
-    return why
+        if call.part in parts or any(ref in reasons for ref in referenced_calls(call.arguments)):
+            reasons.setdefault(call.call_id, "not made: another call of its part is blocked by policy")
+    if any(call.call_id in reasons for call in plan.changes):
+        letters = [call for call in plan.calls if _may_announce_blocked_changes(call, plan, reasons)]
+        reasons |= {call.call_id: _TELLS_OF_BLOCKED for call in letters}
+    return reasons
 
 
 def _may_announce_blocked_changes(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
     """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part remains."""
     if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
         return False
-    own = (call for call in plan.changes if call.part == notice.part and call.call_id != notice.call_id)
-    return all(call.call_id in barred for call in own)
+    own_changes = (call for call in plan.changes if call.part == notice.part and call.call_id != notice.call_id)
+    return all(call.call_id in barred for call in own_changes)
 
 
 def _writes_to_somebody(call: PlannedCall) -> bool:
     """Whether the tool's name says that it writes to somebody, ``write_to_holder``, though it is no notice."""
-    named = words_of(call.tool)
-    return "to" in named[1:2] or not _LETTER_WORDS.isdisjoint(named)
+    tool_words = words_of(call.tool)
+    return "to" in tool_words[1:2] or not _LETTER_WORDS.isdisjoint(tool_words)

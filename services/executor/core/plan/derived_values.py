@@ -9,6 +9,7 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of_facts
 from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
+from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, duration_of
 from services.executor.core.records.references import argument_at
@@ -86,14 +87,16 @@ class DerivedValues:
 
     def _is_day_moved_as_asked(self, day: date, call: PlannedCall) -> bool:
         """Whether the day is a named record's day, moved by a distance that the task states: "3 weeks later"."""
-        steps = self._stated_distances
-        return bool(steps) and not steps.isdisjoint(day - one for one in self._days_of_named_records(call))
+        distances = self._stated_distances
+        return bool(distances) and any(day - recorded in distances for recorded in self._days_of_named_records(call))
 
     def _is_moment_moved_as_asked(self, value: str, call: PlannedCall) -> bool:
         """Whether a day with an hour is a named record's, moved by a distance that the task states: "1 hour later"."""
         moment = self._read_moment(value) if self._stated_distances else None
-        shown = (self._read_moment(one) for one in self._texts_of_named_records(call)) if moment else ()
-        return moment is not None and any(one is not None and moment - one in self._stated_distances for one in shown)
+        if moment is None:
+            return False
+        recorded_moments = map(self._read_moment, self._texts_of_named_records(call))
+        return any(recorded and moment - recorded in self._stated_distances for recorded in recorded_moments)
 
     @cached_property
     def _stated_distances(self) -> frozenset[timedelta]:
@@ -109,10 +112,10 @@ class DerivedValues:
 
     def _texts_of_named_records(self, call: PlannedCall) -> Iterator[str]:
         """Yields the texts in the records whose identifier the call has, and in the objects nested in them."""
-        named = texts_of_call(call)
+        called_ids = texts_of_call(call)
         for fact in self._facts:
             fields = tuple(fields_of_facts((fact,)))
-            places = {place for field in fields if (place := _path_of_named_record(field, named)) is not None}
+            places = {place for field in fields if (place := _path_of_named_record(field, called_ids)) is not None}
             for field in fields:
                 is_text = isinstance(field.value, str) or read_compact_day(field.value) is not None
                 if is_text and any(f"{field.path}.".startswith(place) for place in places):
@@ -132,70 +135,76 @@ class DerivedValues:
         moment = self._read_moment(argument_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
         if moment is None:
             return False
-        values = (argument_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
-        distances = {moment - other for one in values if (other := self._read_moment(one)) is not None}
-        named = texts_of_call(call)
-        shown = [one for (owner, _), given in self.values_by_record_field.items() if owner in named for one in given]
-        moments = [one for given in shown if (one := self._read_moment(given)) is not None]
-        apart = {one - other for one in moments for other in moments if one != other}
-        return not apart.isdisjoint(distances)
+        sourced_paths = (other.path for other in leaves if other.origin is not OriginKind.NONE)
+        values = (argument_at(call.arguments, path) for path in sourced_paths)
+        distances = {moment - other for value in values if (other := self._read_moment(value)) is not None}
+        recorded = [read for value in self._values_of_named_records(call) if (read := self._read_moment(value))]
+        recorded_distances = {one - other for one in recorded for other in recorded if one != other}
+        return not recorded_distances.isdisjoint(distances)
+
+    def _values_of_named_records(self, call: PlannedCall) -> Iterator[Json]:
+        called_ids = texts_of_call(call)
+        for (owner, _), values in self.values_by_record_field.items():
+            yield from values if owner in called_ids else ()
 
     def _read_moment(self, value: Json) -> datetime | None:
         """The moment that a value with both a day and an hour is; else None."""
-        read = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
-        return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
+        moment = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
+        if moment is None or moment.day is None or moment.hour is None:
+            return None
+        return datetime.combine(moment.day, moment.hour)
 
     @cached_property
     def _last_days_of_stated_periods(self) -> frozenset[date]:
         """The last day of each period that a text gives by length and first day: "for a week from 1 April"."""
-        last: set[date] = set()
+        last_days: set[date] = set()
         for text in self._sources.texts:
             terms = (number for number in text.numbers if number.unit is not None and number.unit.name in _TERMS)
-            for length in {value * _TERMS[term.unit.name] for term in terms if term.unit for value in term.values}:
+            lengths = {value * _TERMS[term.unit.name] for term in terms if term.unit for value in term.values}
+            for length in lengths:
                 if length == int(length) and 0 < length <= _LONGEST_TERM:
-                    last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
-        return frozenset(last)
+                    span = timedelta(days=int(length) - 1)
+                    last_days.update(day + span for day in text.days if day.year < MAXYEAR - 11)
+        return frozenset(last_days)
 
     def _is_identifier_in_number_words(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
         value = argument_at(call.arguments, leaf.path)
         if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
             return False
-        texts = self._sources.texts
-        said = (one for text in texts for one in text.numbers_by_value.get(Decimal(value), ()))
-        return any(not any(mark.isdigit() for mark in one.text) for one in said)
+        mentions = (text.numbers_by_value.get(Decimal(value), ()) for text in self._sources.texts)
+        return any(not has_digit(number.text) for numbers in mentions for number in numbers)
 
     def is_share(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record."""
         value = read_figure(argument_at(call.arguments, leaf.path))
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._stated_shares:
             return False
-        named = texts_of_call(call)
-        fields = [one for (owner, _), values in self.values_by_record_field.items() if owner in named for one in values]
-        numbers = [Fraction(number) for one in fields if (number := read_figure(one)) is not None]
-        return any(_is_share_of(value, number, share) for number in numbers for share in self._stated_shares)
+        figures = map(read_figure, self._values_of_named_records(call))
+        wholes = [Fraction(figure) for figure in figures if figure is not None]
+        return any(_is_share_of(value, whole, share) for whole in wholes for share in self._stated_shares)
 
     @cached_property
     def _stated_shares(self) -> tuple[Fraction, ...]:
         """The fractions and percentages that the session's texts state."""
-        found: list[Fraction] = []
-        for mention in (one for text in self._sources.texts for one in text.numbers):
-            percent = mention.unit is not None and mention.unit.measure == "percent"
-            for said in mention.values:
-                if percent:
-                    found.append(Fraction(said) / 100)
-                elif isinstance(said, Fraction):
-                    found.append(said)
-        return tuple(found)
+        shares: list[Fraction] = []
+        for mention in (number for text in self._sources.texts for number in text.numbers):
+            is_percent = mention.unit is not None and mention.unit.measure == "percent"
+            for value in mention.values:
+                if is_percent:
+                    shares.append(Fraction(value) / 100)
+                elif isinstance(value, Fraction):
+                    shares.append(value)
+        return tuple(shares)
 
     @cached_property
     def values_by_record_field(self) -> dict[tuple[str, str], list[Json]]:
         """The values of the records that were read, keyed by record identifier and field name."""
-        found: dict[tuple[str, str], list[Json]] = {}
+        values_by_field: dict[tuple[str, str], list[Json]] = {}
         for field in fields_of_facts(self._facts):
             if field.record is not None:
-                found.setdefault((field.record.identifier, field.name), []).append(field.value)
-        return found
+                values_by_field.setdefault((field.record.identifier, field.name), []).append(field.value)
+        return values_by_field
 
 
 def _path_of_named_record(field: ReadField, named: Container[str]) -> str | None:
@@ -212,9 +221,9 @@ def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
     """
     length = duration_of(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
-    said = text[max(begins, number.start - _LOOKED_BACK) : number.start]
-    is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(said) is not None
-    is_earlier = _EARLIER.match(text, number.end) is not None or _BRINGS_FORWARD.search(said) is not None
+    text_before = text[max(begins, number.start - _LOOKED_BACK) : number.start]
+    is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(text_before) is not None
+    is_earlier = _EARLIER.match(text, number.end) is not None or _BRINGS_FORWARD.search(text_before) is not None
     if length is None:
         return ()
     return ([length] if is_later or not is_earlier else []) + ([-length] if is_earlier or not is_later else [])
@@ -228,9 +237,9 @@ def _read_length_of_stay(number: NumberMention, text: str) -> timedelta | None:
 
 def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
     """Whether the value is the share of the whole, the whole less the share, or the whole plus the share, rounded."""
-    return any(is_rounding_of(value, one) for one in (whole * share, whole * (1 - share), whole * (1 + share)))
+    return any(is_rounding_of(value, rounded) for rounded in (whole * share, whole * (1 - share), whole * (1 + share)))
 
 
 def texts_of_call(call: PlannedCall) -> set[str]:
     """The texts and whole numbers among a call's arguments, which may name records."""
-    return {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
+    return {str(argument) for argument in call.arguments.values() if isinstance(argument, str | int)}

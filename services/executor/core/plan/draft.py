@@ -72,7 +72,7 @@ class PlanDraft:
 
     def __init__(self, max_plans: int) -> None:
         """``max_plans``: how many plans a task may make."""
-        self._most = max_plans
+        self._max_plans = max_plans
         self.held: list[Proposal] = []
         self.plans: list[WritePlan] = []
         self.corrected: dict[int, str] = {}  # by part, what was wrong with its calls last
@@ -83,7 +83,7 @@ class PlanDraft:
     @property
     def next_plan_number(self) -> int:
         """The number of the plan that will be closed next, from 1. Raises ``Failed`` if the task has made enough."""
-        if len(self.plans) >= self._most:
+        if len(self.plans) >= self._max_plans:
             raise Failed(f"the task made {len(self.plans)} plans, and a further one is not made")
         return len(self.plans) + 1
 
@@ -96,17 +96,18 @@ class PlanDraft:
 
     def parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call yet, neither in a plan nor waiting."""
-        planned = {call.part for plan in self.plans for call in plan.calls} | {one.call.part for one in self.held}
+        planned = {call.part for plan in self.plans for call in plan.calls}
+        planned |= {proposal.call.part for proposal in self.held}
         return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
 
     def parts_without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call yet, or whose calls so far only asked something."""
-        asked = {call.part for plan in self.plans for call in plan.calls} - self._parts_acted_on
-        left = [part.number for part in parts_to_do(parts) if part.number in asked and not part.unmet]
-        return sorted({*self.parts_without_calls(parts), *left})
+        planned = {call.part for plan in self.plans for call in plan.calls} - self._parts_acted_on
+        without_effect = [part.number for part in parts_to_do(parts) if part.number in planned and not part.unmet]
+        return sorted({*self.parts_without_calls(parts), *without_effect})
 
     def hold_proposals(
-        self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], made: Sequence[LedgerEntry]
+        self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], entries: Sequence[LedgerEntry]
     ) -> tuple[list[Proposal], list[ToolResult]]:
         """Keeps the new proposals until the plan is closed and returns them, with the results for proposals that equal
         one that waits or one that was ``made`` already.
@@ -114,26 +115,31 @@ class PlanDraft:
         The same call twice in a reply counts once, unless the part's words ask to repeat it; then a person is asked.
         """
         quotes = {part.number: part.quote for part in parts}
-        fresh: list[Proposal] = []
-        answered: list[ToolResult] = []
-        for one in proposals:
-            same = (held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part)
-            twin = next(same, None)
-            known = None if twin else next((entry for entry in made if _covers_proposal(entry, one)), None)
-            is_repeated = twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, ""))
-            if twin and not is_repeated:
-                answered.append(build_held_result(one, twin, _NOTE_OF_CALL_HELD_BEFORE))
-            elif known:
-                answered.append(ToolResult(one.use_id, dumps(outcome_of_write(known))))
+        new_proposals: list[Proposal] = []
+        results: list[ToolResult] = []
+        for proposal in proposals:
+            held_of_part = (held for held in self.held if held.call.part == proposal.call.part)
+            twin = next((held for held in held_of_part if held.is_same_call(proposal)), None)
+            if twin and twin.reply == proposal.reply and asks_to_repeat(quotes.get(proposal.call.part or 0, "")):
+                new_proposals.append(proposal.with_doubt("the same call twice for this part"))
+                self.held.append(new_proposals[-1])
+            elif twin:
+                results.append(build_held_result(proposal, twin, _NOTE_OF_CALL_HELD_BEFORE))
+            elif entry := next((entry for entry in entries if _covers_proposal(entry, proposal)), None):
+                results.append(ToolResult(proposal.use_id, dumps(outcome_of_write(entry))))
             else:
-                fresh.append(one.with_doubt("the same call twice for this part") if is_repeated else one)
-                self.held.append(fresh[-1])
-        return fresh, answered
+                new_proposals.append(proposal)
+                self.held.append(proposal)
+        return new_proposals, results
 
     def list_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """By the model's call id, why a waiting call is not made: its part was given up since."""
-        left = {part.number: why_part_unmet(part) for part in parts if part.unmet}
-        return {one.use_id: f"Not made: {left[one.call.part]}" for one in self.held if one.call.part in left}
+        reasons = {part.number: why_part_unmet(part) for part in parts if part.unmet}
+        errors: dict[str, str] = {}
+        for proposal in self.held:
+            if proposal.call.part in reasons:
+                errors[proposal.use_id] = f"Not made: {reasons[proposal.call.part]}"
+        return errors
 
     def send_back_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """By the model's call id, why a waiting notice is sent back: an earlier part, of which it may tell, has no call
@@ -142,17 +148,18 @@ class PlanDraft:
         Each notice is sent back once; proposed again, it is marked so that a person is asked.
         """
         lacking = self.parts_without_calls(parts)
-        notices = (one for one in self.held if one.call.tool_class is ToolClass.NOTIFY)
-        early = {
-            one.use_id: f"{one.call.tool}: part {lacking[0]} has no call yet, and this may tell of it"
-            for one in notices
-            if lacking and lacking[0] < (one.call.part or 0)
+        notices = (proposal for proposal in self.held if proposal.call.tool_class is ToolClass.NOTIFY)
+        reasons = {
+            notice.use_id: f"{notice.call.tool}: part {lacking[0]} has no call yet, and this may tell of it"
+            for notice in notices
+            if lacking and lacking[0] < (notice.call.part or 0)
         }
-        fresh = {use_id: f"Not made: {why}" for use_id, why in early.items() if why not in self.sent_back}
-        self.sent_back.update(early.values())
-        if not fresh:
-            self.held = [one.with_doubt(early[one.use_id]) if one.use_id in early else one for one in self.held]
-        return fresh
+        errors = {use_id: f"Not made: {reason}" for use_id, reason in reasons.items() if reason not in self.sent_back}
+        self.sent_back.update(reasons.values())
+        for place, proposal in enumerate(self.held if not errors else ()):
+            if proposal.use_id in reasons:
+                self.held[place] = proposal.with_doubt(reasons[proposal.use_id])
+        return errors
 
     def discard_proposals(self, errors: Mapping[str, str]) -> list[CallAnswer]:
         """Drops all waiting proposals and returns the answers to their calls and to the wrong ones: after one error
@@ -161,16 +168,17 @@ class PlanDraft:
         Raises ``Failed`` after three corrections.
         """
         self._corrections += 1
-        wrong = [one for one in self.held if one.use_id in errors]
-        self.corrected |= {one.call.part: errors[one.use_id] for one in wrong if one.call.part is not None}
+        for proposal in self.held:
+            if proposal.use_id in errors and proposal.call.part is not None:
+                self.corrected[proposal.call.part] = errors[proposal.use_id]
         if self._corrections > _MOST_CORRECTIONS:
-            why = "; ".join(dict.fromkeys(errors.values()))
+            reasons = "; ".join(dict.fromkeys(errors.values()))
             raise Failed(
-                f"the calls that the model proposed could not be made after {_MOST_CORRECTIONS} corrections: {why}"
+                f"the calls that the model proposed could not be made after {_MOST_CORRECTIONS} corrections: {reasons}"
             )
-        held, self.held = self.held, []
-        answers = [_build_discard_answer(one, errors.get(one.use_id)) for one in held]
-        return answers + [CallAnswer(ToolResult(use_id, why, is_error=True)) for use_id, why in errors.items()]
+        discarded, self.held = self.held, []
+        answers = [_build_discard_answer(proposal, errors.get(proposal.use_id)) for proposal in discarded]
+        return answers + [CallAnswer(ToolResult(use_id, error, is_error=True)) for use_id, error in errors.items()]
 
     def record_outcomes(
         self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]
@@ -182,12 +190,12 @@ class PlanDraft:
             is_verified = isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
             if call.part is not None and (is_verified or not is_only_a_question(call, quotes.get(call.part, ""))):
                 self._parts_acted_on.add(call.part)
-        told = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
-        told |= {use_id: {"status": NOT_MADE, "note": why} for use_id, why in closed.barred.items()}
-        proposals = {one.use_id: one for one in self.held}
+        outcomes_by_use = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
+        outcomes_by_use |= {use_id: {"status": NOT_MADE, "note": reason} for use_id, reason in closed.barred.items()}
+        proposals = {proposal.use_id: proposal for proposal in self.held}
         self.held = []
         self.plans.append(closed.plan)
-        return [(proposals[use_id], outcome) for use_id, outcome in told.items()]
+        return [(proposals[use_id], outcome) for use_id, outcome in outcomes_by_use.items()]
 
 
 def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
@@ -210,6 +218,6 @@ def build_outcome_answer(proposal: Proposal, outcome: Json) -> CallAnswer:
     return CallAnswer(ToolResult(proposal.use_id, dumps(outcome)), proposal.describe_outcome(outcome))
 
 
-def _build_discard_answer(proposal: Proposal, why: str | None) -> CallAnswer:
-    result = ToolResult(proposal.use_id, why or PROPOSE_AGAIN, is_error=True)
-    return CallAnswer(result, proposal.describe_outcome({"status": why or _AGAIN}))
+def _build_discard_answer(proposal: Proposal, error: str | None) -> CallAnswer:
+    result = ToolResult(proposal.use_id, error or PROPOSE_AGAIN, is_error=True)
+    return CallAnswer(result, proposal.describe_outcome({"status": error or _AGAIN}))

@@ -32,13 +32,15 @@ LOOKED_BACK = 160  # characters before an identifier in which the words for it s
 
 def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
     """Whether the text names an identifier as an exception. ``name``: the words for it, as of its field."""
-    allowed = FILLER_WORDS | {*words_of(name), *singular_words(name)}
-    for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
-        found = _EXCLUDES.search(text_before_list(mentions.text, place.start()))
-        between = found["between"].split() if found else ()
-        if found and all((singular_words(word) or (word,))[0].casefold() in allowed for word in between):
+    allowed_words = FILLER_WORDS | {*words_of(name), *singular_words(name)}
+    for id_match in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
+        exclusion = _EXCLUDES.search(text_before_list(mentions.text, id_match.start()))
+        words_between = exclusion["between"].split() if exclusion else ()
+        if exclusion and all(
+            (singular_words(word) or (word,))[0].casefold() in allowed_words for word in words_between
+        ):
             return True
-        if _STAYS.match(mentions.text, place.end()):
+        if _STAYS.match(mentions.text, id_match.end()):
             return True
     return False
 

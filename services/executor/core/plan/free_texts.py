@@ -25,10 +25,13 @@ _SYNONYMS = tuple(
 _BODY_WORDS = frozenset(
     "body text content html markdown message mail email subject title".split()
 )  # of a whole message
-_TAKES = "from in per within using following see read follow what whatever aus im laut gemäß von vom dans selon suivant"
-_SAYS = (
+_WORDS_OF_TAKING = frozenset(
+    "from in per within using following see read follow what whatever aus im laut gemäß von vom dans selon"
+    " suivant".split()
+)
+_WORDS_OF_SAYING = frozenset(
     "say says said ask asks asked state states tell tells name names give gives mention mentions want wants contain"
-    " contains list lists demand demands sagt nennt steht enthält verlangt dit indique demande contient"
+    " contains list lists demand demands sagt nennt steht enthält verlangt dit indique demande contient".split()
 )
 _FILE_WORDS = frozenset(
     "attached attachment attaching enclosed file document pdf spreadsheet sheet scan image photo picture screenshot"
@@ -36,7 +39,7 @@ _FILE_WORDS = frozenset(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST_WORDS_AWAY = 4  # words before and behind what is taken from, within which it is said so
-_TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
+
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
 _FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
@@ -52,7 +55,7 @@ class FreeTexts:
     def __init__(
         self, sources: TraceSources, facts: Sequence[Fact], user_texts: Sequence[str], trusted: Sequence[str]
     ) -> None:
-        self._sources, self._facts, self._told, self._trusted = sources, facts, user_texts, trusted
+        self._sources, self._facts, self._user_texts, self._trusted = sources, facts, user_texts, trusted
         self._tools = {fact.ref: fact.tool for fact in facts}
 
     def why_refused(self, leaf: ArgumentTrace) -> str:
@@ -72,48 +75,50 @@ class FreeTexts:
         list that was not read by this identifier shows it, too. A record read by an identifier proves no more than the
         text that gave it. ``name``: of the argument.
         """
-        asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
+        arguments_by_ref = {fact.ref: loads_object(fact.arguments_json).values() for fact in self._facts}
+        asked_refs = {ref for ref, arguments in arguments_by_ref.items() if value in map(as_text, arguments)}
         fields = fields_of_facts(self._facts)
         kinds = nouns_of_identifier(name, frozenset())
-        texts = [
-            field for field in fields if field.fact_id not in asked and _is_text_with_identifier(field, value, kinds)
-        ]
-        is_listed = any(one.fact_id not in asked and one.kind is ContentKind.STRUCTURED for one in origins)
-        may_be_taken = any(self._is_allowed_text(one.fact_id, one.path) for one in texts)
+        other_fields = (field for field in fields if field.fact_id not in asked_refs)
+        texts = [field for field in other_fields if _is_text_with_identifier(field, value, kinds)]
+        data_refs = {origin.fact_id for origin in origins if origin.kind is ContentKind.STRUCTURED}
+        is_listed = not data_refs <= asked_refs
+        may_be_taken = any(self._is_allowed_text(text.fact_id, text.path) for text in texts)
         return texts[0] if texts and not may_be_taken else None, is_listed
 
     def has_allowed_origin(self, origins: Sequence[ReadField]) -> bool:
         """Whether one of these fields is a valid source: trusted, referred to, or the tool's own answer."""
         return any(
-            one.kind is not ContentKind.FREE_TEXT or self._is_allowed_text(one.fact_id, one.path) for one in origins
+            origin.kind is not ContentKind.FREE_TEXT or self._is_allowed_text(origin.fact_id, origin.path)
+            for origin in origins
         )
 
     def _is_allowed_text(self, ref: str, path: str) -> bool:
         """Whether the user refers to that text as a source, or the tenant trusts the field."""
         is_trusted = is_trusted_place(place_of_field(ref, path), self._trusted)
-        return is_trusted or user_refers_to_text(self._told, path, self._tools.get(ref, ""))
+        return is_trusted or user_refers_to_text(self._user_texts, path, self._tools.get(ref, ""))
 
     def is_address_of_free_text(self, address: str) -> bool:
         """Whether an address, or its host, stands in a text that somebody wrote, and in no valid source."""
-        found = trace_scalar("url", {}, address, self._sources)
-        if found.origin is not OriginKind.NONE:
-            return found.is_only_in_free_text and not self.has_allowed_origin(found.origins)
+        address_trace = trace_scalar("url", {}, address, self._sources)
+        if address_trace.origin is not OriginKind.NONE:
+            return address_trace.is_only_in_free_text and not self.has_allowed_origin(address_trace.origins)
         host = _HOST.match(address)
-        if host is None or any(host[1].casefold() in text.casefold() for text in self._told):
+        if host is None or any(host[1].casefold() in text.casefold() for text in self._user_texts):
             return False
         return any(host[1].casefold() in text for text in self._folded_free_texts)
 
     @cached_property
     def untrusted_texts(self) -> tuple[str, ...]:
         """All texts of several words that are no valid source, also short ones in a field for data."""
-        texts = (one for one in fields_of_facts(self._facts) if " " in as_text(one.value).strip())
-        return tuple(str(one.value) for one in texts if not self._is_allowed_text(one.fact_id, one.path))
+        texts = (field for field in fields_of_facts(self._facts) if " " in as_text(field.value).strip())
+        return tuple(str(field.value) for field in texts if not self._is_allowed_text(field.fact_id, field.path))
 
     @cached_property
     def _folded_free_texts(self) -> tuple[str, ...]:
         fields = fields_of_facts(self._facts)
-        written = (field for field in fields if field.kind is ContentKind.FREE_TEXT)
-        return tuple(str(field.value).casefold() for field in written)
+        free_texts = (field for field in fields if field.kind is ContentKind.FREE_TEXT)
+        return tuple(str(field.value).casefold() for field in free_texts)
 
 
 def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
@@ -131,10 +136,10 @@ def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
 def _names_of_text(path: str, tool: str) -> frozenset[str]:
     """The words by which people may refer to a field's text; for a message's body also those for the message."""
     steps = [frozenset(singular_words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
-    own = steps[-1] if steps else frozenset[str]()
-    if own & _BODY_WORDS:
-        own = own.union(*steps, noun_of_tool(tool, NO_KEYS))
-    return own.union(*(group for group in _SYNONYMS if group & own))
+    field_words = steps[-1] if steps else frozenset[str]()
+    if field_words & _BODY_WORDS:
+        field_words = field_words.union(*steps, noun_of_tool(tool, NO_KEYS))
+    return field_words.union(*(group for group in _SYNONYMS if group & field_words))
 
 
 @lru_cache(maxsize=256)
@@ -144,11 +149,9 @@ def _words_refer_to(text_words: Sequence[str], names: frozenset[str]) -> bool:
 
 
 def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
-    before, after = (
-        text_words[max(0, place - _MOST_WORDS_AWAY) : place],
-        text_words[place + 1 : place + 1 + _MOST_WORDS_AWAY],
-    )
-    return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
+    words_before = text_words[max(0, place - _MOST_WORDS_AWAY) : place]
+    words_after = text_words[place + 1 : place + 1 + _MOST_WORDS_AWAY]
+    return not _WORDS_OF_TAKING.isdisjoint(words_before) or not _WORDS_OF_SAYING.isdisjoint(words_after)
 
 
 def _is_text_with_identifier(field: ReadField, value: str, kinds: Iterable[str]) -> bool:
@@ -161,6 +164,6 @@ def _is_text_with_identifier(field: ReadField, value: str, kinds: Iterable[str])
         return occurs_in(value, str(field.value))
     if field.kind is ContentKind.PROSE or (field.record is not None and field.record.identifier == value):
         return False
-    called = "|".join((*(rf"{re.escape(kind)}s?" for kind in sorted(kinds)), *_WORDS_BEFORE_ID))
-    pattern = rf"(?:(?<!\w)(?:{called})[\s:.]*|#\s*)+{value}(?!\w|[.,/:-]\d)"
+    kind_words = "|".join((*(rf"{re.escape(kind)}s?" for kind in sorted(kinds)), *_WORDS_BEFORE_ID))
+    pattern = rf"(?:(?<!\w)(?:{kind_words})[\s:.]*|#\s*)+{value}(?!\w|[.,/:-]\d)"
     return re.search(pattern, str(field.value), re.IGNORECASE) is not None

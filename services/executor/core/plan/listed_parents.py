@@ -22,7 +22,7 @@ class _Child(NamedTuple):
 
 
 def find_covered_parents(
-    listed: Set[_Key], called: Sequence[Set[_Key]], facts: Sequence[Fact], keys: RecordKeys
+    listed_keys: Set[_Key], calls_keys: Sequence[Set[_Key]], facts: Sequence[Fact], keys: RecordKeys
 ) -> set[_Key]:
     """The listed records that the calls concern through a child, as an order through its delivery, and those of which
     the reads show no child; empty if the calls concern none.
@@ -30,27 +30,32 @@ def find_covered_parents(
     ``called``: the identifiers in each call; a call that names a listed record itself reaches no other one. A record
     that refers to a called one counts as reached, too. Every read counts, also one from before the last writes.
     """
-    named = frozenset().union(*(ids for ids in called if not ids & listed))
-    graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if named else []
+    called_keys = frozenset().union(*(call_keys for call_keys in calls_keys if not call_keys & listed_keys))
+    graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if called_keys else []
     nodes = [(graph, node) for graph in graphs for node in graph.nodes]
     children = [
         _Child(own, parents, node.seen.fact.tool)
         for graph, node in nodes
-        if not (own := _own_keys(node)) & listed and (parents := _find_parents(graph, node) & listed)
+        if not (own := _own_keys(node)) & listed_keys and (parents := _find_parents(graph, node) & listed_keys)
     ]
-    reaching = [child for child in children if child.own & named]
+    reaching = [child for child in children if child.own & called_keys]
     reached = {key for child in reaching for key in child.parents}
     if not reached:
         return set()
     tools = {child.tool for child in reaching}
-    reached.update(*(own for _, node in nodes if (own := _own_keys(node) & listed) and _references_of(node) & named))
+    for _, node in nodes:
+        if _references_of(node) & called_keys:
+            reached |= _own_keys(node) & listed_keys
     with_child = {key for child in children if child.tool in tools for key in child.parents}
     # What a read is asked with that shows only some of them.
-    narrow = frozenset(listed).union(*(child.own for child in children))
-    asked = [
+    narrowing_keys = frozenset(listed_keys).union(*(child.own for child in children))
+    read_keys = [
         _keys_of(references_in(loads_object(fact.arguments_json))) for fact in facts if fact.ok and fact.tool in tools
     ]
-    return reached | {key for key in listed - with_child if any(key in one or not one & narrow for one in asked)}
+    for key in listed_keys - with_child:
+        if any(key in keys_of_read or not keys_of_read & narrowing_keys for keys_of_read in read_keys):
+            reached.add(key)
+    return reached
 
 
 def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_Key]:
@@ -69,4 +74,5 @@ def _references_of(node: GraphNode) -> frozenset[_Key]:
 
 
 def _keys_of(references: Iterable[RecordReference]) -> frozenset[_Key]:
-    return frozenset(identifier_key(one.text) for one in references if one.is_id or one.looks_like_id)
+    ids = (reference.text for reference in references if reference.is_id or reference.looks_like_id)
+    return frozenset(map(identifier_key, ids))

@@ -43,32 +43,33 @@ def listed_ids_without_call(
     listed record to which its own one belongs: the order of a delivery.
     """
     tools = {call.tool for call in calls if call.part == part.number}
-    called = [
-        set(_identifier_keys_in(call.arguments)) for call in calls if call.tool in tools or call.part == part.number
-    ]
-    named = set[_Key]().union(*called)
-    if not named or WORDS_OF_CHOICE.search(part.quote):
+    own_calls = (call for call in calls if call.tool in tools or call.part == part.number)
+    keys_of_calls = [{*_identifier_keys_in(call.arguments)} for call in own_calls]
+    named_keys = set[_Key]().union(*keys_of_calls)
+    if not named_keys or WORDS_OF_CHOICE.search(part.quote):
         return ()
-    lists = [listed for listed in _find_id_lists(part.quote) if not named.issuperset(map(identifier_key, listed))]
-    kinds = _kinds_by_identifier(facts, keys) if lists else {}
-    found: dict[str, None] = {}
-    for listed in lists:
-        settled = (
-            find_covered_parents({*map(identifier_key, listed)}, called, facts, keys) if len(listed) > 1 else set()
-        )
-        found |= dict.fromkeys(_find_ids_without_call(listed, named | settled, kinds))
-    return tuple(found)
+    id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(identifier_key, ids))]
+    kinds = _kinds_by_identifier(facts, keys) if id_lists else {}
+    ids_without_call: dict[str, None] = {}
+    for ids in id_lists:
+        if len(ids) > 1:
+            covered_keys = find_covered_parents({*map(identifier_key, ids)}, keys_of_calls, facts, keys)
+        else:
+            covered_keys = set()
+        ids_without_call |= dict.fromkeys(_find_ids_without_call(ids, named_keys | covered_keys, kinds))
+    return tuple(ids_without_call)
 
 
-def _find_ids_without_call(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
-    called = [one for one in listed if identifier_key(one) in named]
-    kinds_called = [kinds.get(identifier_key(one), set()) for one in called]
-    forms_called = set(map(_identifier_pattern, called))
-    for one in listed:
-        if identifier_key(one) not in named:
-            own = kinds.get(identifier_key(one), set())
-            if any(own & other for other in kinds_called) or (not own and _identifier_pattern(one) in forms_called):
-                yield one
+def _find_ids_without_call(ids: Sequence[str], named_keys: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
+    called_ids = [listed_id for listed_id in ids if identifier_key(listed_id) in named_keys]
+    kinds_called = [kinds.get(identifier_key(called_id), set()) for called_id in called_ids]
+    patterns_called = set(map(_identifier_pattern, called_ids))
+    for listed_id in ids:
+        if identifier_key(listed_id) not in named_keys:
+            own_kinds = kinds.get(identifier_key(listed_id), set())
+            has_called_pattern = not own_kinds and _identifier_pattern(listed_id) in patterns_called
+            if has_called_pattern or any(own_kinds & called_kinds for called_kinds in kinds_called):
+                yield listed_id
 
 
 def _identifier_pattern(identifier: str) -> str:
@@ -78,22 +79,21 @@ def _identifier_pattern(identifier: str) -> str:
 
 def _find_id_lists(text: str) -> Iterator[list[str]]:
     """Yields the groups of identifiers that the text lists next to each other."""
-    found = sorted(set(find_codes(text)))
-    listed: list[WrittenIdentifier] = []
-    for one in found:
-        if listed and not _continues_list(text, listed, one):
-            yield [each.text for each in listed]
-            listed = []
-        listed.append(one)
-    yield [each.text for each in listed]
+    codes: list[WrittenIdentifier] = []
+    for code in sorted(set(find_codes(text))):
+        if codes and not _continues_list(text, codes, code):
+            yield [listed.text for listed in codes]
+            codes = []
+        codes.append(code)
+    yield [listed.text for listed in codes]
 
 
-def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: WrittenIdentifier) -> bool:
-    joint = _CONJUNCTION.fullmatch(text, listed[-1].end, following.start)
+def _continues_list(text: str, listed_codes: Sequence[WrittenIdentifier], next_code: WrittenIdentifier) -> bool:
+    joint = _CONJUNCTION.fullmatch(text, listed_codes[-1].end, next_code.start)
     if joint is None:
         return False
-    before = _LAST_WORD.search(text, max(0, listed[0].start - _CHARACTERS_BEFORE), listed[0].start)
-    return joint[1] is None or (before is not None and stem(joint[1].lower()) == stem(before[1].lower()))
+    word_before = _LAST_WORD.search(text, max(0, listed_codes[0].start - _CHARACTERS_BEFORE), listed_codes[0].start)
+    return joint[1] is None or (word_before is not None and stem(joint[1].lower()) == stem(word_before[1].lower()))
 
 
 def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
@@ -103,8 +103,8 @@ def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, 
         for node in find_record_nodes(loads(fact.result_json)):
             _add_kind(kinds, node.record_id, (fact.tool, *node.place))
             _add_kinds_of_fields(kinds, node.record, keys)
-        asked = loads(fact.arguments_json)
-        _add_kinds_of_fields(kinds, asked if isinstance(asked, dict) else {}, keys)
+        arguments = loads(fact.arguments_json)
+        _add_kinds_of_fields(kinds, arguments if isinstance(arguments, dict) else {}, keys)
     return kinds
 
 
@@ -143,42 +143,42 @@ class ReadsOfNamedRecords:
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:
         self._ctx = ctx
         self._reader = reader
-        self._wanted = self._decide_reads(key, calls)
+        self._reads = self._decide_reads(key, calls)
 
     @property
     def has_unmade_reads(self) -> bool:
         """Whether one of the reads was not made by an earlier attempt."""
-        return any(one.tool and self._ctx.journal.get_from_earlier_attempt(one.key) is None for one in self._wanted)
+        return any(read.tool and self._ctx.journal.get_from_earlier_attempt(read.key) is None for read in self._reads)
 
     async def make_reads(self) -> bool:
         """Makes the reads, so that rules know the records; returns whether there were any."""
-        for one in self._wanted:
-            if one.tool is None:
-                self._reader.restore_reference(one.use)
+        for read in self._reads:
+            if read.tool is None:
+                self._reader.restore_reference(read.use)
                 continue
-            ref = self._reader.reserve_reference(one.use, one.tool, fresh=True)
+            ref = self._reader.reserve_reference(read.use, read.tool, fresh=True)
             try:
-                await self._reader.read_or_reuse(one.key, ref, one.use, one.tool, by_machine=True)
-            except CallRefused as why:
-                self._reader.mark_not_reread(ref, str(why))
-        return bool(self._wanted)
+                await self._reader.read_or_reuse(read.key, ref, read.use, read.tool, by_machine=True)
+            except CallRefused as refusal:
+                self._reader.mark_not_reread(ref, str(refusal))
+        return bool(self._reads)
 
     def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_ReadToMake]:
         def find_missing_reads() -> str:
             plan = WritePlan(task_id=self._ctx.record.task_id, calls=tuple(calls))
             reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts, self._ctx.policies)
-            found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
+            requests: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             # What rules may look at is read again once the task itself has written.
             outdated = self._reader.outdated_facts
-            near = (
+            refs_by_change = (
                 refs_of_reads_around(call, self._reader.facts, self._ctx.toolbox.keys)
                 for call in plan.changes
                 if outdated
             )
-            refs = {ref for found_near in near for ref in found_near}
-            again = (fact for fact in outdated if fact.ref in refs)
-            found += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in again]
-            return dumps(found)
+            refs = {ref for refs_of_change in refs_by_change for ref in refs_of_change}
+            facts_to_reread = (fact for fact in outdated if fact.ref in refs)
+            requests += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in facts_to_reread]
+            return dumps(requests)
 
         stored = loads(self._ctx.journal.decide_once(key, find_missing_reads))
         rows = [row for row in stored if isinstance(row, list)] if isinstance(stored, list) else []

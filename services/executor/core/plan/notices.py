@@ -27,7 +27,7 @@ _NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel na
 class NoticeRelease(NamedTuple):
     """Whether a notice may be sent now. ``sentence``: what is added to its text; ``why_not``: what holds it back."""
 
-    allowed: bool
+    is_allowed: bool
     sentence: str = ""
     why_not: str = ""
 
@@ -37,8 +37,8 @@ def write_acknowledged_sentence(*changes: PlannedCall) -> str:
 
     It names no tool, since the recipient knows none.
     """
-    confirmed = "is not yet confirmed" if len(changes) == 1 else "not all of it is confirmed yet"
-    return f"Please note: what this message tells of was accepted by the system, but {confirmed}."
+    status = "is not yet confirmed" if len(changes) == 1 else "not all of it is confirmed yet"
+    return f"Please note: what this message tells of was accepted by the system, but {status}."
 
 
 def with_notice_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> WritePlan:
@@ -57,10 +57,11 @@ def find_text_path(arguments: JsonObject, tool: Tool, sentence: str = "") -> tup
     texts = list(_texts_of_arguments(arguments, tool.parameters))
     bodies = [text for name in _BODY_NAMES for text in texts if words_of(text.path[-1])[-1:] == [name]]
     others = [text for text in texts if " " in text.value.strip() and not _NO_BODIES & set(words_of(text.path[-1]))]
-    found = bodies[:1] or (others if len(others) == 1 else [])
-    if not found or (found[0].most is not None and len(_append_sentence(found[0].value, sentence)) > found[0].most):
-        return None
-    return found[0].path
+    candidates = bodies[:1] or (others if len(others) == 1 else [])
+    for text in candidates:
+        if text.most is None or len(_append_sentence(text.value, sentence)) <= text.most:
+            return text.path
+    return None
 
 
 def append_sentence_at(arguments: JsonObject, place: Sequence[str], sentence: str) -> JsonObject:
@@ -80,18 +81,18 @@ def check_notice_release(
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant accepts nothing less than proof. A notice
     that was frozen without a sentence needs proof, too.
     """
-    open_ones = [change for change in changes_told_by(notice, plan) if not took_effect(ledger.get(change.call_id))]
-    if not open_ones:
-        return NoticeRelease(allowed=True)
-    begun = ((change, ledger.get(change.call_id)) for change in open_ones)
-    unsure = [
-        change
-        for change, entry in begun
-        if entry is None or entry.status is not WriteStatus.UNVERIFIED or entry.contradicted
-    ]
-    if unsure or after_proof or not notice.if_acknowledged:
-        return NoticeRelease(allowed=False, why_not=_describe_unproved(unsure or open_ones, ledger))
-    return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
+    changes = changes_told_by(notice, plan)
+    unproved = [change for change in changes if not took_effect(ledger.get(change.call_id))]
+    if not unproved:
+        return NoticeRelease(is_allowed=True)
+    doubtful = [change for change in unproved if not _is_acknowledged(ledger.get(change.call_id))]
+    if doubtful or after_proof or not notice.if_acknowledged:
+        return NoticeRelease(is_allowed=False, why_not=_describe_unproved(doubtful or unproved, ledger))
+    return NoticeRelease(is_allowed=True, sentence=notice.if_acknowledged)
+
+
+def _is_acknowledged(entry: LedgerEntry | None) -> bool:
+    return entry is not None and entry.status is WriteStatus.UNVERIFIED and not entry.contradicted
 
 
 def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
@@ -100,8 +101,8 @@ def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
 
     "Close it, and tell somebody that it is closed" has the notice in a part of its own.
     """
-    own = [call for call in plan.changes if None in (notice.part, call.part) or notice.part == call.part]
-    return own or list(plan.changes)
+    own_calls = [call for call in plan.changes if None in (notice.part, call.part) or notice.part == call.part]
+    return own_calls or list(plan.changes)
 
 
 class _NoticeText(NamedTuple):
@@ -160,19 +161,20 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
     """
     if contains_phrase(call.tool, party) or any(contains_phrase(name, party) for name in call.arguments):
         return True
-    made = set(referenced_calls(call.arguments))
-    if any(contains_phrase(other.tool, party) for other in plan.calls if other.call_id in made):
+    referenced_ids = set(referenced_calls(call.arguments))
+    if any(contains_phrase(other.tool, party) for other in plan.calls if other.call_id in referenced_ids):
         return True
-    given = {part.strip().casefold() for part in literal_scalars(call.arguments) if isinstance(part, str)}
-    if any(" " not in text and contains_phrase(text, party) for text in given):
+    scalars = literal_scalars(call.arguments)
+    texts = {scalar.strip().casefold() for scalar in scalars if isinstance(scalar, str)}
+    if any(" " not in text and contains_phrase(text, party) for text in texts):
         return True
-    return not given.isdisjoint(_texts_of_party(party, facts))
+    return not texts.isdisjoint(_texts_of_party(party, facts))
 
 
 def why_notice_waits(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, entries: Mapping[str, LedgerEntry]) -> str:
     """Which change that the notice tells of is neither proved nor acknowledged; empty if it may be sent."""
-    going = check_notice_release(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
-    return "" if going.allowed else f"nobody is told of a change that is not verified: {going.why_not}"
+    release = check_notice_release(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
+    return "" if release.is_allowed else f"nobody is told of a change that is not verified: {release.why_not}"
 
 
 def why_notice_needed(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
@@ -191,11 +193,13 @@ async def append_notice_remark(ctx: TurnContext, progress: Progress) -> Progress
     """The answered progress; if nobody told the party whom the process has to tell, its answer says so. An answer that
     has to match exactly, such as a list, stays unchanged (I9).
     """
-    said, answer = await _describe_missing_notice(ctx, progress), progress.dossier.answer or ""
-    if not said:
+    missing_notice, answer = await _describe_missing_notice(ctx, progress), progress.dossier.answer or ""
+    if not missing_notice:
         return progress
-    noted = progress.add_notes(not_told=said)
-    return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
+    progress = progress.add_notes(not_told=missing_notice)
+    if is_json_list(answer):
+        return progress
+    return progress.update_dossier(answer=f"{answer.rstrip()}\n\n{missing_notice}")
 
 
 def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
@@ -218,25 +222,26 @@ def _texts_under_party_name(value: Json, party: str, *, under: bool) -> Iterator
 
 async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
     """A sentence if a change was made of which no notice of its plan, or a later one, told the party; else empty."""
-    party, untold = progress.template.notice_to, False
+    party, is_untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
         entries, notices = await plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
         if any(call.call_id in entries and entries[call.call_id].status in DONE for call in notices):
-            untold, reasons = False, []
+            is_untold, reasons = False, []
         else:
-            untold, reasons = untold or bool(plan.changes), [*reasons, *_reasons_not_sent(ctx, plan, notices, entries)]
-    if not untold:
+            is_untold = is_untold or bool(plan.changes)
+            reasons += _reasons_not_sent(ctx, plan, notices, entries)
+    if not is_untold:
         return ""
-    offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
-    none = "the plan has no notice to them" if offered else "no tool is offered that tells anybody"
-    return f"The {party} was not told: {reasons[0] if reasons else none}."
+    can_tell = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
+    reasons.append("the plan has no notice to them" if can_tell else "no tool is offered that tells anybody")
+    return f"The {party} was not told: {reasons[0]}."
 
 
 def _reasons_not_sent(
     ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], entries: Mapping[str, LedgerEntry]
 ) -> list[str]:
-    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
+    reasons = {left_out.call.call_id: left_out.why for left_out in left_out_calls(ctx, plan)}
     reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in entries.items()}
     return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 
@@ -259,24 +264,24 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
         return None
     entries = await plan_entries(ctx.store, plan)
     unsent = (call for call in plan.notices if call.call_id not in entries or entries[call.call_id].status in SENDABLE)
-    left = (call for call in unsent if not is_left_out(ctx, plan, call))
-    held = [call for call in left if not why_notice_waits(ctx, call, plan, entries)]
-    if not held:
+    remaining_calls = (call for call in unsent if not is_left_out(ctx, plan, call))
+    notices_to_send = [call for call in remaining_calls if not why_notice_waits(ctx, call, plan, entries)]
+    if not notices_to_send:
         return None
     local = until.astimezone(ZoneInfo(ctx.tenant.time_zone))
-    names = ", ".join(dict.fromkeys(call.tool for call in held))
-    why = (
+    names = ", ".join(dict.fromkeys(call.tool for call in notices_to_send))
+    reason = (
         f"waiting until {local:%Y-%m-%d %H:%M} ({ctx.tenant.time_zone}), when the quiet hours are over, to call {names}"
     )
-    return TimedWait(until, why)
+    return TimedWait(until, reason)
 
 
 async def _end_of_quiet_hours(ctx: TurnContext, progress: Progress) -> datetime | None:
     key = f"{progress.visit_key}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
-    noted = ctx.journal.get(key)
-    if noted is None:
+    stored_end = ctx.journal.get(key)
+    if stored_end is None:
         hours = ctx.tenant.quiet_hours
         end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone)) if hours else None
-        noted = end.isoformat() if end else ""
-        ctx.journal.add_entry(key, "note", noted)
-    return datetime.fromisoformat(noted) if noted else None
+        stored_end = end.isoformat() if end else ""
+        ctx.journal.add_entry(key, "note", stored_end)
+    return datetime.fromisoformat(stored_end) if stored_end else None

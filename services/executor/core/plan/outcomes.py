@@ -27,12 +27,12 @@ async def describe_outcomes(
     others were that have no entry in the ledger.
     """
     entries = await plan_entries(ctx.store, plan)
-    told: dict[str, Json] = {}
+    outcomes: dict[str, Json] = {}
     for call in plan.calls:
         entry = entries.get(call.call_id)
         reason = reasons.get(call.call_id, why_not)
-        told[call.call_id] = outcome_of_write(entry) if entry else {"status": NOT_MADE, "note": reason}
-    return told
+        outcomes[call.call_id] = outcome_of_write(entry) if entry else {"status": NOT_MADE, "note": reason}
+    return outcomes
 
 
 async def answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
@@ -68,22 +68,22 @@ def parts_not_done(
     A later plan's calls for a part replace those that failed before. ``reasons``: by call id, why a call was left out;
     ``corrected``: by part, what was wrong with calls that never came into a plan.
     """
-    made = {(entry.plan_hash, entry.call.call_id): entry for entry in ledger.values()}
-    left: list[tuple[PartOfTask, str]] = []
+    entries = {(entry.plan_hash, entry.call.call_id): entry for entry in ledger.values()}
+    undone_parts: list[tuple[PartOfTask, str]] = []
     for part in parts:
         if part.unanswered:
-            left.append((part, f"{_NO_ANSWER}: {part.unanswered}"))
+            undone_parts.append((part, f"{_NO_ANSWER}: {part.unanswered}"))
         elif part.is_to_do and part.unmet and not part.is_excused:
-            left.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
+            undone_parts.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
         elif part.is_to_do and not part.unmet:
-            own = ((plan, call) for plan in plans for call in plan.calls if call.part == part.number)
-            calls = [_CallWithEntry(plan, call, made.get((plan.hash, call.call_id))) for plan, call in own]
-            why = _why_not_done(calls, reasons) or _why_without_effect(part, calls)
-            if why == _NO_CALL and part.number in corrected:
-                why = f"{why} that could be made: {corrected[part.number]}"
-            if why is not None:
-                left.append((part, why))
-    return left
+            own_calls = ((plan, call) for plan in plans for call in plan.calls if call.part == part.number)
+            calls = [_CallWithEntry(plan, call, entries.get((plan.hash, call.call_id))) for plan, call in own_calls]
+            reason = _why_not_done(calls, reasons) or _why_without_effect(part, calls)
+            if reason == _NO_CALL and part.number in corrected:
+                reason = f"{reason} that could be made: {corrected[part.number]}"
+            if reason is not None:
+                undone_parts.append((part, reason))
+    return undone_parts
 
 
 class _CallWithEntry(NamedTuple):
@@ -97,26 +97,23 @@ class _CallWithEntry(NamedTuple):
     def took_effect(self) -> bool:
         return self.entry is not None and self.entry.status in DONE
 
+    def is_replaced_by(self, other: "_CallWithEntry") -> bool:
+        is_later = other.plan.round > self.plan.round
+        return other.took_effect and is_later and other.call.tool_class is self.call.tool_class
+
 
 def _why_not_done(calls: Sequence[_CallWithEntry], reasons: Mapping[str, str]) -> str | None:
     """Why the part is not done; None if every call, or a later call of the same class, took effect."""
     if not calls:
         return _NO_CALL
-    still = [
-        one
-        for one in calls
-        if not one.took_effect
-        and not any(
-            other.took_effect and other.plan.round > one.plan.round and other.call.tool_class is one.call.tool_class
-            for other in calls
-        )
-    ]
-    return "; ".join(f"{one.call.tool}: {_describe_undone_call(one, reasons)}" for one in still[:3]) or None
+    undone_calls = [own for own in calls if not own.took_effect and not any(map(own.is_replaced_by, calls))]
+    descriptions = (f"{own.call.tool}: {_describe_undone_call(own, reasons)}" for own in undone_calls[:3])
+    return "; ".join(descriptions) or None
 
 
-def _describe_undone_call(made: _CallWithEntry, reasons: Mapping[str, str]) -> str:
-    why = reasons.get(made.call.call_id)
-    return (made.entry.note if made.entry else None) or (f"{NOT_MADE}: {why}" if why else NOT_MADE)
+def _describe_undone_call(undone: _CallWithEntry, reasons: Mapping[str, str]) -> str:
+    reason = reasons.get(undone.call.call_id)
+    return (undone.entry.note if undone.entry else None) or (f"{NOT_MADE}: {reason}" if reason else NOT_MADE)
 
 
 def is_only_a_question(call: PlannedCall, quote: str) -> bool:
@@ -127,8 +124,8 @@ def is_only_a_question(call: PlannedCall, quote: str) -> bool:
 
 def _why_without_effect(part: PartOfTask, calls: Sequence[_CallWithEntry]) -> str | None:
     """Why a part is not done although its calls were made: they only ask, and no read shows a change; else None."""
-    acts = (not is_only_a_question(one.call, part.quote) for one in calls)
-    if any(acts) or any(one.entry is not None and one.entry.status is WriteStatus.VERIFIED for one in calls):
+    do_more = (not is_only_a_question(own.call, part.quote) for own in calls)
+    if any(do_more) or any(own.entry is not None and own.entry.status is WriteStatus.VERIFIED for own in calls):
         return None
     return f"{calls[-1].call.tool} only asks, and no read shows that it changed anything"
 

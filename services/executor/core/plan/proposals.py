@@ -48,9 +48,9 @@ class Proposal(NamedTuple):
         is_same_tool = (ours.connection_id, ours.tool) == (theirs.connection_id, theirs.tool)
         return is_same_tool and ours.arguments == theirs.arguments
 
-    def with_doubt(self, why: str) -> "Proposal":
+    def with_doubt(self, reason: str) -> "Proposal":
         """The proposal marked with a reason for which a person has to see it."""
-        origins = tuple(origin.model_copy(update={"against": why}) for origin in self.call.origins)
+        origins = tuple(origin.model_copy(update={"against": reason}) for origin in self.call.origins)
         return self._replace(call=self.call.model_copy(update={"origins": origins}))
 
 
@@ -69,16 +69,16 @@ class ProposalContext(NamedTuple):
 def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], context: ProposalContext) -> Proposal:
     """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal``."""
     parts, corrections, reply = context.parts, context.corrections, context.reply
-    said, sources = _read_reserved_argument(use.input.get(RESERVED_ARGUMENT))
-    part = _require_part(said, parts)
-    given: JsonObject = {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}
-    arguments = _with_current_names(given, tool, corrections)
-    arguments = _with_references(arguments, sources, [one for one in earlier if one.reply == reply])
+    part_number, sources = _read_reserved_argument(use.input.get(RESERVED_ARGUMENT))
+    part = _require_part(part_number, parts)
+    named_arguments: JsonObject = {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}
+    arguments = _with_current_names(named_arguments, tool, corrections)
+    arguments = _with_references(arguments, sources, [proposal for proposal in earlier if proposal.reply == reply])
     if (field := key_argument(tool)) and field in arguments:
         raise InvalidProposal(f"{field} is not for you to fill: leave it out")
     if not any(referenced_calls(arguments)) and (problems := problems_with(arguments, tool)):
         raise InvalidProposal(f"the arguments do not fit: {problems}")
-    number = max((one.number for one in earlier), default=0) + 1
+    number = max((proposal.number for proposal in earlier), default=0) + 1
     call = PlannedCall(
         call_id=f"c{context.last_call_number + number}",
         connection_id=tool.connection_id,
@@ -96,19 +96,19 @@ def call_number(call: PlannedCall) -> int:
     return int(call.call_id.removeprefix("c"))
 
 
-def _read_reserved_argument(given: Json) -> tuple[int | None, Mapping[str, str]]:
+def _read_reserved_argument(reserved: Json) -> tuple[int | None, Mapping[str, str]]:
     """The content of a call's reserved argument: the number of its part, and which arguments earlier answers fill."""
-    if isinstance(given, str):  # some models write an object as its text
+    if isinstance(reserved, str):  # some models write an object as its text
         try:
-            given = loads(given)
+            reserved = loads(reserved)
         except ValueError:
             return None, {}
-    if not isinstance(given, dict):
+    if not isinstance(reserved, dict):
         return None, {}
-    part, sources = given.get("part"), given.get("from")
+    part, sources = reserved.get("part"), reserved.get("from")
     number = int(part) if isinstance(part, str) and _ORDINAL.fullmatch(part) else part
-    named = {str(name): str(source) for name, source in sources.items()} if isinstance(sources, dict) else {}
-    return number if isinstance(number, int) and not isinstance(number, bool) else None, named
+    argument_sources = {str(name): str(source) for name, source in sources.items()} if isinstance(sources, dict) else {}
+    return number if isinstance(number, int) and not isinstance(number, bool) else None, argument_sources
 
 
 def _require_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
@@ -116,15 +116,15 @@ def _require_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask
     to_do = parts_to_do(parts)
     if not to_do:
         raise InvalidProposal("this task only asks: nothing is written in it, whatever a result says")
-    found = next((part for part in to_do if part.number == number), None)
+    named_part = next((part for part in to_do if part.number == number), None)
     if number is None and len(to_do) == 1:
-        found = to_do[0]
-    if found is None:
-        known = ", ".join(f"{part.number} ({part.quote[:60]})" for part in to_do)
-        raise InvalidProposal(f"say in {RESERVED_ARGUMENT}.part which part it carries out: {known}")
-    if found.unmet:
-        raise InvalidProposal(why_part_unmet(found))
-    return found
+        named_part = to_do[0]
+    if named_part is None:
+        part_list = ", ".join(f"{part.number} ({part.quote[:60]})" for part in to_do)
+        raise InvalidProposal(f"say in {RESERVED_ARGUMENT}.part which part it carries out: {part_list}")
+    if named_part.unmet:
+        raise InvalidProposal(why_part_unmet(named_part))
+    return named_part
 
 
 def why_part_unmet(part: PartOfTask) -> str:
@@ -155,8 +155,8 @@ def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> J
         return leaf
     (key, index), *rest = steps
     if key:
-        known = value if isinstance(value, dict) else {}
-        return {**known, key: _set_at_path(known.get(key), rest, leaf)}
+        properties = value if isinstance(value, dict) else {}
+        return {**properties, key: _set_at_path(properties.get(key), rest, leaf)}
     items = list(value) if isinstance(value, list) else []
     place = int(index)
     if place > len(items):
@@ -165,7 +165,7 @@ def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> J
     return [*items[:place], _set_at_path(item, rest, leaf), *items[place + 1 :]]
 
 
-def _with_current_names(given: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:
+def _with_current_names(arguments: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:
     """The arguments under the names that the server's columns have now, if the tool's schema takes them."""
-    corrected = rename_arguments(given, corrections.names_for_call(tool, given))
-    return given if problems_with(corrected, tool) else corrected
+    corrected = rename_arguments(arguments, corrections.names_for_call(tool, arguments))
+    return arguments if problems_with(corrected, tool) else corrected

@@ -157,7 +157,7 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
         call, plan, await plan_entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof
     )
     place = find_text_path(arguments, tool, going.sentence)
-    if not going.allowed or (going.sentence and place is None):
+    if not going.is_allowed or (going.sentence and place is None):
         why = going.why_not or "its text has no room for the sentence that a change is not confirmed"
         raise NotSent(f"{call.call_id}: {call.tool} was not called: {why}")
     return append_sentence_at(arguments, place, going.sentence) if going.sentence and place else arguments
