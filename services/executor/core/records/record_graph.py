@@ -171,11 +171,7 @@ class RecordGraph:
         reached = set(named)
         for _ in range(_MOST_STEPS):
             ids = {
-                one
-                for node in self.nodes
-                if node.identity in reached
-                for one in node.ids
-                if looks_like_id_text(one)
+                one for node in self.nodes if node.identity in reached for one in node.ids if looks_like_id_text(one)
             }
             sights = [node for node in self.nodes if node.identity in reached or not ids.isdisjoint(node.ids)]
             reached |= {one.identity for node in sights for one in (node, *self.linked_records(node))}
