@@ -157,7 +157,7 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
             record,
             TaskWebhook(config_id="c1", url="https://a.example/", dialect=A2aVersion.A2A_1_0),
             from_start=True,
-            most=3,
+            limit=3,
         )
         claim = await claim_of(lines)
         work = await lines.read(claim)

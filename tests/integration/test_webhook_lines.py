@@ -64,7 +64,7 @@ async def claim_of(lines: RedisDeliveryQueue, seconds: float = 60) -> ClaimedDel
 async def _hooked(redis: Redis, store: TaskStore, webhook: TaskWebhook = HOOK) -> TaskRecord:
     record = a_record()
     await store.accept(record, a_turn(record), dedupe=None)
-    await RedisWebhooks(redis, SEAL).put(record, webhook, from_start=True, most=3)
+    await RedisWebhooks(redis, SEAL).put(record, webhook, from_start=True, limit=3)
     return record
 
 
@@ -146,7 +146,7 @@ async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redi
     work = await lines.read(stale)
     assert work is not None
     await RedisWebhooks(redis, SEAL).put(
-        record, HOOK.model_copy(update={"url": "https://b.example/"}), from_start=True, most=3
+        record, HOOK.model_copy(update={"url": "https://b.example/"}), from_start=True, limit=3
     )
     assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), DeliveryStep.OFF, 0) == ""
     again = await lines.read(await claim_of(lines))
@@ -258,7 +258,7 @@ async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: A2aVer
         store, world = TaskStore(redis, live), World(redis, fates)
         record = await _hooked(redis, store, HOOK.model_copy(update={"dialect": dialect}))
         twin = HOOK.model_copy(update={"dialect": dialect, "config_id": "c2", "url": "https://twin.example/"})
-        await RedisWebhooks(redis, SEAL).put(record, twin, from_start=True, most=3)
+        await RedisWebhooks(redis, SEAL).put(record, twin, from_start=True, limit=3)
         await world.deliver()
         if waits:
             await _finish(redis, record, TaskState.INPUT_REQUIRED)

@@ -84,7 +84,7 @@ def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[
 
 _MOST_ROUNDS = 50  # of reading further in streams that are full of others' letters
 _LAST_ID_PART = 2**64 - 1  # no stream's id has a larger part
-_ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
+_LETTER_ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
 Row = tuple[str, Mapping[str, str]]
 
 
@@ -115,29 +115,29 @@ class DeadLetters(ScriptedStore):
 
     async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until it yields enough."""
-        mine: list[DeadLetter] = []
+        letters_found: list[DeadLetter] = []
         places = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
         for _ in range(_MOST_ROUNDS):
             if not places:
                 break
-            asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
-            replies = cast("list[list[Row]]", await self._scripts.execute_many(*asked))
-            found = [_letters_of_tenant(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
-            mine += [letter for letters in found for letter in letters]
-            places = [
-                place._replace(entry_id=f"({rows[-1][0]}")
-                for place, rows, letters in zip(places, replies, found, strict=True)
-                if len(rows) == limit and len(letters) < limit
-            ]
-        return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
+            commands = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
+            replies = cast("list[list[Row]]", await self._scripts.execute_many(*commands))
+            later_places = []
+            for place, rows in zip(places, replies, strict=True):
+                letters = _letters_of_tenant(place, rows, tenant)
+                letters_found += letters
+                if len(rows) == limit and len(letters) < limit:
+                    later_places.append(place._replace(entry_id=f"({rows[-1][0]}"))
+            places = later_places
+        return sorted(letters_found, key=lambda letter: letter.at, reverse=True)[:limit]
 
     async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
         return (await self._find(tenant, letter_id))[1]
 
-    async def requeue(self, tenant: str, letter_id: str, *, again: bool = False) -> RequeueResult:
+    async def requeue(self, tenant: str, letter_id: str, *, repeats_writes: bool = False) -> RequeueResult:
         """Start a dead turn's task again in its session, or give an outcome back to the learner. It may be repeated.
 
-        Raises ``WouldRepeatWrites`` if the task made writes, or may have, unless ``again`` is set.
+        Raises ``WouldRepeatWrites`` if the task made writes, or may have, unless ``repeats_writes`` is set.
         """
         place, letter = await self._find(tenant, letter_id)
         if place.kind is LetterKind.OUTCOME:
@@ -146,7 +146,7 @@ class DeadLetters(ScriptedStore):
                 raise _letter_not_found(letter_id)
             return RequeueResult(letter)
         dead = DeadTurn.model_validate_json(letter.content)
-        if dead.writes and not again:
+        if dead.writes and not repeats_writes:
             raise WouldRepeatWrites(letter_id, dead.writes)
         return RequeueResult(letter, await self._restart_task(place, dead))
 
@@ -182,7 +182,7 @@ def _letter_not_found(letter_id: str) -> NotFound:
 
 
 def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
-    match = _ID.fullmatch(letter_id)
+    match = _LETTER_ID.fullmatch(letter_id)
     if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST_ID_PART for part in match[3].split("-")):
         return None
     return _LetterAddress(LetterKind(match[1]), int(match[2]), match[3])
@@ -190,8 +190,8 @@ def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
 
 def _letters_of_tenant(place: _LetterAddress, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
     parse = _parse_turn_letter if place.kind is LetterKind.TURN else _parse_outcome_letter
-    found = (parse(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
-    return [letter for letter in found if letter.tenant in (tenant, None)]
+    letters = (parse(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+    return [letter for letter in letters if letter.tenant in (tenant, None)]
 
 
 def _parse_turn_letter(place: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
@@ -200,19 +200,19 @@ def _parse_turn_letter(place: _LetterAddress, fields: Mapping[str, str]) -> Dead
         dead = DeadTurn.model_validate_json(content)
     except ValidationError as error:
         return DeadLetter(place.letter_id, place.kind, _added_time(place), error=f"unreadable: {error}")
-    told_of = (dead.tenant, dead.session_id, dead.task_id, dead.reason, dead.last_error, dead.attempts, content)
-    return DeadLetter(place.letter_id, place.kind, _added_time(place), *told_of)
+    details = (dead.tenant, dead.session_id, dead.task_id, dead.reason, dead.last_error, dead.attempts, content)
+    return DeadLetter(place.letter_id, place.kind, _added_time(place), *details)
 
 
 def _parse_outcome_letter(place: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome; without tenant and content if the outcome cannot be parsed."""
     (_, content), error = unpack_outcome(fields.get("o", "")), fields.get("error", "")
-    tries, told = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
-    if told is None:
+    tries, outcome = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
+    if outcome is None:
         return DeadLetter(place.letter_id, place.kind, _added_time(place), error=error, tries=tries)
-    reason = f"the outcome of a task that ended {told.state.value} could not be learned from"
-    told_of = (told.tenant, told.session_id, told.task_id, reason, error, tries, content)
-    return DeadLetter(place.letter_id, place.kind, _added_time(place), *told_of)
+    reason = f"the outcome of a task that ended {outcome.state.value} could not be learned from"
+    details = (outcome.tenant, outcome.session_id, outcome.task_id, reason, error, tries, content)
+    return DeadLetter(place.letter_id, place.kind, _added_time(place), *details)
 
 
 def _added_time(place: _LetterAddress) -> datetime:
@@ -231,8 +231,8 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
         """List the newest dead letters; ``limit`` in the body says how many."""
         return {
             "letters": [
-                _describe_letter(one)
-                for one in await self._service.list_newest(call.caller.tenant, _read_limit(call.body))
+                _describe_letter(letter)
+                for letter in await self._service.list_newest(call.caller.tenant, _read_limit(call.body))
             ]
         }
 
@@ -249,10 +249,11 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
         The answer names the new task. If the old one made writes, 409, unless the body has ``"again": true``.
         """
         letter_id = call.path_value("letter_id")
-        done = await self._service.requeue(call.caller.tenant, letter_id, again=call.body.get("again") is True)
-        if done.task_id is None:
-            return {"requeued": letter_id, "outcome_of": done.letter.task_id}
-        return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
+        repeats_writes = call.body.get("again") is True
+        result = await self._service.requeue(call.caller.tenant, letter_id, repeats_writes=repeats_writes)
+        if result.task_id is None:
+            return {"requeued": letter_id, "outcome_of": result.letter.task_id}
+        return {"requeued": letter_id, "task_id": result.task_id, "requeued_from": result.letter.task_id}
 
     @api_path("POST", "/dlq/{letter_id}/drop")
     async def drop(self, call: ApiCall) -> JsonValue:
@@ -274,7 +275,7 @@ def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:
 
 
 def _read_limit(body: JsonObject) -> int:
-    given = body.get("limit", 100)
-    if not isinstance(given, int) or not 1 <= given <= _MOST_LISTED:
+    limit = body.get("limit", 100)
+    if not isinstance(limit, int) or not 1 <= limit <= _MOST_LISTED:
         raise InvalidField("limit", f"must be a number from 1 to {_MOST_LISTED}")
-    return given
+    return limit

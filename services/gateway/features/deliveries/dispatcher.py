@@ -104,8 +104,8 @@ class DeliveryLoop:
     ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
         list_due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
-        wanted = choose_due_deliveries(list_due.due, self._busy, self._rules)
-        for claim in await self._queue.claim(wanted, self._rules.lease):
+        chosen = choose_due_deliveries(list_due.due, self._busy, self._rules)
+        for claim in await self._queue.claim(chosen, self._rules.lease):
             self._busy[claim.tenant] += 1
             delivery = group.create_task(self._deliver(claim, news))
             under_way.add(delivery)

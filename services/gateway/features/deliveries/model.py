@@ -84,8 +84,8 @@ class DeliveryStep(StrEnum):
 class DeliveryQueue(Protocol):
     """The durable queue of deliveries. Each is claimed by one process. All may raise ``StoreUnavailable``."""
 
-    async def list_due(self, most: int, each: int) -> DueDeliveries:
-        """What is due, the longest due first: at most ``most`` of each partition, and ``each`` of each tenant."""
+    async def list_due(self, most_per_partition: int, most_per_tenant: int) -> DueDeliveries:
+        """What is due, the longest due first; the numbers limit how many of each partition, and of each tenant."""
 
     async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
         """Claim what is due for ``seconds``; returns what no other process has claimed."""
@@ -118,8 +118,8 @@ class HttpPoster(Protocol):
         """Post a body and return the receiver's answer; follows no redirect. Raises ``NoReceiverAnswer``."""
 
 
-_END = "end"  # names the news of an end whose own event is not there any more
-_STATUS, _TASK = 1_000_000, 1_000_001  # numbers of parts: results have theirs before
+_END_EVENT = "end"  # names the news of an end whose own event is not there any more
+_STATUS_NUMBER, _TASK_NUMBER = 1_000_000, 1_000_001  # numbers of parts: results have theirs before
 
 
 class WebhookUpdate(NamedTuple):
@@ -139,16 +139,16 @@ class _EventPart(NamedTuple):
 
 def pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
     """The updates that the webhook has yet to receive, in order; their names are the same each time."""
-    progress, found = work.progress, list[WebhookUpdate]()
+    progress, pending = work.progress, list[WebhookUpdate]()
     for event_id, event in work.events:
         parts = list(_event_parts(event, work.record, progress.state, work.webhook.dialect))
-        found += _undelivered_parts(event_id, parts, progress)
+        pending += _undelivered_parts(event_id, parts, progress)
         progress = _advance_cursor(event_id, parts, progress)
-    ended = work.record.state
-    if not work.events and ended.is_terminal and progress.state != ended.value:
+    state = work.record.state
+    if not work.events and state.is_terminal and progress.state != state.value:
         parts = list(_final_parts(work.record, work.webhook.dialect))
-        found += _undelivered_parts(_END, parts, progress)
-    return found
+        pending += _undelivered_parts(_END_EVENT, parts, progress)
+    return pending
 
 
 def _undelivered_parts(
@@ -157,21 +157,21 @@ def _undelivered_parts(
     """Yields the updates of an event that are not delivered yet; the cursor moves past the event after the last one."""
     for number, update in parts:
         if number > progress.part:
-            after = (
+            later_progress = (
                 _advance_cursor(event_id, parts, progress)
                 if number == parts[-1].number
                 else progress.model_copy(update={"part": number})
             )
-            yield WebhookUpdate(_name_update(event_id, number), update, after)
+            yield WebhookUpdate(_name_update(event_id, number), update, later_progress)
 
 
 def _name_update(event_id: str, number: int) -> str:
     """The update's name, as in streams; the final task, which only webhooks get, has the suffix ``task``."""
-    return event_id if number == _STATUS else f"{event_id}.{'task' if number == _TASK else number}"
+    return event_id if number == _STATUS_NUMBER else f"{event_id}.{'task' if number == _TASK_NUMBER else number}"
 
 
 def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: DeliveryProgress) -> DeliveryProgress:
-    cursor = progress.cursor if event_id == _END else event_id
+    cursor = progress.cursor if event_id == _END_EVENT else event_id
     states = [part.update.state.value for part in parts if isinstance(part.update, updates.StatusUpdate)]
     part, state = 0 if parts else progress.part, states[-1] if states else progress.state
     return progress.model_copy(update={"cursor": cursor, "part": part, "state": state})
@@ -179,12 +179,12 @@ def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: Delive
 
 def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: A2aVersion) -> Iterator[_EventPart]:
     """Yields an event's updates for the webhook, with numbers that are the same each time."""
-    ends = ends_task(event)
-    for part in updates.updates_of_event(event, record, final=ends):
+    is_last = ends_task(event)
+    for part in updates.updates_of_event(event, record, final=is_last):
         if _is_for_webhooks(part.update, state, dialect):
-            yield _EventPart(part.number or _STATUS, part.update)
-    if ends and dialect is A2aVersion.A2A_1_0:
-        yield _EventPart(_TASK, updates.Snapshot(record, final=True))
+            yield _EventPart(part.number or _STATUS_NUMBER, part.update)
+    if is_last and dialect is A2aVersion.A2A_1_0:
+        yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, final=True))
 
 
 def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) -> bool:
@@ -197,9 +197,9 @@ def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) ->
 def _final_parts(record: TaskRecord, dialect: A2aVersion) -> Iterator[_EventPart]:
     status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
     if dialect is not A2aVersion.A2A_1_0:
-        yield _EventPart(_STATUS, status)
+        yield _EventPart(_STATUS_NUMBER, status)
         return
     for index, artifact in updates.results_of(record, record.state):
         yield _EventPart(index + 1, updates.ArtifactUpdate(index, artifact))
-    yield _EventPart(_STATUS, status)
-    yield _EventPart(_TASK, updates.Snapshot(record, final=True))
+    yield _EventPart(_STATUS_NUMBER, status)
+    yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, final=True))

@@ -18,21 +18,21 @@ _LONGEST_RETRY_AFTER = 64
 
 def parse_retry_after(text: str, now: datetime) -> float:
     """The seconds in a ``Retry-After`` header; 0 if it is invalid or names a past time."""
-    said = text.strip()
-    if said.isascii() and said.isdecimal() and len(said) < 10:
-        return float(said)
+    value = text.strip()
+    if value.isascii() and value.isdecimal() and len(value) < 10:
+        return float(value)
     try:
-        until = parsedate_to_datetime(said) if len(said) <= _LONGEST_RETRY_AFTER else now
+        until = parsedate_to_datetime(value) if len(value) <= _LONGEST_RETRY_AFTER else now
     except (ValueError, OverflowError):
         return 0.0
     return max(0.0, ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds())
 
 
 log = structlog.get_logger()
-_GONE = 410
-_NO_KEY = "no key here opens what was kept of it: WEBHOOK_SECRET was changed, and does not name the one before"
-_JSON = {"Content-Type": "application/json"}
-_TOKEN = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
+_GONE_STATUS = 410
+_UNREADABLE = "no key here opens what was kept of it: WEBHOOK_SECRET was changed, and does not name the one before"
+_JSON_HEADERS = {"Content-Type": "application/json"}
+_TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
 _LONGEST_EXPONENT = 30
 
 
@@ -79,13 +79,13 @@ class _PreparedPost(NamedTuple):
 
 
 class _PostOutcome(NamedTuple):
-    """The result of a request. ``error``: why it was not accepted, else empty. ``gone``: the receiver answered 410.
+    """The result of a request. ``error``: why it was not accepted, else empty. ``is_gone``: the receiver answered 410.
 
     ``wait``: the seconds in its ``Retry-After``.
     """
 
     error: str
-    gone: bool = False
+    is_gone: bool = False
     wait: float = 0
 
 
@@ -108,7 +108,7 @@ class DeliveryService:
         if work is None:
             return
         if isinstance(work, deliveries.UnreadableDelivery):
-            await self._store_progress(claim, work, self._count_failure(work.progress, _NO_KEY, gone=False))
+            await self._store_progress(claim, work, self._count_failure(work.progress, _UNREADABLE))
             return
         for prepared in self._prepare_posts(claim, work):
             outcome = await self._send_post(prepared)
@@ -124,9 +124,8 @@ class DeliveryService:
         work = await self._queue.read(claim)
         if work is None:
             return
-        await self._store_progress(
-            claim, work, self._count_failure(work.progress, "the gateway failed on it; its log says how", gone=False)
-        )
+        progress = self._count_failure(work.progress, "the gateway failed on it; its log says how")
+        await self._store_progress(claim, work, progress)
 
     async def _store_progress(
         self, claim: deliveries.ClaimedDelivery, work: deliveries.Work, progress: DeliveryProgress, wait: float = 0
@@ -142,9 +141,9 @@ class DeliveryService:
         self, claim: deliveries.ClaimedDelivery, work: deliveries.WebhookWork | deliveries.SignedPostWork
     ) -> Iterator[_PreparedPost]:
         if isinstance(work, deliveries.SignedPostWork):
-            given = work.delivery
-            secrets = (given.secret,) if given.secret else self._secrets.secrets_of(claim.tenant)
-            yield _PreparedPost(given.delivery_id, given.url, given.headers, given.body, secrets, work.progress)
+            post = work.delivery
+            secrets = (post.secret,) if post.secret else self._secrets.secrets_of(claim.tenant)
+            yield _PreparedPost(post.delivery_id, post.url, post.headers, post.body, secrets, work.progress)
             return
         secrets, headers = self._secrets.secrets_of(claim.tenant), _build_headers(work.webhook)
         for update in deliveries.pending_updates(work):
@@ -154,31 +153,30 @@ class DeliveryService:
             )
 
     async def _send_post(self, prepared: _PreparedPost) -> _PostOutcome:
-        stamp = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._clock_and_random.now())
+        now = self._clock_and_random.now
+        signatures = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, now())
         try:
-            headers = check_headers({**_JSON, **prepared.headers, **stamp})
+            headers = check_headers({**_JSON_HEADERS, **prepared.headers, **signatures})
             status, retry_after = await self._post.post(prepared.url, headers, prepared.body.encode())
-        except (deliveries.NoReceiverAnswer, InvalidField) as why:
-            return _PostOutcome(str(why))
+        except (deliveries.NoReceiverAnswer, InvalidField) as error:
+            return _PostOutcome(str(error))
         if 200 <= status < 300:
             return _PostOutcome("")
-        return _PostOutcome(
-            _describe_status(status), status == _GONE, parse_retry_after(retry_after, self._clock_and_random.now())
-        )
+        return _PostOutcome(_describe_status(status), status == _GONE_STATUS, parse_retry_after(retry_after, now()))
 
     def _progress_after(
-        self, before: DeliveryProgress, prepared: _PreparedPost, outcome: _PostOutcome
+        self, progress: DeliveryProgress, prepared: _PreparedPost, outcome: _PostOutcome
     ) -> DeliveryProgress:
         if outcome.error:
-            return self._count_failure(before, outcome.error, gone=outcome.gone)
-        delivered = {"tries": 0, "error": "", "delivered": before.delivered + 1, "at": self._clock_and_random.now()}
+            return self._count_failure(progress, outcome.error, is_gone=outcome.is_gone)
+        delivered = {"tries": 0, "error": "", "delivered": progress.delivered + 1, "at": self._clock_and_random.now()}
         return prepared.progress.model_copy(update=delivered)
 
-    def _count_failure(self, before: DeliveryProgress, error: str, *, gone: bool) -> DeliveryProgress:
-        tries = before.tries + 1
-        over = gone or tries >= self._rules.tries
-        failed = {"tries": tries, "error": error, "disabled": over, "at": self._clock_and_random.now()}
-        return before.model_copy(update=failed)
+    def _count_failure(self, progress: DeliveryProgress, error: str, *, is_gone: bool = False) -> DeliveryProgress:
+        tries = progress.tries + 1
+        is_given_up = is_gone or tries >= self._rules.tries
+        failed = {"tries": tries, "error": error, "disabled": is_given_up, "at": self._clock_and_random.now()}
+        return progress.model_copy(update=failed)
 
     def _compute_pause(self, progress: DeliveryProgress, step: deliveries.DeliveryStep, wait: float) -> float:
         """The seconds until the next try: doubled each time, randomised, at least ``wait``, at most the longest pause.
@@ -196,14 +194,14 @@ def choose_due_deliveries(
     due: Sequence[deliveries.DueDelivery], busy: Counter[str], rules: DeliveryRules
 ) -> list[deliveries.DueDelivery]:
     """The due deliveries to claim now, the longest due first, within the free slots of the process and each tenant."""
-    taken, counts = list[deliveries.DueDelivery](), Counter(busy)
-    for one in due:
+    chosen, counts = list[deliveries.DueDelivery](), Counter(busy)
+    for delivery in due:
         if counts.total() >= rules.slots:
             break
-        if counts[one.tenant] < rules.per_tenant:
-            counts[one.tenant] += 1
-            taken.append(one)
-    return taken
+        if counts[delivery.tenant] < rules.per_tenant:
+            counts[delivery.tenant] += 1
+            chosen.append(delivery)
+    return chosen
 
 
 def _step_after_delivery(progress: DeliveryProgress, work: deliveries.Work) -> deliveries.DeliveryStep:
@@ -222,7 +220,7 @@ def _progress_after_all(work: deliveries.WebhookWork | deliveries.SignedPostWork
 
 
 def _build_headers(webhook: TaskWebhook) -> dict[str, str]:
-    headers = {_TOKEN: webhook.token} if webhook.token else {}
+    headers = {_TOKEN_HEADER: webhook.token} if webhook.token else {}
     if webhook.scheme and webhook.credentials:
         headers["Authorization"] = f"{webhook.scheme} {webhook.credentials}"
     return headers

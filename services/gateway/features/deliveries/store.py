@@ -22,8 +22,8 @@ from shared.infra.story import read_event_page
 from shared.ports.meter import NO_METER, Meter
 
 log = structlog.get_logger()
-_EVENTS_READ = 500
-_DUE_READ = 500  # of one partition in one look: among so many, each tenant gets its turn
+_MOST_EVENTS = 500
+_MOST_DUE = 500  # of one partition in one look: among so many, each tenant gets its turn
 
 
 class _DeliveryKeys(NamedTuple):
@@ -51,27 +51,28 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         arguments = [keys.pack_member(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
-    async def list_due(self, most: int, each: int) -> deliveries.DueDeliveries:
-        calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
+    async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
+        arguments = [most_per_partition, most_per_tenant, _MOST_DUE]
+        calls: list[Call] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due = chain.from_iterable(_parse_due_deliveries(reply[1:]) for reply in replies)
         return deliveries.DueDeliveries(
-            sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None
+            sorted(due, key=lambda delivery: int(delivery.score)), min(waits) / 1000 if waits else None
         )
 
     async def claim(
         self, due: Sequence[deliveries.DueDelivery], seconds: float
     ) -> Sequence[deliveries.ClaimedDelivery]:
         lease_ms = round(1000 * seconds)
-        places = [_keys_of_delivery(keys.unpack_delivery(one.member)) for one in due]
-        calls: list[Call] = [
-            ([place.deliveries], [one.member, one.score, lease_ms]) for place, one in zip(places, due, strict=True)
-        ]
+        calls: list[Call] = []
+        for delivery in due:
+            names = _keys_of_delivery(keys.unpack_delivery(delivery.member))
+            calls.append(([names.deliveries], [delivery.member, delivery.score, lease_ms]))
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
         return [
-            deliveries.ClaimedDelivery(one.member, one.tenant, token)
-            for one, token in zip(due, tokens, strict=True)
+            deliveries.ClaimedDelivery(delivery.member, delivery.tenant, token)
+            for delivery, token in zip(due, tokens, strict=True)
             if token
         ]
 
@@ -88,8 +89,8 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             return None
         if work is None:
             place = _keys_of_delivery(member)
-            words = (("ZREM", place.deliveries), ("HDEL", place.hash))
-            await self._scripts.execute_many(*((*each, claim.member) for each in words))
+            commands = (("ZREM", place.deliveries), ("HDEL", place.hash))
+            await self._scripts.execute_many(*((*command, claim.member) for command in commands))
         return work
 
     async def store_result(
@@ -143,7 +144,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         if row is None:
             return None
         story = await read_event_page(
-            self._scripts, place.events, place.record, after=row.progress.cursor, most=_EVENTS_READ
+            self._scripts, place.events, place.record, after=row.progress.cursor, most=_MOST_EVENTS
         )
         if not story.record:
             return None

@@ -15,9 +15,9 @@ from shared.domain.outgoing import AllowedAddresses, Refused, check_url
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
-_KEYS = ("file", "raw", "url")
-_SHORTEST_TWICE = 16  # characters; shorter texts happen to be base64
-_BYTES, _ADDRESS = ("raw", "bytes", "fileWithBytes"), ("url", "uri", "fileWithUri")
+_FILE_KEYS = ("file", "raw", "url")
+_SHORTEST_ENCODED_TWICE = 16  # characters; shorter texts happen to be base64
+_BYTES_KEYS, _URL_KEYS = ("raw", "bytes", "fileWithBytes"), ("url", "uri", "fileWithUri")
 
 
 class ClientFile(NamedTuple):
@@ -30,39 +30,39 @@ class ClientFile(NamedTuple):
     @property
     def stored_part(self) -> dict[str, JsonValue]:
         """The message part as the task's record stores it: in the form of protocol 1.0, without the bytes."""
-        held = {FILE_ID: self.file.file_id} if self.content is not None else {"url": self.file.url}
-        named = {"filename": self.file.name, "mediaType": self.file.media_type}
-        return {**held, **{name: value for name, value in named.items() if value}}
+        content = {FILE_ID: self.file.file_id} if self.content is not None else {"url": self.file.url}
+        details = {"filename": self.file.name, "mediaType": self.file.media_type}
+        return {**content, **{name: value for name, value in details.items() if value}}
 
 
 def is_file(part: JsonObject) -> bool:
-    return any(part.get(key) is not None for key in _KEYS)
+    return any(part.get(key) is not None for key in _FILE_KEYS)
 
 
 def read_file(part: JsonObject, path: str) -> ClientFile:
     """Parse a file part of any protocol version; raises ``InvalidField``."""
     nested = part.get("file") is not None
-    held = object_at(part, "file", f"{path}.file") if nested else part
+    fields = object_at(part, "file", f"{path}.file") if nested else part
     place = f"{path}.file" if nested else path
-    given = [key for key in (*_BYTES, *_ADDRESS) if held.get(key) is not None]
-    if len(given) != 1:
+    content_keys = [key for key in (*_BYTES_KEYS, *_URL_KEYS) if fields.get(key) is not None]
+    if len(content_keys) != 1:
         raise InvalidField(place, "must have either the bytes of the file or its address")
-    said = text_at(held, given[0], f"{place}.{given[0]}") or ""
-    name = text_at(held, "filename", place) or text_at(held, "name", place)
-    media_type = text_at(held, "mediaType", place) or text_at(held, "mimeType", place)
+    text = text_at(fields, content_keys[0], f"{place}.{content_keys[0]}") or ""
+    name = text_at(fields, "filename", place) or text_at(fields, "name", place)
+    media_type = text_at(fields, "mediaType", place) or text_at(fields, "mimeType", place)
     file = SentFile(name=name or None, media_type=media_type or None)
-    if given[0] in _ADDRESS:
-        return ClientFile(file.model_copy(update={"url": said}), None, f"{place}.{given[0]}")
-    content = decode_base64(said, f"{place}.{given[0]}")
-    if given[0] == "fileWithBytes":
+    if content_keys[0] in _URL_KEYS:
+        return ClientFile(file.model_copy(update={"url": text}), None, f"{place}.{content_keys[0]}")
+    content = decode_base64(text, f"{place}.{content_keys[0]}")
+    if content_keys[0] == "fileWithBytes":
         content = _decode_twice(content)
-    known = {"file_id": hashlib.sha256(content).hexdigest(), "size": len(content)}
-    return ClientFile(file.model_copy(update=known), content, f"{place}.{given[0]}")
+    stored = {"file_id": hashlib.sha256(content).hexdigest(), "size": len(content)}
+    return ClientFile(file.model_copy(update=stored), content, f"{place}.{content_keys[0]}")
 
 
 def _decode_twice(content: bytes) -> bytes:
     """The content, decoded again if it is base64 still, as the official library of 0.3 sends it over REST."""
-    if len(content) < _SHORTEST_TWICE or len(content) % 4:
+    if len(content) < _SHORTEST_ENCODED_TWICE or len(content) % 4:
         return content
     try:
         return base64.b64decode(content, validate=True)
@@ -70,7 +70,7 @@ def _decode_twice(content: bytes) -> bytes:
         return content
 
 
-_NOT_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): send text and data"
+_NO_FILES_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): send text and data"
 
 
 class MessageFiles:
@@ -81,9 +81,9 @@ class MessageFiles:
     """
 
     def __init__(
-        self, archive: Archive | None, reach: AllowedAddresses, most: int = 10, size: int = 10_000_000
+        self, archive: Archive | None, reach: AllowedAddresses, most_files: int = 10, most_bytes: int = 10_000_000
     ) -> None:
-        self._archive, self._reach, self._most, self._size = archive, reach, most, size
+        self._archive, self._reach, self._most_files, self._most_bytes = archive, reach, most_files, most_bytes
 
     @property
     def accepts_files(self) -> bool:
@@ -92,9 +92,9 @@ class MessageFiles:
     def check_files(self, files: Sequence[ClientFile]) -> None:
         """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""
         if files and self._archive is None:
-            raise UnsupportedContent(files[0].path, _NOT_KEPT)
-        if len(files) > self._most:
-            raise InvalidField("message.parts", f"there are {len(files)} files; at most {self._most} are taken")
+            raise UnsupportedContent(files[0].path, _NO_FILES_KEPT)
+        if len(files) > self._most_files:
+            raise InvalidField("message.parts", f"there are {len(files)} files; at most {self._most_files} are taken")
         for file in files:
             self._check(file)
 
@@ -124,8 +124,8 @@ class MessageFiles:
 
     def _check(self, file: ClientFile) -> None:
         if file.content is not None:
-            if len(file.content) > self._size:
-                raise InvalidField(file.path, f"the file is larger than {self._size:,} bytes")
+            if len(file.content) > self._most_bytes:
+                raise InvalidField(file.path, f"the file is larger than {self._most_bytes:,} bytes")
             return
         try:
             check_url(file.file.url or "", self._reach)
@@ -141,8 +141,8 @@ class MessageFiles:
         content = await self._read_content(tenant, file_id) if isinstance(file_id, str) else None
         if content is None:
             return part
-        others = {name: value for name, value in part.items() if name != FILE_ID}
-        return {"raw": base64.b64encode(content).decode(), **others}
+        other_fields = {name: value for name, value in part.items() if name != FILE_ID}
+        return {"raw": base64.b64encode(content).decode(), **other_fields}
 
     async def _read_content(self, tenant: str, file_id: str) -> bytes | None:
         if self._archive is None:
@@ -155,8 +155,8 @@ class MessageFiles:
 
 def file_names_by_id(record: TaskRecord) -> dict[str, str]:
     """The names of a task's stored files by id, both sent and fetched ones."""
-    sent = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
+    names = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
     parts = (part for message in record.history for part in message.parts if FILE_ID in part)
-    sent |= {str(part[FILE_ID]): str(part.get("filename") or "file") for part in parts}
+    names |= {str(part[FILE_ID]): str(part.get("filename") or "file") for part in parts}
     rows = objects_in(record.metadata.get("files"))
-    return {**{str(row["file_id"]): str(row.get("name") or "file") for row in rows if row.get("file_id")}, **sent}
+    return {**{str(row["file_id"]): str(row.get("name") or "file") for row in rows if row.get("file_id")}, **names}

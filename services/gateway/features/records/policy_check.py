@@ -40,6 +40,6 @@ def _read_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[
         raise Unavailable(f"the policy service answered HTTP {answer.status_code} and no verdict")
     places = {policy.id: place for place, policy in enumerate(policies)}
     return tuple(
-        FieldProblem(f"policies.{places.get(one.policy_id, one.policy_id)}.{one.rule_id}", one.message)
-        for one in verdict.problems
+        FieldProblem(f"policies.{places.get(problem.policy_id, problem.policy_id)}.{problem.rule_id}", problem.message)
+        for problem in verdict.problems
     )

@@ -23,10 +23,8 @@ class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
     @api_path("POST", "/tenants/{tenant}/record/show")
     async def show(self, call: ApiCall) -> Response:
         """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller."""
-        tenant, number = (
-            call.path_value("tenant"),
-            records.parse_version_number(call.body) if call.body.get("version") is not None else None,
-        )
+        tenant = call.path_value("tenant")
+        number = records.parse_version_number(call.body) if call.body.get("version") is not None else None
         return _version_reply(tenant, await self._service.get_version(tenant, number))
 
     @api_path("PUT", "/tenants/{tenant}/record")
@@ -36,10 +34,8 @@ class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
         ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which tasks use from their
         next turn on. 400 names each invalid field, 412 the version that was stored meanwhile.
         """
-        tenant, change = (
-            call.path_value("tenant"),
-            records.parse_change(call.body, call.request.headers.get("if-match")),
-        )
+        tenant = call.path_value("tenant")
+        change = records.parse_change(call.body, call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/history")
@@ -68,12 +64,12 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
     """The response to a change: the new version, or an error with the reason."""
     try:
         return _version_reply(tenant, await change)
-    except BadRecord as bad:
-        said = f"the record cannot be used: {bad}"
-        return JSONResponse({"error": said, "fields": records.problems_view(bad.problems)}, status_code=400)
+    except BadRecord as bad_record:
+        error = f"the record cannot be used: {bad_record}"
+        return JSONResponse({"error": error, "fields": records.problems_view(bad_record.problems)}, status_code=400)
     except VersionConflict as conflict:
-        said = f"{conflict}: read it again and change that"
-        return JSONResponse({"error": said, "version": conflict.now}, 412, _build_etag(conflict.now))
+        error = f"{conflict}: read it again and change that"
+        return JSONResponse({"error": error, "version": conflict.now}, 412, _build_etag(conflict.now))
 
 
 def _version_reply(tenant: str, version: TenantVersion) -> Response:

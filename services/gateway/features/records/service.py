@@ -30,9 +30,8 @@ class NoRecord(GatewayRefusal):
     status = 404
 
     def __init__(self, tenant: str, number: int | None = None) -> None:
-        none = f"tenant {tenant!r} has no stored record"
-        said = f"{none}; without one, that of TENANT_FILE holds" if number is None else f"{none} of version {number}"
-        super().__init__(said)
+        detail = "; without one, that of TENANT_FILE holds" if number is None else f" of version {number}"
+        super().__init__(f"tenant {tenant!r} has no stored record{detail}")
 
 
 class MissingBaseVersion(GatewayRefusal):
@@ -74,11 +73,11 @@ class RecordService:
 
     async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
-        wanted = await self._records.latest_number(tenant) if number is None else number
-        found = await self._records.get_version(tenant, wanted) if wanted else None
-        if found is None or found.withdrawn:
+        wanted_number = await self._records.latest_number(tenant) if number is None else number
+        version = await self._records.get_version(tenant, wanted_number) if wanted_number else None
+        if version is None or version.withdrawn:
             raise NoRecord(tenant, number)
-        return found
+        return version
 
     async def history(self, tenant: str) -> Sequence[TenantVersion]:
         return await self._records.list_versions(tenant)
@@ -89,11 +88,11 @@ class RecordService:
         document = {"id": tenant, **change.document, "version": str(number)}
         if problems := await self._field_and_rule_problems(document, tenant):
             raise BadRecord(problems)
-        by, now = caller.principal.id, self._clock()
+        author, now = caller.principal.id, self._clock()
         version = TenantVersion(
             version=number,
             at=now,
-            by=by,
+            by=author,
             comment=change.comment,
             restored=change.restored,
             document_json=dumps(document),
@@ -104,8 +103,8 @@ class RecordService:
     def _field_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
         try:
             record = read_owned_record(document, tenant)
-        except BadRecord as bad:
-            return bad.problems
+        except BadRecord as error:
+            return error.problems
         return tuple(_refused_addresses(record, self._addresses))
 
     async def _field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
@@ -120,15 +119,15 @@ class RecordService:
 
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Store an earlier version as a new one; it is validated again, since rules may have become stricter."""
-        before = await self.get_version(tenant, number)
+        earlier = await self.get_version(tenant, number)
         base = await self._records.latest_number(tenant) if base is None else base
-        return await self.put(tenant, RecordChange(before.document, base, comment, number), caller)
+        return await self.put(tenant, RecordChange(earlier.document, base, comment, number), caller)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Withdraw the tenant's stored record, as a new version without document. Raises ``NoRecord``."""
-        now = await self.get_version(tenant, None)
+        latest = await self.get_version(tenant, None)
         version = TenantVersion(
-            version=(now.version if base is None else base) + 1,
+            version=(latest.version if base is None else base) + 1,
             at=self._clock(),
             by=caller.principal.id,
             comment=comment,
@@ -141,9 +140,9 @@ class RecordService:
 
 def _refused_addresses(record: TenantRecord, addresses: PermittedAddresses) -> Iterator[FieldProblem]:
     """Yields a problem for each address that is not permitted; executors check again when they connect."""
-    for place, one in enumerate(record.connections):
-        token_url = one.credential.token_url if one.credential else ""
-        for name, url in (("url", one.url), ("credential.token_url", token_url)):
+    for place, connection in enumerate(record.connections):
+        token_url = connection.credential.token_url if connection.credential else ""
+        for name, url in (("url", connection.url), ("credential.token_url", token_url)):
             if url and (problem := why_refused(url, addresses.servers)):
                 yield FieldProblem(f"connections.{place}.{name}", problem)
     for place, target in enumerate(record.notices):
@@ -196,14 +195,14 @@ def version_view(tenant: str, version: TenantVersion) -> dict[str, Json]:
 
 def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
     """The versions as JSON, newest first. ``changed``: the fields that differ from the version before."""
-    before = [one.document for one in versions[1:]]
+    earlier_documents = [version.document for version in versions[1:]]
     rows: list[Json] = []
     for place, version in enumerate(versions):
-        known = before[place] if place < len(before) else None
+        earlier = earlier_documents[place] if place < len(earlier_documents) else None
         rows.append(
             {
                 **_describe_version(version),
-                "changed": None if known is None else _changed_fields(known, version.document),
+                "changed": None if earlier is None else _changed_fields(earlier, version.document),
             }
         )
     return {"tenant": tenant, "versions": rows}
@@ -224,6 +223,6 @@ def _describe_version(version: TenantVersion) -> dict[str, Json]:
     }
 
 
-def _changed_fields(before: JsonObject, after: JsonObject) -> list[Json]:
-    names = sorted({*before, *after} - {"version"})
-    return [name for name in names if before.get(name) != after.get(name)]
+def _changed_fields(earlier: JsonObject, later: JsonObject) -> list[Json]:
+    names = sorted({*earlier, *later} - {"version"})
+    return [name for name in names if earlier.get(name) != later.get(name)]

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
-from services.gateway.edge.replies import RETRY_LATER, asks_for_1_0, file_reply
+from services.gateway.edge.keep_alive import SSE_HEARTBEAT, KeepAliveResponse
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, asks_for_1_0, file_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
@@ -32,38 +32,37 @@ async def event_frames(
     If events that the client lacks have been dropped, an event ``snapshot`` with the task and the gap comes first.
     """
     try:
-        found = updates.find_resumption(seen, task_snapshot)
+        resumption = updates.find_resumption(seen, task_snapshot)
         while True:
-            if found.lost_after is not None:
-                yield _gap_frame(task_snapshot, found.lost_after, notice)
+            if resumption.lost_after is not None:
+                yield _gap_frame(task_snapshot, resumption.lost_after, notice)
             try:
-                async with aclosing(_later_frames(tasks, task_snapshot, found, follow=follow)) as frames:
-                    async for item in frames:
-                        yield item
+                async with aclosing(_later_frames(tasks, task_snapshot, resumption, follow=follow)) as frames:
+                    async for frame in frames:
+                        yield frame
                 return
             except EventsLost as lost:
-                task_snapshot, found = await tasks.snapshot(task_snapshot.record), updates.Resumption(None, lost.after)
+                task_snapshot = await tasks.snapshot(task_snapshot.record)
+                resumption = updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("story_broken", task_id=task_snapshot.record.task_id, error=str(fault))
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
 
 
 async def _later_frames(
-    tasks: TaskService, task_snapshot: TaskSnapshot, found: updates.Resumption, *, follow: bool
+    tasks: TaskService, task_snapshot: TaskSnapshot, resumption: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
-    record, newest = (
-        task_snapshot.record,
-        updates.SeenEvents(updates.EventPosition.parse(task_snapshot.newest or "0-0")),
-    )
-    start = found.seen or (newest if found.lost_after else updates.SeenEvents(updates.EventPosition(0, 0)))
+    record = task_snapshot.record
+    newest = updates.SeenEvents(updates.EventPosition.parse(task_snapshot.newest or "0-0"))
+    start = resumption.seen or (newest if resumption.lost_after else updates.SeenEvents(updates.EventPosition(0, 0)))
     if record.state.is_terminal and start.place >= newest.place and start.part is None:
         return
-    past = _past_turns(record)
+    past_turns = _past_turns(record)
     async with aclosing(tasks.watch(record, start.stream_id_to_read_after)) as events:
         async for stream_id, event in events:
             yield event_frame(stream_id, event)
             if ends_task(event) or (
-                not follow and updates.leaves_task_waiting(event) and event.data.get("turn_id") not in past
+                not follow and updates.leaves_task_waiting(event) and event.data.get("turn_id") not in past_turns
             ):
                 return
             if record.state.is_terminal and updates.EventPosition.parse(stream_id) >= newest.place:
@@ -116,7 +115,7 @@ class RestEndpoints:
         seen = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID))
         task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, self._identify_caller(request)))
         frames = event_frames(self._tasks, task_snapshot, seen, self._notice, follow=follow)
-        return KeepAliveResponse(frames, "text/event-stream", SSE_BEAT)
+        return KeepAliveResponse(frames, "text/event-stream", SSE_HEARTBEAT)
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
         """Download a file of the task's messages."""
@@ -130,7 +129,7 @@ class RestEndpoints:
     async def ready(self) -> Response:
         """Whether this replica can serve requests; 503 with the reasons otherwise."""
         if problems := await self._problems():
-            return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER)
+            return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER_HEADERS)
         return JSONResponse({"status": "ready"})
 
     def _identify_caller(self, request: Request) -> Caller:

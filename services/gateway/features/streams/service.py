@@ -27,12 +27,12 @@ class NumberedUpdate(NamedTuple):
 class StreamEnd:
     """When a stream ends: with the task at the latest.
 
-    If ``turn_id`` is given, with that turn; else, if ``at_rest``, when a turn leaves the task waiting for a person or
-    for a time.
+    If ``turn_id`` is given, with that turn; else, if ``ends_at_rest``, when a turn leaves the task waiting for a person
+    or for a time.
     """
 
     turn_id: str | None = None
-    at_rest: bool = True
+    ends_at_rest: bool = True
 
     def is_reached_by(self, event: TaskEvent, record: TaskRecord | None) -> bool:
         if ends_task(event):
@@ -40,7 +40,7 @@ class StreamEnd:
         if self.turn_id is not None:
             return is_end_of(event, self.turn_id)
         is_newest = record is not None and updates.is_newest_turn(event, record)
-        return self.at_rest and is_newest and updates.leaves_task_waiting(event)
+        return self.ends_at_rest and is_newest and updates.leaves_task_waiting(event)
 
     def has_passed(self, record: TaskRecord) -> bool:
         return record.state.is_terminal or (self.turn_id is not None and self.turn_id in record.turns_done)
@@ -81,33 +81,33 @@ class TaskStream:
 
     async def updates(self) -> AsyncGenerator[NumberedUpdate, None]:
         """Yields every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
-        beginning = self.beginning
+        start = self.beginning
         while True:
-            if beginning.first is not None:
-                yield beginning.first
-                if beginning.is_whole_stream:
+            if start.first is not None:
+                yield start.first
+                if start.is_whole_stream:
                     return
             try:
-                async with aclosing(self._later_updates(beginning)) as tail:
-                    async for told in tail:
-                        yield told
+                async with aclosing(self._later_updates(start)) as tail:
+                    async for numbered in tail:
+                        yield numbered
                 return
             except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
                 task_snapshot = await self.tasks.snapshot(self.record)
-                found = Resumption(None, lost.after)
-                beginning = _find_start(found, task_snapshot, over=self.end.has_passed(task_snapshot.record))
+                resumption = Resumption(None, lost.after)
+                start = _find_start(resumption, task_snapshot, is_over=self.end.has_passed(task_snapshot.record))
 
-    async def _later_updates(self, beginning: StreamStart) -> AsyncGenerator[NumberedUpdate, None]:
-        async with aclosing(self.tasks.watch(self.record, beginning.seen.stream_id_to_read_after)) as events:
+    async def _later_updates(self, start: StreamStart) -> AsyncGenerator[NumberedUpdate, None]:
+        async with aclosing(self.tasks.watch(self.record, start.seen.stream_id_to_read_after)) as events:
             async for stream_id, event in events:
                 record = None
                 if event.kind == "turn_finished":
                     record = self.newest = await self.tasks.refresh(self.record)
                 final = self.end.is_reached_by(event, record)
                 for number, update in updates.updates_of_event(event, record, final=final):
-                    if not beginning.seen.includes_update(stream_id, number):
+                    if not start.seen.includes_update(stream_id, number):
                         yield NumberedUpdate(updates.event_id(stream_id, number), update)
-                if final or (beginning.last and EventPosition.parse(stream_id) >= beginning.last):
+                if final or (start.last and EventPosition.parse(stream_id) >= start.last):
                     return
 
     async def record_delivery(self) -> None:
@@ -124,16 +124,17 @@ class Streams:
 
     async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
         """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
-        seen = updates.parse_last_event_id(last_event_id)
+        seen_events = updates.parse_last_event_id(last_event_id)
         ticket = await self._tasks.submit(message, caller)
         if ticket.is_reply:
-            alone = StreamStart(NumberedUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPosition(0, 0)))
-            return TaskStream(self._tasks, ticket.record, ticket.shown_id, alone, StreamEnd(), ticket)
+            start = StreamStart(NumberedUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPosition(0, 0)))
+            return TaskStream(self._tasks, ticket.record, ticket.shown_id, start, StreamEnd(), ticket)
         task_snapshot = await self._tasks.snapshot(ticket.record)
-        end, found = StreamEnd(ticket.turn_id), updates.find_resumption(seen, task_snapshot)
-        beginning = _start_of_new_task(ticket.record, task_snapshot, found)
-        beginning = beginning or _find_start(found, task_snapshot, over=end.has_passed(task_snapshot.record))
-        return TaskStream(self._tasks, task_snapshot.record, ticket.shown_id, beginning, end, ticket)
+        end, resumption = StreamEnd(ticket.turn_id), updates.find_resumption(seen_events, task_snapshot)
+        start = _start_of_new_task(ticket.record, task_snapshot, resumption) or _find_start(
+            resumption, task_snapshot, is_over=end.has_passed(task_snapshot.record)
+        )
+        return TaskStream(self._tasks, task_snapshot.record, ticket.shown_id, start, end, ticket)
 
     async def subscribe(
         self, task_id: str, caller: Caller, last_event_id: str | None, dialect: A2aVersion
@@ -143,33 +144,36 @@ class Streams:
         Raises ``NoVisibleTask``, and ``Unsupported`` if the task has ended and the client has seen all of it. In the
         early protocol the stream of an ended task is its final state.
         """
-        seen = updates.parse_last_event_id(last_event_id)
+        seen_events = updates.parse_last_event_id(last_event_id)
         task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, caller))
-        legacy, found = dialect is A2aVersion.LEGACY, updates.find_resumption(seen, task_snapshot)
-        end = StreamEnd(at_rest=dialect is not A2aVersion.A2A_1_0)
-        over = end.has_passed(task_snapshot.record) or (legacy and updates.is_at_rest(task_snapshot.record))
-        beginning = _find_start(found, task_snapshot, over=over)
-        if over and not legacy and not found.lost_after and beginning.first is not None:
+        is_legacy, resumption = dialect is A2aVersion.LEGACY, updates.find_resumption(seen_events, task_snapshot)
+        end = StreamEnd(ends_at_rest=dialect is not A2aVersion.A2A_1_0)
+        is_over = end.has_passed(task_snapshot.record) or (is_legacy and updates.is_at_rest(task_snapshot.record))
+        start = _find_start(resumption, task_snapshot, is_over=is_over)
+        if is_over and not is_legacy and not resumption.lost_after and start.first is not None:
             state = task_snapshot.record.state.value
             raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
-        return TaskStream(self._tasks, task_snapshot.record, task_id, beginning, end)
+        return TaskStream(self._tasks, task_snapshot.record, task_id, start, end)
 
 
-def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, found: Resumption) -> StreamStart | None:
+def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, resumption: Resumption) -> StreamStart | None:
     """The start of a new task's stream, which begins with the task as accepted; None for a task that is not new."""
-    new = record.state is TaskState.SUBMITTED and not record.turns_done
-    if not new or not task_snapshot.whole or task_snapshot.oldest is None or found.seen is not None or found.lost_after:
+    is_new = record.state is TaskState.SUBMITTED and not record.turns_done
+    resumes = resumption.seen is not None or resumption.lost_after is not None
+    if resumes or not is_new or not task_snapshot.whole or task_snapshot.oldest is None:
         return None
     return StreamStart(
-        NumberedUpdate(task_snapshot.oldest, Snapshot(record)),
-        SeenEvents(EventPosition.parse(task_snapshot.oldest)),
+        NumberedUpdate(task_snapshot.oldest, Snapshot(record)), SeenEvents(EventPosition.parse(task_snapshot.oldest))
     )
 
 
-def _find_start(found: Resumption, task_snapshot: TaskSnapshot, *, over: bool) -> StreamStart:
-    """The start of a stream: after the events that the client has, else a snapshot. ``over``: the stream ends there."""
+def _find_start(resumption: Resumption, task_snapshot: TaskSnapshot, *, is_over: bool) -> StreamStart:
+    """The start of a stream: after the events that the client has, else a snapshot.
+
+    ``is_over``: the stream ends with the newest event that is stored now.
+    """
     newest = SeenEvents(EventPosition.parse(task_snapshot.newest or "0-0"))
-    if found.seen is not None and (found.seen != newest or not over):
-        return StreamStart(None, found.seen, newest.place if over else None)
-    snapshot = Snapshot(task_snapshot.record, found.lost_after, final=over)
+    if resumption.seen is not None and (resumption.seen != newest or not is_over):
+        return StreamStart(None, resumption.seen, newest.place if is_over else None)
+    snapshot = Snapshot(task_snapshot.record, resumption.lost_after, final=is_over)
     return StreamStart(NumberedUpdate(str(newest.place), snapshot), newest)

@@ -26,7 +26,7 @@ from shared.domain.words import Phase, TaskState
 from shared.ports.tasks import TaskSnapshot
 
 LAST_EVENT_ID = "Last-Event-ID"
-_ID = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")
+_EVENT_ID = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")
 _LAST_SEQ = 2**64 - 1
 
 
@@ -83,10 +83,10 @@ def parse_last_event_id(text: str | None) -> SeenEvents | None:
     """Parse a ``Last-Event-ID``; None if it is empty or 0. Raises ``InvalidField`` for an invalid id."""
     if not text or text == "0":
         return None
-    found = _ID.fullmatch(text)
-    if found is None:
+    match = _EVENT_ID.fullmatch(text)
+    if match is None:
         raise InvalidField(LAST_EVENT_ID, "must be an id that this stream gave")
-    ms, seq, part = found.groups()
+    ms, seq, part = match.groups()
     return SeenEvents(EventPosition(int(ms), int(seq or 0)), None if part is None else int(part))
 
 
@@ -118,9 +118,9 @@ def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Res
     return Resumption(None, None if task_snapshot.whole else seen.event_id)
 
 
-_NOTHING: Mapping[str, JsonValue] = MappingProxyType({})
+_NO_METADATA: Mapping[str, JsonValue] = MappingProxyType({})
 ANSWER_PLACE = 0
-_PHASES = {
+_PHASE_TEXTS = {
     Phase.PRIME.value: "Recalling what is known and preparing",
     Phase.EXECUTE.value: "Carrying the task out",
     Phase.REFLECT.value: "Reviewing the result",
@@ -150,7 +150,7 @@ class StatusUpdate(NamedTuple):
     state: TaskState
     at: datetime
     text: str | None = None
-    metadata: Mapping[str, JsonValue] = _NOTHING
+    metadata: Mapping[str, JsonValue] = _NO_METADATA
     record: TaskRecord | None = None
     final: bool = False
 
@@ -210,9 +210,10 @@ def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Arti
     """Yields the results to send at the end of a turn that left the task in ``state``, each with its place."""
     record = record.model_copy(update={"state": state})
     answer = answer_of(record)
-    said = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
-    made = [(place, item) for place, item in enumerate(artifacts_of(record), start=1) if not item.streamed]
-    yield from (*said, *made) if answer and answer.is_given else (*made, *said)
+    answers = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
+    artifacts = enumerate(artifacts_of(record), start=1)
+    results = [(place, artifact) for place, artifact in artifacts if not artifact.streamed]
+    yield from (*answers, *results) if answer and answer.is_given else (*results, *answers)
 
 
 def _turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[UpdatePart]:
@@ -230,7 +231,7 @@ def _progress_status(event: TaskEvent) -> StatusUpdate | None:
     data = event.data
     match event.kind:
         case "phase":
-            return _describe_progress(event, _PHASES.get(str(data.get("phase")), str(data.get("phase"))))
+            return _describe_progress(event, _PHASE_TEXTS.get(str(data.get("phase")), str(data.get("phase"))))
         case "state":
             return _describe_progress(event, f"State {data.get('state')}")
         case "write" if "status" in data:

@@ -73,7 +73,7 @@ class TooManyWebhooks(Exception):
 class WebhookStore(Protocol):
     """The webhooks of tasks. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, from_start: bool, most: int) -> None:
+    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, from_start: bool, limit: int) -> None:
         """Register a webhook for updates from now on or, with ``from_start``, from the task's start.
 
         It replaces a webhook with the same id and continues its progress, unless that was given up. A webhook of an
@@ -104,9 +104,9 @@ class SignedPost(Contract):
     secret: str = ""
 
 
-LONGEST = 4096
-_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
+LONGEST_HEADER_VALUE = 4096
+_HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 
 
 def check_header_value(text: str, path: str) -> str:
@@ -114,22 +114,22 @@ def check_header_value(text: str, path: str) -> str:
 
     Raises ``InvalidField`` otherwise.
     """
-    if text and (len(text) > LONGEST or not _VALUE.fullmatch(text)):
-        raise InvalidField(path, f"must be at most {LONGEST} visible ASCII characters")
+    if text and (len(text) > LONGEST_HEADER_VALUE or not _HEADER_VALUE.fullmatch(text)):
+        raise InvalidField(path, f"must be at most {LONGEST_HEADER_VALUE} visible ASCII characters")
     return text
 
 
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Returns the headers if their names and values are valid; raises ``InvalidField``, without the values."""
     for name, value in headers.items():
-        if not _NAME.fullmatch(name):
+        if not _HEADER_NAME.fullmatch(name):
             raise InvalidField("headers", "a header's name is one word")
         check_header_value(value, f"headers.{name}")
     return dict(headers)
 
 
 _LONGEST_URL = 2048
-_IN_SEND = {
+_WEBHOOK_KEYS = {
     A2aVersion.LEGACY: ("pushNotification",),
     A2aVersion.A2A_0_3: ("pushNotificationConfig", "pushNotification"),  # over JSON-RPC, and over REST
     A2aVersion.A2A_1_0: ("taskPushNotificationConfig",),
@@ -142,9 +142,9 @@ def webhook_of_message(params: JsonObject, dialect: A2aVersion) -> TaskWebhook |
     place = "params" if is_early else "configuration"
     source = params if is_early else object_at(params, place, place)
     shown_id = id_at(params, "id", "params.id") if is_early else None
-    paths = {name: f"{place}.{name}" for name in _IN_SEND[dialect] if source.get(name) is not None}
-    given = [read_webhook(object_at(source, name, path), path, dialect, shown_id) for name, path in paths.items()]
-    return given[0] if given else None
+    paths = {name: f"{place}.{name}" for name in _WEBHOOK_KEYS[dialect] if source.get(name) is not None}
+    webhooks = [read_webhook(object_at(source, name, path), path, dialect, shown_id) for name, path in paths.items()]
+    return webhooks[0] if webhooks else None
 
 
 def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: str | None = None) -> TaskWebhook:
@@ -193,20 +193,20 @@ def delivery_state_of(registered: RegisteredWebhook) -> str:
 
 def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     """Parse scheme and credentials: 1.0 has one scheme; of the list in older protocols, the first is used."""
-    given = object_at(config, "authentication", path)
-    scheme = text_at(given, "scheme", f"{path}.scheme") or _first_offered_scheme(given, path)
-    credentials = text_at(given, "credentials", f"{path}.credentials") or ""
+    authentication = object_at(config, "authentication", path)
+    scheme = text_at(authentication, "scheme", f"{path}.scheme") or _first_offered_scheme(authentication, path)
+    credentials = text_at(authentication, "credentials", f"{path}.credentials") or ""
     if credentials and not scheme:
         raise InvalidField(f"{path}.scheme", "is required with credentials")
-    if scheme and not _NAME.fullmatch(scheme):
+    if scheme and not _HEADER_NAME.fullmatch(scheme):
         raise InvalidField(f"{path}.scheme", "must be the name of an HTTP authentication scheme, such as Bearer")
     return scheme, check_header_value(credentials, f"{path}.credentials")
 
 
-def _first_offered_scheme(given: JsonObject, path: str) -> str:
-    if given.get("schemes") is None:
+def _first_offered_scheme(authentication: JsonObject, path: str) -> str:
+    if authentication.get("schemes") is None:
         return ""
-    first = next(iter(list_at(given, "schemes", f"{path}.schemes")), "")
-    if not isinstance(first, str):
-        raise InvalidField(f"{path}.schemes[0]", f"must be a string, not {json_type_name(first)}")
-    return first
+    scheme = next(iter(list_at(authentication, "schemes", f"{path}.schemes")), "")
+    if not isinstance(scheme, str):
+        raise InvalidField(f"{path}.schemes[0]", f"must be a string, not {json_type_name(scheme)}")
+    return scheme

@@ -15,19 +15,17 @@ class DeliveryRow(NamedTuple):
     sealed: str
 
 
-_BESIDE = {"cursor", "disabled"}  # scripts read these, so they stand before the JSON
+_FIELDS_BEFORE_JSON = {"cursor", "disabled"}  # scripts read these, so they stand before the JSON
 
 
 def parse_row(text: str) -> DeliveryRow:
-    flag, cursor, progress, sealed = text.split("\n", 3)
-    known = DeliveryProgress.model_validate_json(progress).model_copy(
-        update={"cursor": cursor, "disabled": flag != "on"}
-    )
-    return DeliveryRow(known, sealed)
+    flag, cursor, progress_json, sealed = text.split("\n", 3)
+    progress = DeliveryProgress.model_validate_json(progress_json)
+    return DeliveryRow(progress.model_copy(update={"cursor": cursor, "disabled": flag != "on"}), sealed)
 
 
 def pack_progress(progress: DeliveryProgress) -> str:
-    return progress.model_dump_json(exclude=_BESIDE)
+    return progress.model_dump_json(exclude=_FIELDS_BEFORE_JSON)
 
 
 _MOST_FAILING = 1000  # of one tenant
@@ -42,14 +40,14 @@ class FailingDeliveries:
     async def list_newest(self, tenant: str) -> Sequence[FailingDelivery]:
         """The tenant's failing webhooks and notices, the newest failure first."""
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.failing_key(tenant)))
-        found = map(FailingDelivery.model_validate_json, rows.values())
-        return sorted(found, key=lambda one: (str(one.at), one.subject), reverse=True)
+        failing = map(FailingDelivery.model_validate_json, rows.values())
+        return sorted(failing, key=lambda delivery: (str(delivery.at), delivery.subject), reverse=True)
 
     async def add(self, tenant: str, member: str, failing: FailingDelivery) -> None:
         """Add a failing webhook or notice to the tenant's list, unless the list is full."""
         key, row = keys.failing_key(tenant), failing.model_dump_json()
-        known = await self._scripts.execute("HEXISTS", key, member)
-        if known or cast(int, await self._scripts.execute("HLEN", key)) < _MOST_FAILING:
+        is_listed = await self._scripts.execute("HEXISTS", key, member)
+        if is_listed or cast(int, await self._scripts.execute("HLEN", key)) < _MOST_FAILING:
             await self._scripts.execute("HSET", key, member, row)
         await self._scripts.execute("EXPIRE", key, keys.FAILING_SECONDS)
 

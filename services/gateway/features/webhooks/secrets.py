@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from standardwebhooks import Webhook as Signing
 
-LEAST_BYTES = 24
-_PREFIX = "whsec_"
+LEAST_SECRET_BYTES = 24
+_PREFIX_OF_SECRETS = "whsec_"
 
 
 class WebhookMasterSecrets(NamedTuple):
@@ -21,7 +21,7 @@ class WebhookMasterSecrets(NamedTuple):
     def secrets_of(self, tenant: str) -> tuple[str, ...]:
         """The tenant's own secrets, derived from the master secrets; they reveal nothing of another tenant's."""
         derived = (hmac.digest(master, f"webhook:{tenant}".encode(), "sha256") for master in self.masters)
-        return tuple(_PREFIX + base64.b64encode(secret).decode() for secret in derived)
+        return tuple(_PREFIX_OF_SECRETS + base64.b64encode(secret).decode() for secret in derived)
 
     def sealing_keys(self) -> tuple[str, ...]:
         """The Fernet keys that encrypt webhooks in the store."""
@@ -55,11 +55,12 @@ def is_secret(text: str) -> bool:
 
 
 def _decode_secret(text: str) -> bytes:
-    plain = text.removeprefix(_PREFIX).translate(str.maketrans("-_", "+/"))
+    encoded = text.removeprefix(_PREFIX_OF_SECRETS).translate(str.maketrans("-_", "+/"))
     try:
-        found = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        secret = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except ValueError:
-        found = b""
-    if len(found) < LEAST_BYTES:
-        raise ValueError(f"a secret is base64 of at least {LEAST_BYTES} bytes, with or without {_PREFIX} before it")
-    return found
+        secret = b""
+    if len(secret) < LEAST_SECRET_BYTES:
+        detail = f"at least {LEAST_SECRET_BYTES} bytes, with or without {_PREFIX_OF_SECRETS} before it"
+        raise ValueError(f"a secret is base64 of {detail}")
+    return secret

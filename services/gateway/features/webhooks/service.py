@@ -10,21 +10,21 @@ from services.gateway.features.webhooks.secrets import WebhookMasterSecrets
 from shared.contracts.task import TaskRecord
 from shared.domain.outgoing import AllowedAddresses, why_refused
 
-_PATH = "pushNotificationConfig"
+_CONFIG_PATH = "pushNotificationConfig"
 
 
 class WebhookRegistrar(NamedTuple):
-    """Registers webhooks. ``reach``: the addresses that they may have; ``most``: how many a task may have."""
+    """Registers webhooks. ``reach``: the addresses that they may have; ``most_webhooks``: how many a task may have."""
 
     webhooks: hooks.WebhookStore
     reach: AllowedAddresses
     secrets: WebhookMasterSecrets
-    most: int = 10
+    most_webhooks: int = 10
 
     def check(self, webhook: hooks.TaskWebhook) -> None:
         """Raises ``InvalidField`` for a URL that the gateway may not call."""
         if problem := why_refused(webhook.url, self.reach):
-            raise InvalidField(f"{_PATH}.url", problem)
+            raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
     async def register(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool = False) -> None:
         """Register a webhook for updates from now on, or from the task's start. Without an id, it gets the task's.
@@ -32,11 +32,11 @@ class WebhookRegistrar(NamedTuple):
         Raises ``InvalidField`` for its URL, or if the task has too many webhooks.
         """
         self.check(webhook)
-        named = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
+        identified = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
         try:
-            await self.webhooks.put(record, named, from_start=from_start, most=self.most)
+            await self.webhooks.put(record, identified, from_start=from_start, limit=self.most_webhooks)
         except hooks.TooManyWebhooks:
-            raise InvalidField(_PATH, f"a task has at most {self.most} webhooks") from None
+            raise InvalidField(_CONFIG_PATH, f"a task has at most {self.most_webhooks} webhooks") from None
 
 
 # The task of that id; raises ``NoVisibleTask`` if the caller may not see it.
@@ -70,8 +70,8 @@ class WebhookService:
 
     async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskWebhook:
         """The webhook with that id, or the task's first if the id is None; raises ``UnknownWebhook``."""
-        found = [one.webhook for one in await self.list_webhooks(task_id, caller)]
-        for webhook in found:
+        webhooks = [registered.webhook for registered in await self.list_webhooks(task_id, caller)]
+        for webhook in webhooks:
             if config_id in (None, webhook.config_id):
                 return webhook
         raise UnknownWebhook(task_id, config_id)

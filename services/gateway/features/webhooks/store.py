@@ -22,26 +22,26 @@ class RedisWebhooks(hooks.WebhookStore):
         self._seal = seal
         self._failing = FailingDeliveries(self._scripts)
 
-    async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool, most: int) -> None:
+    async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool, limit: int) -> None:
         member = _pack_member(record, webhook.config_id)
-        known = await self._find_registered(record, member)
-        if known is not None and known.webhook == webhook and not known.progress.disabled:
+        registered = await self._find_registered(record, member)
+        if registered is not None and registered.webhook == webhook and not registered.progress.disabled:
             return  # a message that was sent again must not disturb what is under way
         progress = hooks.DeliveryProgress(cursor="0" if from_start else "")
-        if known is not None and not known.progress.disabled:
-            progress = known.progress.model_copy(update={"tries": 0, "error": ""})
-        await self._write_webhook(record, member, webhook, progress, most)
+        if registered is not None and not registered.progress.disabled:
+            progress = registered.progress.model_copy(update={"tries": 0, "error": ""})
+        await self._write_webhook(record, member, webhook, progress, limit)
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", _task_keys(record).push))
-        found = [one for one in (self._parse_row(text) for text in rows.values()) if one is not None]
-        return sorted(found, key=lambda one: one.webhook.config_id)
+        webhooks = [webhook for webhook in (self._parse_row(text) for text in rows.values()) if webhook is not None]
+        return sorted(webhooks, key=lambda webhook: webhook.webhook.config_id)
 
     async def drop(self, record: TaskRecord, config_id: str) -> None:
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _pack_member(record, config_id)
-        words = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
-        await self._scripts.execute_many(*words)
+        commands = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
+        await self._scripts.execute_many(*commands)
         await self._failing.remove(record.tenant, member)
 
     async def failing_deliveries(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
@@ -52,12 +52,12 @@ class RedisWebhooks(hooks.WebhookStore):
         return None if text is None else self._parse_row(str(text))
 
     async def _write_webhook(
-        self, record: TaskRecord, member: str, webhook: hooks.TaskWebhook, progress: hooks.DeliveryProgress, most: int
+        self, record: TaskRecord, member: str, webhook: hooks.TaskWebhook, progress: hooks.DeliveryProgress, limit: int
     ) -> None:
         task, partition = _task_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.encrypt(webhook.model_dump_json())
-        arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, most]
+        arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, limit]
         if await self._scripts.run("put_line", names, arguments) == -1:
             raise hooks.TooManyWebhooks(record.task_id)
 
