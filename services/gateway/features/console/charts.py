@@ -24,11 +24,11 @@ theme.tick_font_char_width = 8
 theme.tick_size = 4
 theme.legend_font_char_height = theme.legend_gap = 0
 theme.default_series_colors = ["currentColor"] * 32  # the style sheet gives them their own
-_DOT = 3.5
+_DOT_RADIUS = 3.5
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _SERIES = re.compile(r'class="series (\w+)"')
 _LEGEND = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed series</text></g>')
-_LONG = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
+_LONG_NUMBER = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
 
 
 class ChartBar(NamedTuple):
@@ -56,18 +56,18 @@ class ChartFrame(NamedTuple):
         return self.ticks[-1]
 
 
-def line_chart(drawn: Sequence[ChartLine], words: str, frame: ChartFrame) -> Markup:
+def line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Markup:
     """A chart of lines over one period, each with a dot at its end. The page labels the period's ends.
 
     ``words``: what the chart shows, for screen readers.
     """
     chart, tones = leather.Chart(), []
-    xs = [x for line in drawn for x, _ in line.points]
+    xs = [x for line in lines for x, _ in line.points]
     start, length = min(xs), (max(xs) - min(xs)) or 1
-    for line in drawn:
+    for line in lines:
         points = [((x - start) / length, y) for x, y in line.points]
         chart.add_line(points)
-        chart.add_dots(points[-1:], radius=_DOT)
+        chart.add_dots(points[-1:], radius=_DOT_RADIUS)
         tones += [line.tone, line.tone]
     chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
     chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_no_label)
@@ -84,14 +84,14 @@ def column_chart(rows: Sequence[ChartBar], words: str, frame: ChartFrame) -> Mar
     return _to_svg(chart, words, frame.width, frame.height, ["s1"])
 
 
-def round_ticks(most: float) -> tuple[float, ...]:
-    """Three ticks, from 0 to a round number that is at least ``most``."""
-    if most <= 0:
+def round_ticks(largest: float) -> tuple[float, ...]:
+    """Three ticks, from 0 to a round number that is at least ``largest``."""
+    if largest <= 0:
         return (0.0, 1.0)
-    step = 10.0 ** len(str(int(most))) if most >= 1 else 1.0
-    while step / 10 >= most:
+    step = 10.0 ** len(str(int(largest))) if largest >= 1 else 1.0
+    while step / 10 >= largest:
         step /= 10
-    top = next(step * part for part in (0.1, 0.2, 0.4, 0.5, 0.8, 1.0) if step * part >= most)
+    top = next(step * part for part in (0.1, 0.2, 0.4, 0.5, 0.8, 1.0) if step * part >= largest)
     return tuple(top * part / 2 for part in range(3))
 
 
@@ -107,63 +107,64 @@ def _no_label(_value: float, _number: int, _count: int) -> str:
 def _to_svg(chart: leather.Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
     """The chart as SVG. ``words``: its label for screen readers; ``tones``: the CSS class of each series, in order."""
     head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
-    drawn = _LONG.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))
-    left = iter(tones)
-    toned = _SERIES.sub(lambda found: f'class="series {found[1]} {next(left)}"', drawn)
-    return Markup(toned.replace(f'<svg width="{width}" height="{height}"', head, 1))  # noqa: S704 - the library escapes
+    svg = _LONG_NUMBER.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))
+    remaining_tones = iter(tones)
+    styled_svg = _SERIES.sub(lambda match: f'class="series {match[1]} {next(remaining_tones)}"', svg)
+    return Markup(styled_svg.replace(f'<svg width="{width}" height="{height}"', head, 1))  # noqa: S704 - the library escapes
 
 
-_SMALL = (310, 150)  # as wide as its card: its words then have the size of the page's
-_HALF = (390, 180)
-_WIDE = (820, 230)
-_SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
+_SMALL_SIZE = (310, 150)  # as wide as its card: its words then have the size of the page's
+_HALF_SIZE = (390, 180)
+_WIDE_SIZE = (820, 230)
 _HALVES = (0.0, 0.5, 1.0)
-_NANO = 1_000_000_000
+_NANOS_PER_DOLLAR = 1_000_000_000
 
 
-def quality_chart(quality: QualityHistory, *, small: bool = False) -> Markup:
+def quality_chart(quality: QualityHistory, *, is_small: bool = False) -> Markup:
     """The chart of quality over time: the mean of all tasks, and the mean of the latest tasks."""
-    drawn = [ChartLine("s2 faint", quality.mean), ChartLine("s1", quality.recent)]
+    lines = [ChartLine("s2 faint", quality.mean), ChartLine("s1", quality.recent)]
     last = quality.samples[-1]
     words = (
         f"Quality over time, after {last.n} tasks: {last.recent:.2f} over the last {quality.window}, "
         f"{last.mean:.2f} over all"
     )
-    return line_chart(drawn, words, ChartFrame(*(_SMALL if small else _WIDE), _HALVES if small else _SHARE))
+    frame = ChartFrame(*_SMALL_SIZE, _HALVES) if is_small else ChartFrame(*_WIDE_SIZE, _QUARTERS)
+    return line_chart(lines, words, frame)
 
 
 def arms_chart(card: ProcessCard) -> Markup:
     """The chart of each arm's mean reward over time; empty if no trend is stored."""
     if not card.lines:
         return Markup()
-    drawn = [ChartLine(tone, points) for tone, points in card.lines]
-    return line_chart(drawn, f"{card.title}. {card.words}", ChartFrame(*_HALF, _HALVES))
+    lines = [ChartLine(tone, points) for tone, points in card.lines]
+    return line_chart(lines, f"{card.title}. {card.words}", ChartFrame(*_HALF_SIZE, _HALVES))
 
 
-def spend_chart(days: Sequence[DailySpending], *, small: bool = False) -> Markup:
+def spend_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Markup:
     """The chart of each day's cost, or of its tokens if the model costs nothing."""
     paid = any(day.nanos for day in days)
-    rows = [ChartBar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
-    most = max(row.value for row in rows)
+    rows = [ChartBar(day.date, day.nanos / _NANOS_PER_DOLLAR if paid else float(day.tokens)) for day in days]
+    largest = max(row.value for row in rows)
     word = _format_dollars if paid else _format_tokens
-    said = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
-    frame = ChartFrame(*(_SMALL if small else _HALF), round_ticks(most), word)
-    return column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {said}", frame)
+    bar_texts = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
+    frame = ChartFrame(*(_SMALL_SIZE if is_small else _HALF_SIZE), round_ticks(largest), word)
+    return column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {bar_texts}", frame)
 
 
-def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
+def days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Markup:
     """The chart of how many tasks ended on each day, from the first to the last."""
-    ended = {date.fromisoformat(day.date): day.events for day in days}
-    first, last = min(ended), max(ended)
-    every = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
-    rows = [ChartBar(day.isoformat(), float(ended.get(day, 0))) for day in every]
-    said = ", ".join(f"{day.date} {day.events}" for day in days)
-    frame = ChartFrame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _format_tokens)
-    return column_chart(rows, f"Tasks that ended by day: {said}", frame)
+    counts_by_date = {date.fromisoformat(day.date): day.events for day in days}
+    first, last = min(counts_by_date), max(counts_by_date)
+    all_days = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
+    rows = [ChartBar(day.isoformat(), float(counts_by_date.get(day, 0))) for day in all_days]
+    bar_texts = ", ".join(f"{day.date} {day.events}" for day in days)
+    ticks = round_ticks(max(row.value for row in rows))
+    frame = ChartFrame(*(_SMALL_SIZE if is_small else _WIDE_SIZE), ticks, _format_tokens)
+    return column_chart(rows, f"Tasks that ended by day: {bar_texts}", frame)
 
 
 def _format_dollars(value: float) -> str:
-    return as_dollars(round(value * _NANO))
+    return as_dollars(round(value * _NANOS_PER_DOLLAR))
 
 
 def _format_tokens(value: float) -> str:

@@ -15,18 +15,18 @@ from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import PageRenderer, redirect_to
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import answerable_requests
-from services.gateway.features.console.views.health import END_STATES
+from services.gateway.features.console.views.health import END_STATES, dates_until_tomorrow, drop_unbegun_day
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskLists, TaskQuery, visible_owner
-from services.gateway.features.tenants.service import TenantState
+from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
-_FRESH_FOR = timedelta(seconds=1)
+_LONGEST_CACHED = timedelta(seconds=1)
 _MOST_SNAPSHOTS = 1000
 _CacheKey = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
 
@@ -41,11 +41,7 @@ class _InboxSnapshot:
 
 class InboxCache:
     def __init__(
-        self,
-        approvals: ApprovalService,
-        lists: TaskLists,
-        learned: LearnedData,
-        clock: Callable[[], datetime],
+        self, approvals: ApprovalService, lists: TaskLists, learned: LearnedData, clock: Callable[[], datetime]
     ) -> None:
         self._approvals, self._lists, self._learned, self.clock = approvals, lists, learned, clock
         self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST_SNAPSHOTS)
@@ -63,16 +59,16 @@ class InboxCache:
         snapshot = self._snapshots.look_up(key) or self._snapshots.put(key, _InboxSnapshot())
         async with snapshot.lock:
             now = self.clock()
-            if snapshot.at is None or now - snapshot.at > _FRESH_FOR:
+            if snapshot.at is None or now - snapshot.at > _LONGEST_CACHED:
                 snapshot.questions, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
                 snapshot.version, snapshot.at = _hash_version(snapshot.questions, newest), now
         return snapshot
 
     async def _newest_change(self, caller: Caller) -> str:
-        found = await self._lists.list_tasks(TaskQuery(size=1), caller)
+        page = await self._lists.list_tasks(TaskQuery(size=1), caller)
         learned = await self._count_learned(caller.tenant)
-        told = [f"{one.task_id} {one.state} {one.updated_at}" for one in found.records]
-        return " ".join([*told, str(found.total), learned])
+        changes = [f"{record.task_id} {record.state} {record.updated_at}" for record in page.records]
+        return " ".join([*changes, str(page.total), learned])
 
     async def _count_learned(self, tenant: str) -> str:
         try:
@@ -94,14 +90,14 @@ def _cache_key(caller: Caller) -> _CacheKey:
 
 
 def _hash_version(questions: Sequence[ApprovalRequest], newest: str) -> str:
-    told = [newest, *(one.approval.model_dump_json() for one in questions)]
-    return sha256("\n".join(told).encode()).hexdigest()[:16]
+    parts = [newest, *(request.approval.model_dump_json() for request in questions)]
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 Show = Callable[[Request, Visitor], Awaitable[Response]]
 Act = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
 Handler = Callable[[Request], Awaitable[Response]]
-_TAKEN_UP = timedelta(seconds=15)
+_PICK_UP_TIME = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
@@ -145,13 +141,18 @@ class ConsoleContext:
         ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in END_STATES}
         return {state: (await self.services.lists.list_tasks(query, caller)).total for state, query in ends.items()}
 
+    async def read_spending(self, tenant: str, days: int) -> Sequence[DailySpending]:
+        """The tenant's spending on each of the last days, the oldest first; on tomorrow (UTC) only if it has begun."""
+        dates = dates_until_tomorrow(self.inbox_cache.clock().date(), days)
+        return drop_unbegun_day(await self.services.tenants.spending_of(tenant, dates))
+
     async def is_stuck(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks have waited for over 15 seconds and no session is worked on, as if no executor ran."""
         if not state.waiting or state.running or state.stopped is not None:
             return False
-        every = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
-        fresh = every._replace(since=self.inbox_cache.clock() - _TAKEN_UP)
-        totals = [(await self.services.lists.list_tasks(query, caller)).total for query in (every, fresh)]
+        waiting = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
+        waiting_shortly = waiting._replace(since=self.inbox_cache.clock() - _PICK_UP_TIME)
+        totals = [(await self.services.lists.list_tasks(query, caller)).total for query in (waiting, waiting_shortly)]
         return totals[0] > totals[1]
 
     def client_address(self, request: Request) -> str:
@@ -163,10 +164,8 @@ class ConsoleContext:
         self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object
     ) -> Response:
         """Render a page; its frame shows the number of approvals that the visitor may answer."""
-        badge, version = (
-            await self.inbox_cache.count_answerable(visitor.caller),
-            await self.inbox_cache.page_version(visitor.caller),
-        )
+        badge = await self.inbox_cache.count_answerable(visitor.caller)
+        version = await self.inbox_cache.page_version(visitor.caller)
         return self.pages.render(request, template, visitor, status, badge=badge, version=version, **values)
 
 
@@ -181,5 +180,5 @@ def _redirect_to_sign_in(request: Request) -> Response:
     """The response to a request without sign-in: a redirect, or 401 for requests of the page's script."""
     if request.headers.get("x-part") or request.headers.get("accept") == "text/event-stream":
         return Response(status_code=401, headers={"Cache-Control": "no-store"})
-    wanted = request.url.path if request.method == "GET" else "/console/"
-    return redirect_to(f"/console/sign-in?next={quote(wanted)}")
+    path = request.url.path if request.method == "GET" else "/console/"
+    return redirect_to(f"/console/sign-in?next={quote(path)}")

@@ -12,9 +12,9 @@ from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
 from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import (
-    LEARNING,
-    OPERATIONS,
-    WEBHOOKS,
+    LEARNING_TABS,
+    OPERATIONS_TABS,
+    WEBHOOKS_TAB,
     Tab,
     quote_id,
     redirect_to,
@@ -40,14 +40,14 @@ _DAYS_DRAWN = 14
 
 
 class _OverviewData(NamedTuple):
-    """The data of the overview page. ``mine``: approvals that the visitor may answer.
+    """The data of the overview page. ``answerable``: the waiting approvals that the visitor may answer.
 
     ``state`` and the fields after it are read for operators only.
     """
 
     history: LearningHistory
     waiting: Sequence[ApprovalRequest]
-    mine: Sequence[ApprovalRequest]
+    answerable: Sequence[ApprovalRequest]
     state: TenantState | None = None
     spent: Sequence[DailySpending] = ()
     doubted: Sequence[TaskRecord] = ()
@@ -56,27 +56,29 @@ class _OverviewData(NamedTuple):
 
     @property
     def waiting_counts(self) -> health.WaitingCounts:
-        return health.WaitingCounts(len(self.mine), len(self.doubted), self.letters, self.hooks)
+        return health.WaitingCounts(len(self.answerable), len(self.doubted), self.letters, self.hooks)
 
 
 class OverviewPages(PageGroup):
     async def show_overview(self, request: Request, visitor: Visitor) -> Response:
-        now, caller = self._context.inbox_cache.clock(), visitor.caller
-        seen = await self._read_overview_data(visitor)
-        asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_MOST_ASKED]]
+        now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
+        overview = await self._read_overview_data(visitor)
+        pages = [approval_page(approval, reader, now) for approval in overview.answerable[:_MOST_ASKED]]
+        quality = quality_over_time(overview.history.quality)
+        spent = [day for day in overview.spent if day.calls]
         return await self._context.render_page(
             request,
             "overview.html",
             visitor,
-            tiles=await self._build_tiles(visitor, seen),
-            needs=seen.waiting_counts,
-            asked=[(page, summarize_calls(page.calls)) for page in asked],
-            doubted=seen.doubted[:_MOST_ASKED],
+            tiles=await self._build_tiles(visitor, overview),
+            needs=overview.waiting_counts,
+            approvals=[(page, summarize_calls(page.calls)) for page in pages],
+            doubted=overview.doubted[:_MOST_ASKED],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS)),
-            quality=(found := quality_over_time(seen.history.quality)),
-            quality_drawn=quality_chart(found, small=True) if found else "",
-            spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
-            spent=[day for day in seen.spent if day.calls],
+            quality=quality,
+            quality_drawn=quality_chart(quality, is_small=True) if quality else "",
+            spent_drawn=spend_chart(overview.spent, is_small=True) if spent else "",
+            spent=spent,
         )
 
     async def _build_tiles(self, visitor: Visitor, overview: _OverviewData) -> list[health.Tile]:
@@ -84,47 +86,38 @@ class OverviewPages(PageGroup):
         totals = await self._context.count_ended(caller, now - _ONE_DAY)
         running = (await self._context.services.lists.list_tasks(TaskQuery(states=RUNNING, size=1), caller)).total
         is_stuck = await self._context.is_stuck(caller, overview.state) if overview.state else False
+        for_others = len(overview.waiting) - len(overview.answerable)
+        deadline = health.earliest_deadline(overview.answerable)
         tiles = [
             health.working_tile(totals, running, overview.state, is_stuck=is_stuck),
             health.quality_tile(quality_trend(overview.history.quality)),
-            health.waiting_tile(
-                overview.waiting_counts,
-                len(overview.waiting) - len(overview.mine),
-                health.earliest_deadline(overview.mine),
-                now,
-            ),
+            health.waiting_tile(overview.waiting_counts, for_others, deadline, now),
         ]
-        return (
-            [*tiles, health.cost_tile(overview.spent, health.day_counts(overview.history.days), now.date())]
-            if overview.state
-            else tiles
-        )
+        if overview.state:
+            tiles.append(health.cost_tile(overview.spent, health.day_counts(overview.history.days), now.date()))
+        return tiles
 
     async def _read_overview_data(self, visitor: Visitor) -> _OverviewData:
         services, caller, now = self._context.services, visitor.caller, self._context.inbox_cache.clock()
         waiting = await self._context.inbox_cache.waiting_approvals(caller)
-        seen = _OverviewData(
-            await services.learned.history(caller.tenant),
-            waiting,
-            answerable_requests(waiting, caller.principal, now),
+        overview = _OverviewData(
+            await services.learned.history(caller.tenant), waiting, answerable_requests(waiting, caller.principal, now)
         )
         if not visitor.has_any_role(Role.OPERATOR):
-            return seen
+            return overview
         failing = await services.webhooks.failing_deliveries(caller) if services.webhooks.are_offered else ()
-        return seen._replace(
+        return overview._replace(
             state=await services.tenants.read_state(caller.tenant, now),
-            spent=health.drop_unbegun_day(
-                await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS_DRAWN))
-            ),
+            spent=await self._context.read_spending(caller.tenant, _DAYS_DRAWN),
             doubted=await self._tasks_in_doubt(visitor),
             letters=len(await services.dead_letters.list_newest(caller.tenant, _MOST_COUNTED)),
-            hooks=sum(one.disabled for one in failing),
+            hooks=sum(delivery.disabled for delivery in failing),
         )
 
     async def _tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """The waiting tasks with writes in doubt, which operators have to resolve."""
         waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST_COUNTED))
-        return [one for one in waiting if writes_in_doubt(one)]
+        return [record for record in waiting if writes_in_doubt(record)]
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
         return (await self._context.services.lists.list_tasks(query, visitor.caller)).records
@@ -133,7 +126,7 @@ class OverviewPages(PageGroup):
 class WebhookPage(PageGroup):
     async def show_failing_webhooks(self, request: Request, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.failing_deliveries(visitor.caller)
-        tabs = visible_tabs((*OPERATIONS, WEBHOOKS), visitor)
+        tabs = visible_tabs((*OPERATIONS_TABS, WEBHOOKS_TAB), visitor)
         return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
 
@@ -147,45 +140,40 @@ class LearningPages(PageGroup):
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.learned.totals(tenant), await services.learned.history(tenant)
         cards = build_process_cards(learning.arms, history.arms)
-        found = quality_over_time(history.quality)
+        quality = quality_over_time(history.quality)
         return await self._context.render_page(
             request,
             "learning.html",
             visitor,
-            tabs=visible_tabs(LEARNING, visitor),
+            tabs=visible_tabs(LEARNING_TABS, visitor),
             learning=learning,
             direction=quality_trend(history.quality),
-            quality=found,
-            quality_drawn=quality_chart(found) if found else "",
-            quality_small=quality_chart(found, small=True) if found else "",
+            quality=quality,
+            quality_drawn=quality_chart(quality) if quality else "",
+            quality_small=quality_chart(quality, is_small=True) if quality else "",
             cards=[(card, arms_chart(card)) for card in cards[:_MOST_CARDS]],
             left_out=len(cards[_MOST_CARDS:]),
             accuracy=await self._read_accuracy(visitor),
         )
 
     async def show_cases(self, request: Request, visitor: Visitor) -> Response:
-        found = memory.cases_page(
-            await self._context.services.memory.cases(visitor.caller.tenant), _read_memory_query(request)
-        )
-        return await self._context.render_page(
-            request, "cases.html", visitor, tabs=visible_tabs(LEARNING, visitor), found=found
-        )
+        cases = await self._context.services.memory.cases(visitor.caller.tenant)
+        page = memory.cases_page(cases, _read_memory_query(request))
+        tabs = visible_tabs(LEARNING_TABS, visitor)
+        return await self._context.render_page(request, "cases.html", visitor, tabs=tabs, page=page)
 
     async def show_facts(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        found, took = (
-            memory.facts_page(remembered.facts, _read_memory_query(request)),
-            memory.describe_finding_cost(remembered.fact_costs),
-        )
-        tabs = visible_tabs(LEARNING, visitor)
-        return await self._context.render_page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
+        page = memory.facts_page(remembered.facts, _read_memory_query(request))
+        cost = memory.describe_finding_cost(remembered.fact_costs)
+        tabs = visible_tabs(LEARNING_TABS, visitor)
+        return await self._context.render_page(request, "facts.html", visitor, tabs=tabs, page=page, cost=cost)
 
     async def show_entities(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        found = memory.entities_page(remembered.linked_entities, _read_memory_query(request))
-        return await self._context.render_page(
-            request, "entities.html", visitor, tabs=visible_tabs(LEARNING, visitor), found=found
-        )
+        page = memory.entities_page(remembered.linked_entities, _read_memory_query(request))
+        tabs = visible_tabs(LEARNING_TABS, visitor)
+        return await self._context.render_page(request, "entities.html", visitor, tabs=tabs, page=page)
 
     async def _read_accuracy(self, visitor: Visitor) -> object:
         if not visitor.has_any_role(Role.OPERATOR):
@@ -211,19 +199,15 @@ _MADE_WRITES = (
 class OperationsPages(PageGroup):
     async def show_load(self, request: Request, visitor: Visitor) -> Response:
         now, services, caller = self._context.inbox_cache.clock(), self._context.services, visitor.caller
-        state, history = (
-            await services.tenants.read_state(caller.tenant, now),
-            await services.learned.history(caller.tenant),
-        )
-        ended = await services.lists.list_tasks(
+        state = await services.tenants.read_state(caller.tenant, now)
+        history = await services.learned.history(caller.tenant)
+        ended_tasks = await services.lists.list_tasks(
             TaskQuery(states=health.END_STATES, since=now - _ONE_DAY, size=_TASKS_SAMPLED), caller
         )
-        spent = health.drop_unbegun_day(
-            await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS_SHOWN))
-        )
+        spent = await self._context.read_spending(caller.tenant, _DAYS_SHOWN)
         totals = await self._context.count_ended(caller, now - _ONE_DAY)
-        first = (now.date() - _ONE_DAY * _DAYS_SHOWN).isoformat()
-        days = [day for day in health.day_counts(history.days) if day.date >= first]
+        first_date = (now.date() - _ONE_DAY * _DAYS_SHOWN).isoformat()
+        days = [day for day in health.day_counts(history.days) if day.date >= first_date]
         return await self._context.render_page(
             request,
             "operations.html",
@@ -233,31 +217,31 @@ class OperationsPages(PageGroup):
             figures=[
                 *health.load_items(state, is_stuck=await self._context.is_stuck(caller, state)),
                 health.error_rate_item(totals),
-                *health.duration_items(ended.records),
+                *health.duration_items(ended_tasks.records),
             ],
             endings=health.end_state_rows(totals),
-            causes=health.failure_causes(ended.records),
+            causes=health.failure_causes(ended_tasks.records),
             spent=[day for day in reversed(spent) if day.calls],
-            each=health.mean_cost_of_tasks(spent, days),
+            mean_cost=health.mean_cost_of_tasks(spent, days),
             spent_drawn=spend_chart(spent) if any(day.calls for day in spent) else "",
             days=days[::-1],
             days_drawn=days_chart(days) if len(days) > 1 else "",
-            days_small=days_chart(days, small=True) if len(days) > 1 else "",
+            days_small=days_chart(days, is_small=True) if len(days) > 1 else "",
         )
 
     async def requeue_dead_letter(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Requeue a dead letter; if its task made writes, only when the operator has agreed to repeat them."""
         letter_id = request.path_params["letter_id"]
         try:
-            done = await self._context.services.dead_letters.requeue(
-                visitor.caller.tenant, letter_id, again=fields.get("again") == "yes"
+            result = await self._context.services.dead_letters.requeue(
+                visitor.caller.tenant, letter_id, repeats_writes=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
             return await self.show_dead_letters(request, visitor, _MADE_WRITES, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
             return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return redirect_to(
-            f"/console/tasks/{quote_id(done.task_id)}" if done.task_id else f"{_DEAD_LETTERS_PATH}?done=requeued"
+            f"/console/tasks/{quote_id(result.task_id)}" if result.task_id else f"{_DEAD_LETTERS_PATH}?done=requeued"
         )
 
     async def drop_dead_letter(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
@@ -270,11 +254,11 @@ class OperationsPages(PageGroup):
     async def show_dead_letters(
         self, request: Request, visitor: Visitor, problem: str = "", status: int = 200
     ) -> Response:
-        found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _MOST_LETTERS)
-        values = {"tabs": self._visible_tabs(visitor), "letters": found, "problem": problem}
+        letters = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _MOST_LETTERS)
+        values = {"tabs": self._visible_tabs(visitor), "letters": letters, "problem": problem}
         done = request.query_params.get("done", "")
         return await self._context.render_page(request, "letters.html", visitor, status, **values, done=done)
 
     def _visible_tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
-        hooks = (WEBHOOKS,) if self._context.services.webhooks.are_offered else ()
-        return visible_tabs((*OPERATIONS, *hooks), visitor)
+        hooks = (WEBHOOKS_TAB,) if self._context.services.webhooks.are_offered else ()
+        return visible_tabs((*OPERATIONS_TABS, *hooks), visitor)

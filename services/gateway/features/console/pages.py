@@ -17,17 +17,17 @@ from services.gateway.features.console.sessions import Visitor, form_token
 from services.gateway.features.console.views import words
 from shared.domain.words import Role
 
-FOLDER = Path(__file__).parent / "static"
-_FOR_GOOD = "public, max-age=31536000, immutable"
+ASSETS_FOLDER = Path(__file__).parent / "static"
+_CACHED_FOREVER = "public, max-age=31536000, immutable"
 
 
-_STATIC = StaticFiles(directory=FOLDER)
+_STATIC = StaticFiles(directory=ASSETS_FOLDER)
 
 
 @cache
 def asset_urls() -> Mapping[str, str]:
     """The URLs of the static files by name. All contain one hash, of all files, since files import each other."""
-    files = sorted(path for path in FOLDER.iterdir() if path.is_file())
+    files = sorted(path for path in ASSETS_FOLDER.iterdir() if path.is_file())
     version = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
     return {path.name: f"/console/static/{version}/{path.name}" for path in files}
 
@@ -35,8 +35,8 @@ def asset_urls() -> Mapping[str, str]:
 async def serve_asset(request: Request) -> Response:
     version, name = request.path_params["version"], request.path_params["name"]
     reply = await _STATIC.get_response(name, request.scope)
-    known = asset_urls()[name].endswith(f"/{version}/{name}")
-    reply.headers["Cache-Control"] = _FOR_GOOD if known else "no-cache"  # during an update replicas differ
+    is_current = asset_urls()[name].endswith(f"/{version}/{name}")
+    reply.headers["Cache-Control"] = _CACHED_FOREVER if is_current else "no-cache"  # during an update replicas differ
     return reply
 
 
@@ -46,35 +46,32 @@ class Tab(NamedTuple):
     for_operators: bool = True
 
 
-LEARNING = (
+LEARNING_TABS = (
     Tab("/console/learning", "Progress", for_operators=False),
     Tab("/console/learning/cases", "Cases"),
     Tab("/console/learning/facts", "Facts"),
     Tab("/console/learning/entities", "Entities"),
     Tab("/console/learning/assessments", "Assessments", for_operators=False),
 )
-OPERATIONS = (
-    Tab("/console/operations", "Load and cost"),
-    Tab("/console/operations/dead-letters", "Dead letters"),
-)
-WEBHOOKS = Tab("/console/webhooks", "Webhooks")
+OPERATIONS_TABS = (Tab("/console/operations", "Load and cost"), Tab("/console/operations/dead-letters", "Dead letters"))
+WEBHOOKS_TAB = Tab("/console/webhooks", "Webhooks")
 
 
 def visible_tabs(tabs: Sequence[Tab], visitor: Visitor) -> tuple[Tab, ...]:
     """The tabs that the visitor may open; empty if there is only one."""
-    found = tuple(tab for tab in tabs if visitor.has_any_role(Role.OPERATOR) or not tab.for_operators)
-    return found if len(found) > 1 else ()
+    visible = tuple(tab for tab in tabs if visitor.has_any_role(Role.OPERATOR) or not tab.for_operators)
+    return visible if len(visible) > 1 else ()
 
 
-THEME = "purple_theme"
-ZONE = "purple_zone"
+THEME_COOKIE = "purple_theme"
+ZONE_COOKIE = "purple_zone"
 THEMES = ("auto", "light", "dark")
-POLICY = (
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-SAFE = {
-    "Content-Security-Policy": POLICY,
+SECURITY_HEADERS = {
+    "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -95,14 +92,14 @@ _LINKS = (
     Link("/console/tasks", "Tasks", "list"),
     Link("/console/learning", "Learning", "trend"),
 )
-_OPERATIONS = Link("/console/operations", "Operations", "gauge")
+_OPERATIONS_LINK = Link("/console/operations", "Operations", "gauge")
 
 
 class PageRenderer:
     """Renders pages. ``notice``: the text about the model; ``vocabulary``: the functions and tables for templates."""
 
     def __init__(self, notice: str, clock: Callable[[], datetime], vocabulary: Mapping[str, object]) -> None:
-        self._clock, self._own, self._vocabulary = clock, {"notice": notice}, vocabulary
+        self._clock, self._common_values, self._vocabulary = clock, {"notice": notice}, vocabulary
 
     @cached_property
     def _templates(self) -> Environment:
@@ -126,13 +123,13 @@ class PageRenderer:
     ) -> Response:
         """Render a template to a response. ``values``: its variables, in addition to those of every page."""
         frame = _frame_values(request, visitor, self._clock())
-        html = self._templates.get_template(template).render({**frame, **self._own, **values})
-        return HTMLResponse(html, status, {**SAFE, "Vary": "Cookie"})
+        html = self._templates.get_template(template).render({**frame, **self._common_values, **values})
+        return HTMLResponse(html, status, {**SECURITY_HEADERS, "Vary": "Cookie"})
 
 
 def redirect_to(place: str) -> Response:
     """A redirect to another page, as the response to a submitted form."""
-    return RedirectResponse(place, 303, SAFE)
+    return RedirectResponse(place, 303, SECURITY_HEADERS)
 
 
 def quote_id(task_id: str) -> str:
@@ -140,17 +137,19 @@ def quote_id(task_id: str) -> str:
     return quote(task_id, safe="")
 
 
-def format_iso_time(at: datetime) -> str:
-    return at.isoformat(timespec="seconds")
+def format_iso_time(time: datetime) -> str:
+    return time.isoformat(timespec="seconds")
 
 
 def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
-    theme = request.cookies.get(THEME, "auto")
+    theme, links = request.cookies.get(THEME_COOKIE, "auto"), [*_LINKS] if visitor else []
+    if visitor and visitor.has_any_role(Role.OPERATOR):
+        links.append(_OPERATIONS_LINK)
     return {
         "path": request.url.path,
-        "clock": words.PageClock(now, words.find_zone(unquote(request.cookies.get(ZONE, "UTC")))),
+        "clock": words.PageClock(now, words.find_zone(unquote(request.cookies.get(ZONE_COOKIE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
-        "links": () if visitor is None else (*_LINKS, _OPERATIONS) if visitor.has_any_role(Role.OPERATOR) else _LINKS,
+        "links": links,
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,
         "roles": [role for role in Role if visitor and visitor.has_any_role(role)],

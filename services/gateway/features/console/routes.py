@@ -17,7 +17,7 @@ from services.gateway.features.approvals.approvals import read_answer
 from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages, WebhookPage
-from services.gateway.features.console.pages import LEARNING, PageRenderer, redirect_to, serve_asset, visible_tabs
+from services.gateway.features.console.pages import LEARNING_TABS, PageRenderer, redirect_to, serve_asset, visible_tabs
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
@@ -38,13 +38,13 @@ class InboxPages(PageGroup):
         """The waiting approvals: those that the visitor may answer, then the others."""
         now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
         questions = await self._context.inbox_cache.waiting_approvals(visitor.caller)
-        pages = [approval_page(one, reader, now) for one in questions]
+        pages = [approval_page(request, reader, now) for request in questions]
         cards = [(page, summarize_calls(page.calls)) for page in pages]
-        mine = [card for card in cards if not card[0].barred]
-        others = [card for card in cards if card[0].barred]
+        for_visitor = [(page, summary) for page, summary in cards if not page.barred]
+        for_others = [(page, summary) for page, summary in cards if page.barred]
         decides = visitor.has_any_role(Role.APPROVER)
         return await self._context.render_page(
-            request, "inbox.html", visitor, mine=mine, others=others, decides=decides
+            request, "inbox.html", visitor, for_visitor=for_visitor, for_others=for_others, decides=decides
         )
 
     async def submit_answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
@@ -52,15 +52,15 @@ class InboxPages(PageGroup):
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
-            _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
+            _, has_effect = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
             return await self.show_approval(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
         except (errors.InvalidField, errors.MissingRole) as fault:
             return await self.show_approval(request, visitor, str(fault), comment, 400)
         finally:
             self._context.inbox_cache.invalidate(visitor.caller)
-        said = "heard" if heeded else "handed"
-        return redirect_to(f"/console/approvals/{approval_id}?said={said}")
+        outcome = "heard" if has_effect else "handed"
+        return redirect_to(f"/console/approvals/{approval_id}?said={outcome}")
 
     async def show_approval(
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
@@ -68,44 +68,43 @@ class InboxPages(PageGroup):
         approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
         question = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
         page = approval_page(question, visitor.caller.principal, now)
-        values = {"one": page, "problem": problem, "comment": comment}
-        said = request.query_params.get("said", "")
-        return await self._context.render_page(request, "approval.html", visitor, status, **values, said=said)
+        values = {"page": page, "problem": problem, "comment": comment, "outcome": request.query_params.get("said", "")}
+        return await self._context.render_page(request, "approval.html", visitor, status, **values)
 
 
-_PLACE = "/console/learning/assessments"
+_ASSESSMENTS_PATH = "/console/learning/assessments"
 
 
 class AssessmentPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
         cards = await self._context.services.assessments.list_cards(visitor.caller)
-        tabs = visible_tabs(LEARNING, visitor)
+        tabs = visible_tabs(LEARNING_TABS, visitor)
         return await self._context.render_page(request, "assessments.html", visitor, tabs=tabs, rows=cards)
 
     async def show_assessment(self, request: Request, visitor: Visitor) -> Response:
-        kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
-        groups, runs = assessments.group_by_dimension(kept.assessment), kept.assessment.runs
+        kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
+        groups, runs = assessments.group_by_dimension(kept_assessment.assessment), kept_assessment.assessment.runs
         return await self._context.render_page(
-            request, "assessment.html", visitor, one=kept.card, groups=groups, runs=runs
+            request, "assessment.html", visitor, card=kept_assessment.card, groups=groups, runs=runs
         )
 
     async def show_replay(self, request: Request, visitor: Visitor) -> Response:
         """One run of an assessment, at the turn in ``?turn=``."""
-        kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
-        which = _parse_count(request.path_params["number"])
-        if not 1 <= which <= len(kept.assessment.runs):
-            raise errors.UnknownAssessment(f"run {which}")
-        run = kept.assessment.runs[which - 1]
+        kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
+        number = _parse_count(request.path_params["number"])
+        if not 1 <= number <= len(kept_assessment.assessment.runs):
+            raise errors.UnknownAssessment(f"run {number}")
+        run = kept_assessment.assessment.runs[number - 1]
         stops = timeline_turns(run)
         turn = replayed_turn(run, stops, _parse_count(request.query_params.get("turn", "")))
         return await self._context.render_page(
             request,
             "replay.html",
             visitor,
-            one=kept.card,
-            place=f"{_PLACE}/{kept.card.assessment_id}",
+            card=kept_assessment.card,
+            place=f"{_ASSESSMENTS_PATH}/{kept_assessment.card.assessment_id}",
             run=run,
-            which=which,
+            run_number=number,
             stops=timeline_turns_near(stops, turn.stop.turn),
             last=stops[-1].turn,
             turn=turn,
@@ -114,7 +113,7 @@ class AssessmentPages(PageGroup):
 
     async def drop_assessment(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         await self._context.services.assessments.delete(request.path_params["assessment_id"], visitor.caller)
-        return redirect_to(_PLACE)
+        return redirect_to(_ASSESSMENTS_PATH)
 
     async def _read_assessment(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
         return await self._context.services.assessments.get_assessment(assessment_id, visitor.caller)
@@ -151,11 +150,11 @@ class ErrorPage(NamedTuple):
                 return self
 
 
-_AWAY = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
-_LATER = ErrorPage(503, "One moment", _AWAY, "", "Try again", 2)
+_STORE_AWAY_TEXT = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
+_TRY_LATER_PAGE = ErrorPage(503, "One moment", _STORE_AWAY_TEXT, "", "Try again", 2)
 _NO_PAGE = ErrorPage(404, "There is no such page", "The address may be mistyped.")
-_BROKEN = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
-_FAULTS: Mapping[type[Exception], ErrorPage] = {
+_BUG_TEXT = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
+_PAGES_BY_KIND: Mapping[type[Exception], ErrorPage] = {
     errors.UnknownApproval: ErrorPage(
         404,
         "There is no such approval",
@@ -174,7 +173,7 @@ _FAULTS: Mapping[type[Exception], ErrorPage] = {
         404,
         "There is no such assessment",
         "Its time is over, or it is none that you may see.",
-        _PLACE,
+        _ASSESSMENTS_PATH,
         "Go to the assessments",
     ),
     errors.InvalidField: ErrorPage(400, "That could not be read", "{}."),
@@ -182,32 +181,33 @@ _FAULTS: Mapping[type[Exception], ErrorPage] = {
         403, "This is not for you", "It is for operators. Ask one of them, or sign in with an operator's key."
     ),
     BadForm: ErrorPage(400, "Nothing was done", "{}"),
-    StoreUnavailable: _LATER,
-    errors.IssuerUnavailable: _LATER,
+    StoreUnavailable: _TRY_LATER_PAGE,
+    errors.IssuerUnavailable: _TRY_LATER_PAGE,
     errors.TooManyRequests: ErrorPage(429, "That was too much at once", "{}.", "", "Try again"),
     errors.PushUnsupported: _NO_PAGE,
     HTTPException: _NO_PAGE,
-    Exception: ErrorPage(500, "Something broke", _BROKEN, "", "Try again"),  # nobody foresaw it; it goes on to the log
+    Exception: ErrorPage(500, "Something broke", _BUG_TEXT, "", "Try again"),  # nobody foresaw it; it goes to the log
 }
 
 
 def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
     async def render_error(request: Request, fault: Exception) -> Response:
-        said = next(_FAULTS[kind] for kind in type(fault).__mro__ if kind in _FAULTS).adapt_to_error(fault)
-        values = {"heading": said.heading, "text": said.text.format(fault), "label": said.label}
-        visitor, href = getattr(request.state, "visitor", None), said.href or request.url.path
-        reply = pages.render(request, "fault.html", visitor, said.status, href=href, **values)
-        if said.retry_seconds:
-            reply.headers["Retry-After"] = str(said.retry_seconds)
+        kind = next(kind for kind in type(fault).__mro__ if kind in _PAGES_BY_KIND)
+        page = _PAGES_BY_KIND[kind].adapt_to_error(fault)
+        values = {"heading": page.heading, "text": page.text.format(fault), "label": page.label}
+        visitor, href = getattr(request.state, "visitor", None), page.href or request.url.path
+        reply = pages.render(request, "fault.html", visitor, page.status, href=href, **values)
+        if page.retry_seconds:
+            reply.headers["Retry-After"] = str(page.retry_seconds)
         return reply
 
-    return dict.fromkeys(_FAULTS, render_error)
+    return dict.fromkeys(_PAGES_BY_KIND, render_error)
 
 
 def console_app(context: ConsoleContext) -> Starlette:
     shows, acts = context.page_handler, context.form_handler
     sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
-    learning, kept, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
+    learning, assessment_pages, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
     assessments, letters = "/learning/assessments", "/operations/dead-letters"
     routes = [
         Route("/", shows(OverviewPages(context).show_overview)),
@@ -229,10 +229,10 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route("/learning/cases", shows(learning.show_cases, operators=True)),
         Route("/learning/facts", shows(learning.show_facts, operators=True)),
         Route("/learning/entities", shows(learning.show_entities, operators=True)),
-        Route(assessments, shows(kept.show_list)),
-        Route(f"{assessments}/{{assessment_id}}", shows(kept.show_assessment)),
-        Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(kept.show_replay)),
-        Route(f"{assessments}/{{assessment_id}}/remove", acts(kept.drop_assessment), methods=["POST"]),
+        Route(assessments, shows(assessment_pages.show_list)),
+        Route(f"{assessments}/{{assessment_id}}", shows(assessment_pages.show_assessment)),
+        Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(assessment_pages.show_replay)),
+        Route(f"{assessments}/{{assessment_id}}/remove", acts(assessment_pages.drop_assessment), methods=["POST"]),
         Route("/operations", shows(operations.show_load, operators=True)),
         Route(letters, shows(operations.show_dead_letters, operators=True)),
         Route(
@@ -242,5 +242,5 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route("/webhooks", shows(WebhookPage(context).show_failing_webhooks)),
         Route("/static/{version}/{name}", serve_asset),
     ]
-    packed = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]
-    return Starlette(routes=routes, middleware=packed, exception_handlers=exception_handlers(context.pages))
+    compression = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]
+    return Starlette(routes=routes, middleware=compression, exception_handlers=exception_handlers(context.pages))

@@ -30,10 +30,10 @@ def is_form_token_of(secret: str, token: str) -> bool:
     return bool(secret) and hmac.compare_digest(form_token(secret).encode(), token.encode())
 
 
-def safe_destination(wanted: str) -> str:
-    """The path to redirect to: ``wanted`` if it is a page of the console, else the console's start page."""
-    plain = wanted.isprintable() and "\\" not in wanted and "//" not in wanted
-    return wanted if plain and wanted.startswith("/console/") else "/console/"
+def safe_destination(path: str) -> str:
+    """The path to redirect to: ``path`` itself if it is a page of the console, else the console's start page."""
+    is_plain = path.isprintable() and "\\" not in path and "//" not in path
+    return path if is_plain and path.startswith("/console/") else "/console/"
 
 
 _MOST_FIELDS, _MOST_BYTES = 20, 64 * 1024
@@ -58,7 +58,7 @@ async def read_form(request: Request, *secrets: str) -> dict[str, str]:
     return fields
 
 
-COOKIE = "purple_console"
+SESSION_COOKIE = "purple_console"
 MOST_REFUSALS = 10
 
 
@@ -107,7 +107,7 @@ class ConsoleSessions(ScriptedStore):
 
         Also raises ``IssuerUnavailable``.
         """
-        secret = request.cookies.get(COOKIE, "")
+        secret = request.cookies.get(SESSION_COOKIE, "")
         credential = await self._find_credential(secret) if secret else None
         if credential is None:
             return None

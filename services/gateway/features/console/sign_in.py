@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotEntitled, Unauthenticated
 from services.gateway.features.console.context import PageGroup
-from services.gateway.features.console.pages import THEME, THEMES, redirect_to
+from services.gateway.features.console.pages import THEME_COOKIE, THEMES, redirect_to
 from services.gateway.features.console.sessions import (
-    COOKIE,
+    SESSION_COOKIE,
     SignInCredential,
     Visitor,
     form_token,
@@ -19,7 +19,7 @@ from services.gateway.features.console.sessions import (
 from shared.infra.keys import CONSOLE_SECONDS, REFUSED_SECONDS
 
 _FORM_COOKIE = "purple_console_form"
-_FOLDER = "/console"
+_COOKIE_PATH = "/console"
 _YEAR_SECONDS = 365 * 24 * 3600
 _LONGEST_NAME = 100
 _LONGEST_KEY = 16 * 1024
@@ -38,8 +38,8 @@ class SignInPages(PageGroup):
         place, address = safe_destination(fields.get("next", "")), self._context.client_address(request)
         if await self._context.sessions.is_throttled(address):
             minutes = REFUSED_SECONDS // 60
-            why = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
-            return await self._render_form(request, place, why, 429)
+            problem = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
+            return await self._render_form(request, place, problem, 429)
         try:
             secret = await self._context.sessions.sign_in(await self._read_credential(fields))
         except (Unauthenticated, NotEntitled) as fault:
@@ -48,25 +48,26 @@ class SignInPages(PageGroup):
         except InvalidField as fault:
             return await self._render_form(request, place, _as_sentence(str(fault)), 400)
         reply = redirect_to(place)
-        self._set_cookie(reply, COOKIE, secret, CONSOLE_SECONDS)
-        reply.delete_cookie(_FORM_COOKIE, _FOLDER)
+        self._set_cookie(reply, SESSION_COOKIE, secret, CONSOLE_SECONDS)
+        reply.delete_cookie(_FORM_COOKIE, _COOKIE_PATH)
         return reply
 
     async def sign_out(self, _request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """End the session, which makes all copies of its cookie useless."""
         await self._context.sessions.sign_out(visitor.secret)
         reply = redirect_to("/console/sign-in")
-        reply.delete_cookie(COOKIE, _FOLDER)
+        reply.delete_cookie(SESSION_COOKIE, _COOKIE_PATH)
         return reply
 
     async def set_theme(self, request: Request) -> Response:
         """Set the colour theme in a cookie: light, dark or the device's. It needs no sign-in."""
         cookies = request.cookies
-        fields = await read_form(request, cookies.get(COOKIE, ""), cookies.get(_FORM_COOKIE, ""))
-        chosen = fields.get("theme", "")
+        fields = await read_form(request, cookies.get(SESSION_COOKIE, ""), cookies.get(_FORM_COOKIE, ""))
+        theme = fields.get("theme", "")
         reply = redirect_to(safe_destination(fields.get("next", "")))
-        if chosen in THEMES:
-            reply.set_cookie(THEME, chosen, _YEAR_SECONDS, path=_FOLDER, samesite="lax", secure=self._context.secure)
+        if theme in THEMES:
+            secure = self._context.secure
+            reply.set_cookie(THEME_COOKIE, theme, _YEAR_SECONDS, path=_COOKIE_PATH, samesite="lax", secure=secure)
         return reply
 
     async def _read_credential(self, fields: dict[str, str]) -> SignInCredential:
@@ -82,8 +83,8 @@ class SignInPages(PageGroup):
 
     async def _render_form(self, request: Request, place: str, problem: str, status: int = 200) -> Response:
         seed = request.cookies.get(_FORM_COOKIE) or token_urlsafe(24)
-        checks = await self._context.sessions.requires_credentials()
-        values = {"form": form_token(seed), "next": place, "problem": problem, "checks_keys": checks}
+        requires_key = await self._context.sessions.requires_credentials()
+        values = {"form": form_token(seed), "next": place, "problem": problem, "checks_keys": requires_key}
         reply = self._context.pages.render(request, "sign_in.html", None, status, **values)
         self._set_cookie(reply, _FORM_COOKIE, seed, 3600)
         if status == 429:
@@ -92,7 +93,7 @@ class SignInPages(PageGroup):
 
     def _set_cookie(self, reply: Response, name: str, value: str, seconds: int) -> None:
         reply.set_cookie(
-            name, value, seconds, path=_FOLDER, secure=self._context.secure, httponly=True, samesite="strict"
+            name, value, seconds, path=_COOKIE_PATH, secure=self._context.secure, httponly=True, samesite="strict"
         )
 
 

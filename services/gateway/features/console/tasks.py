@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
-from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
+from services.gateway.edge.keep_alive import SSE_HEARTBEAT, KeepAliveResponse
 from services.gateway.edge.replies import file_reply
 from services.gateway.features.audit.rows import audit_rows, rows_from_record
 from services.gateway.features.console.context import PageGroup
@@ -39,13 +39,13 @@ class LiveStreams(PageGroup):
     """Server-sent events by which pages refresh themselves: of one task until it ends, of the inbox without end."""
 
     async def stream_inbox(self, request: Request, visitor: Visitor) -> Response:
-        return KeepAliveResponse(self._inbox_frames(request, visitor), "text/event-stream", SSE_BEAT)
+        return KeepAliveResponse(self._inbox_frames(request, visitor), "text/event-stream", SSE_HEARTBEAT)
 
     async def stream_task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         last_event_id = request.headers.get("last-event-id") or request.query_params.get("after", "")
         last_event_id = last_event_id if _STREAM_ID.fullmatch(last_event_id) else "0"
-        return KeepAliveResponse(self._task_frames(record, last_event_id), "text/event-stream", SSE_BEAT)
+        return KeepAliveResponse(self._task_frames(record, last_event_id), "text/event-stream", SSE_HEARTBEAT)
 
     async def _inbox_frames(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
         shown_version = request.query_params.get("seen", "")
@@ -134,14 +134,12 @@ class TaskPages(PageGroup):
         return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
     async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
-        task_filter, token = (
-            views.find_filter(request.query_params.get("state", "")),
-            request.query_params.get("page", ""),
-        )
+        task_filter = views.find_filter(request.query_params.get("state", ""))
+        token = request.query_params.get("page", "")
         query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, token=token)
         page = await self._context.services.lists.list_tasks(query, visitor.caller)
         values = {"rows": page.records, "total": page.total, "more": page.next_token, "token": token}
-        filter_values = {"filters": views.FILTERS, "shown": task_filter, "missed": missed}
+        filter_values = {"filters": views.FILTERS, "task_filter": task_filter, "missed": missed}
         return await self._context.render_page(
             request, "tasks.html", visitor, 404 if missed else 200, **values, **filter_values
         )
@@ -158,13 +156,13 @@ class TaskPages(PageGroup):
             visitor,
             status,
             record=record,
-            one=views.task_page(record, self._context.inbox_cache.clock()),
+            page=views.task_page(record, self._context.inbox_cache.clock()),
             stops=timeline_states(events, record),
             stages=build_stages(events),
             writes=evidence.write_lines(audit_rows(details, "") if details else rows_from_record(record), grounds),
             policy=evidence.policy_evidence(record),
             unenforced=evidence.unenforced_policy(record),
-            asked=approvals,
+            approvals=approvals,
             figures=evidence.figure_rows(record, grounds),
             quality_parts=evidence.quality_parts(record),
             usage=evidence.usage_by_tier(events),
@@ -172,7 +170,7 @@ class TaskPages(PageGroup):
             newest=events[-1][0] if events else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             doubts=views.writes_in_doubt(record),
-            choices=views.CHOICES if visitor.has_any_role(Role.OPERATOR) else (),
+            choices=views.RESOLUTION_CHOICES if visitor.has_any_role(Role.OPERATOR) else (),
             problem=problem,
         )
 

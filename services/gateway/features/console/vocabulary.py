@@ -8,10 +8,7 @@ from services.gateway.features.dead_letters import DeadLetter, LetterKind
 from shared.contracts.dead_letter import DeadTurn
 from shared.domain.estimates import count_recent_matches
 
-LETTER_KINDS = {
-    LetterKind.TURN: Badge("Task given up", "bad"),
-    LetterKind.OUTCOME: Badge("Not learned from", "warn"),
-}
+LETTER_KINDS = {LetterKind.TURN: Badge("Task given up", "bad"), LetterKind.OUTCOME: Badge("Not learned from", "warn")}
 
 
 def parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:

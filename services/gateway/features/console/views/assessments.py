@@ -53,13 +53,13 @@ def score_row(name: str, score: OverallScore) -> ScoreRow:
 
 def pass_chances_text(card: AssessmentCard) -> str:
     """The chance that k runs all pass, for k up to 5 and for all runs: ``pass^1 67 %, pass^2 33 %``."""
-    found = pass_hat(card.passed, card.runs)
-    return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in found if k <= _PASSES_SHOWN or k == card.runs)
+    chances = pass_hat(card.passed, card.runs)
+    return ", ".join(f"pass^{k} {round(100 * chances[k])} %" for k in chances if k <= _PASSES_SHOWN or k == card.runs)
 
 
 def group_by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
-    listed = criterion_points(assessment)
-    groups = {name: [line for line in listed if line.dimension == name] for name in [line.dimension for line in listed]}
+    lines = criterion_points(assessment)
+    groups = {name: [line for line in lines if line.dimension == name] for name in [line.dimension for line in lines]}
     return tuple(_build_dimension(name, rows) for name, rows in groups.items())
 
 
@@ -84,10 +84,10 @@ def _build_criterion(line: CriterionPoints) -> CriterionRow:
     return CriterionRow(line.name, badge, score, format_number(line.most), each, line.reason)
 
 
-def criterion_badge(score: float, most: float, unjudged: bool) -> Badge:
+def criterion_badge(score: float, max_score: float, unjudged: bool) -> Badge:
     if unjudged:
         return Badge("Unjudged", "mute")
-    if score >= most:
+    if score >= max_score:
         return Badge("Met", "good")
     return Badge("In part", "warn") if score > 0 else Badge("Missed", "bad")
 

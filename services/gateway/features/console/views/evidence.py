@@ -16,7 +16,7 @@ from services.gateway.features.console.views.approvals import (
     describe_source,
     figure_origin,
 )
-from services.gateway.features.console.views.tasks import WRITES, as_dollars, verdict_badge
+from services.gateway.features.console.views.tasks import WRITE_BADGES, as_dollars, verdict_badge
 from services.gateway.features.console.views.words import (
     Badge,
     field_rows,
@@ -151,7 +151,7 @@ def _write_line(row: JsonObject, grounds: Grounds) -> WriteLine:
         title=humanize_name(tool),
         tool=tool,
         connection=text_or_empty(row.get("connection")),
-        status=WRITES.get(status, Badge(humanize_name(status), "mute")),
+        status=WRITE_BADGES.get(status, Badge(humanize_name(status), "mute")),
         arguments=tuple(
             ArgumentRow(name, format_json(value), _describe_write_source(sources.get(name), grounds))
             for name, value in arguments.items()

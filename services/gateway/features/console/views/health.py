@@ -21,11 +21,7 @@ from shared.domain.bandit import REWARD_UNITS
 from shared.domain.words import TaskState
 
 END_STATES = (TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED)
-_PART_NAMES = {
-    "model": "the model",
-    "tool_server": "a tool server",
-    "policy_service": "the policy service",
-}
+_PART_NAMES = {"model": "the model", "tool_server": "a tool server", "policy_service": "the policy service"}
 
 
 class DayCounts(NamedTuple):

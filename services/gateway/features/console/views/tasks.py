@@ -21,7 +21,7 @@ from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject, as_object, objects_in, to_exact
 from shared.domain.words import Resolution, TaskState
 
-CHOICES = (
+RESOLUTION_CHOICES = (
     (Resolution.DONE, "It took hold", "The plan goes on; the write counts as made."),
     (Resolution.RETRY, "It did not: send it again", "The same call goes out once more."),
     (Resolution.SKIP, "Leave it undone", "The plan goes on without it."),
@@ -44,8 +44,8 @@ def writes_in_doubt(record: TaskRecord) -> tuple[WriteInDoubt, ...]:
     return tuple(map(_build_write_in_doubt, objects_in(record.metadata.get("doubts")))) if waits else ()
 
 
-def _build_write_in_doubt(one: JsonObject) -> WriteInDoubt:
-    tool = str(one.get("tool") or "a call")
+def _build_write_in_doubt(doubt: JsonObject) -> WriteInDoubt:
+    tool = str(doubt.get("tool") or "a call")
     labels = (
         ("note", "What is known"),
         ("sent", "Sent"),
@@ -55,16 +55,16 @@ def _build_write_in_doubt(one: JsonObject) -> WriteInDoubt:
         ("after", "Read after"),
     )
     return WriteInDoubt(
-        call_id=str(one.get("call_id") or ""),
+        call_id=str(doubt.get("call_id") or ""),
         title=humanize_name(tool),
         tool=tool,
-        arguments=field_rows(to_exact(one.get("arguments"))),
-        facts=tuple((label, format_json(to_exact(one[key]))) for key, label in labels if one.get(key)),
-        deadline=parse_time_or_none(one.get("deadline")),
+        arguments=field_rows(to_exact(doubt.get("arguments"))),
+        facts=tuple((label, format_json(to_exact(doubt[key]))) for key, label in labels if doubt.get(key)),
+        deadline=parse_time_or_none(doubt.get("deadline")),
     )
 
 
-WRITES = {
+WRITE_BADGES = {
     "verified": Badge("Verified", "good"),
     "unverified": Badge("Not verified", "warn"),
     "sending": Badge("Being sent", "info"),
@@ -76,8 +76,8 @@ WRITES = {
     "skipped": Badge("Skipped", "mute"),
     "unsent": Badge("Not sent", "mute"),
 }
-DRY = "Dry run: nothing is written."
-_DELIVERIES = {
+DRY_RUN_REMARK = "Dry run: nothing is written."
+_DELIVERY_BADGES = {
     "active": Badge("Told", "good"),
     "failing": Badge("Failing", "warn"),
     "disabled": Badge("Given up", "bad"),
@@ -121,14 +121,14 @@ class TaskPage(NamedTuple):
 
 
 def find_filter(word: str) -> TaskFilter:
-    return next((one for one in FILTERS if one.word == word), FILTERS[0])
+    return next((task_filter for task_filter in FILTERS if task_filter.word == word), FILTERS[0])
 
 
 def remark_on_task(record: TaskRecord) -> str:
     """Why the task failed, was rejected or canceled, in one line; else whether it is a dry run; else empty."""
     if record.state in ENDED_BADLY or record.state is TaskState.CANCELED:
         return (record.reason or "").partition("\n")[0]
-    return DRY if record.request.is_dry_run else ""
+    return DRY_RUN_REMARK if record.request.is_dry_run else ""
 
 
 def task_page(record: TaskRecord, now: datetime) -> TaskPage:
@@ -146,18 +146,18 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
 
 def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
     """Yields the files that were sent with the task, with type, size, and the problem if one could not be read."""
-    read = objects_in(record.metadata.get("files"))
+    read_files = objects_in(record.metadata.get("files"))
     for place, file in enumerate(record.request.files):
-        row = read[place] if place < len(read) else {}
+        row = read_files[place] if place < len(read_files) else {}
         kind, size = row.get("type") or file.media_type, row.get("bytes") or file.size
-        size_said = f"{size:,} bytes" if isinstance(size, int) else ""
+        size_text = f"{size:,} bytes" if isinstance(size, int) else ""
         problem = f"not read: {row['problem']}" if row.get("problem") else ""
-        about = " · ".join(filter(None, (str(kind or ""), size_said, problem)))
+        about = " · ".join(filter(None, (str(kind or ""), size_text, problem)))
         yield FileRow(file.shown_name, about, str(row.get("file_id") or file.file_id))
 
 
 def delivery_badge(registered: RegisteredWebhook) -> Badge:
-    return _DELIVERIES[delivery_state_of(registered)]
+    return _DELIVERY_BADGES[delivery_state_of(registered)]
 
 
 def artifact_text(artifact: Artifact) -> str:
@@ -179,7 +179,7 @@ def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     verdict = as_object(data.get("verdict"))
     rules = [str(rule.get("ruleId")) for rule in objects_in(verdict.get("triggeredRules"))]
     until = record.updated_at if record.state.is_terminal else now
-    found = [
+    facts = [
         ("Process", process_title(record), ""),
         ("Strategy", strategy_title(text_or_empty(data.get("strategy"))), text_or_empty(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", format_duration(until - record.accepted_at), ""),
@@ -195,14 +195,14 @@ def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Approval", text_or_empty(data.get("approval")), ""),
         ("Quality", _format_number(data.get("quality")), "of 1"),
     ]
-    return [fact for fact in found if fact[1]]
+    return [fact for fact in facts if fact[1]]
 
 
 def _summarize_facts(facts: Sequence[tuple[str, str, str]]) -> str:
     """The main facts in one line: process, time, cost, quality."""
-    known = {name: value for name, value, _ in facts}
-    words = (known.get("Process"), known.get("Took") or known.get("So far"), known.get("Cost"))
-    quality = f"quality {known['Quality']}" if "Quality" in known else ""
+    values = {name: value for name, value, _ in facts}
+    words = (values.get("Process"), values.get("Took") or values.get("So far"), values.get("Cost"))
+    quality = f"quality {values['Quality']}" if "Quality" in values else ""
     return " · ".join(word for word in (*words, quality) if word)
 
 

@@ -27,9 +27,9 @@ def find_zone(name: str) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
-def format_time(at: datetime, clock: PageClock) -> str:
+def format_time(moment: datetime, clock: PageClock) -> str:
     """A time as ``10:01`` if it is today, else ``22 Nov 10:01``, with the year if it is another one."""
-    local, today = at.astimezone(clock.zone), clock.now.astimezone(clock.zone)
+    local, today = moment.astimezone(clock.zone), clock.now.astimezone(clock.zone)
     time = f"{local:%H:%M}"
     if local.date() == today.date():
         return time
@@ -43,18 +43,18 @@ def format_day(date: str) -> str:
     return f"{int(day)} {_MONTHS[int(month) - 1]}"
 
 
-def format_exact_time(at: datetime, clock: PageClock) -> str:
-    local = at.astimezone(clock.zone)
+def format_exact_time(moment: datetime, clock: PageClock) -> str:
+    local = moment.astimezone(clock.zone)
     return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
 
 
-def relative_time(at: datetime, now: datetime) -> str:
+def relative_time(moment: datetime, now: datetime) -> str:
     """A time relative to now: ``in 3 h``, ``5 min ago``, ``now``."""
-    gap = abs(at - now)
+    gap = abs(moment - now)
     words = duration_words(gap)
     if gap < timedelta(seconds=1):
         return "now"
-    return f"in {words}" if at > now else f"{words} ago"
+    return f"in {words}" if moment > now else f"{words} ago"
 
 
 def duration_words(length: timedelta) -> str:
@@ -66,7 +66,7 @@ def duration_words(length: timedelta) -> str:
     return f"{seconds // _DAY} days"
 
 
-_STATES = {
+_STATE_BADGES = {
     TaskState.SUBMITTED: ("Queued", "info"),
     TaskState.WORKING: ("Running", "info"),
     TaskState.INPUT_REQUIRED: ("Waiting for a person", "warn"),
@@ -75,8 +75,8 @@ _STATES = {
     TaskState.FAILED: ("Failed", "bad"),
     TaskState.CANCELED: ("Canceled", "mute"),
 }
-_SHORT = {word.lower(): word for word in ("AR", "HR", "ID", "KYC", "SLA")}
-_STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixture of agents"}
+_ABBREVIATIONS = {word.lower(): word for word in ("AR", "HR", "ID", "KYC", "SLA")}
+_STRATEGY_TITLES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixture of agents"}
 
 
 class Badge(NamedTuple):
@@ -87,18 +87,18 @@ class Badge(NamedTuple):
 
 
 def state_badge(state: TaskState) -> Badge:
-    return Badge(*_STATES[state])
+    return Badge(*_STATE_BADGES[state])
 
 
 def humanize_name(name: str) -> str:
     """An identifier as people write it: ``sla_breach`` becomes ``SLA breach``."""
-    words = " ".join(_SHORT.get(word, word) for word in name.replace("_", " ").replace("-", " ").split())
-    return words[:1].upper() + words[1:]
+    text = " ".join(_ABBREVIATIONS.get(word, word) for word in name.replace("_", " ").replace("-", " ").split())
+    return text[:1].upper() + text[1:]
 
 
 def strategy_title(name: Json) -> str:
     """A strategy's title; empty if ``name`` is not a string."""
-    return _STRATEGIES.get(name, humanize_name(name)) if isinstance(name, str) else ""
+    return _STRATEGY_TITLES.get(name, humanize_name(name)) if isinstance(name, str) else ""
 
 
 def format_json(value: Json) -> str:
@@ -123,15 +123,15 @@ def _nested_lines(value: Json, depth: int = 0) -> list[str]:
         return [f"{pad}{format_json(value)}"]
     lines: list[str] = []
     for label, item in rows:
-        nested = isinstance(item, dict | list) and bool(item)
-        flat = "none" if item in ({}, []) else format_json(item)
-        lines += [label, *_nested_lines(item, depth + 1)] if nested else [f"{label} {flat}"]
+        is_nested = isinstance(item, dict | list) and bool(item)
+        text = "none" if item in ({}, []) else format_json(item)
+        lines += [label, *_nested_lines(item, depth + 1)] if is_nested else [f"{label} {text}"]
     return lines
 
 
-def count_with_noun(number: int, one: str, many: str = "") -> str:
+def count_with_noun(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun: ``1 call``, ``2 calls``."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
 def join_in_prose(words: tuple[str, ...]) -> str:
