@@ -20,18 +20,18 @@ from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
 
-_CONDITIONS = StaticFiles()  # which compares If-None-Match and If-Modified-Since with an answer's headers
-PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+_CONDITION_CHECKER = StaticFiles()  # which compares If-None-Match and If-Modified-Since with an answer's headers
+CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _DESCRIPTION = (
     "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
     "says so, writes, proves each write and answers."
 )
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-_FILES = (
+_OFFICE_TYPE = "application/vnd.openxmlformats-officedocument"
+_FILE_TYPES = (
     "application/pdf",
-    f"{_OFFICE}.wordprocessingml.document",
-    f"{_OFFICE}.spreadsheetml.sheet",
-    f"{_OFFICE}.presentationml.presentation",
+    f"{_OFFICE_TYPE}.wordprocessingml.document",
+    f"{_OFFICE_TYPE}.spreadsheetml.sheet",
+    f"{_OFFICE_TYPE}.presentationml.presentation",
     "image/png",
     "image/jpeg",
 )
@@ -54,9 +54,9 @@ def agent_card(profile: GatewayProfile) -> new.AgentCard:
         ),
         security_schemes=schemes,
         security_requirements=[new.SecurityRequirement(schemes={name: new.StringList()}) for name in schemes],
-        default_input_modes=["text/plain", "application/json", *(_FILES if abilities.files else ())],
+        default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if abilities.files else ())],
         default_output_modes=list(OUTPUT_MODES),
-        skills=[_build_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
+        skills=[_build_skill(skill) for skill in SKILLS if not facts.processes or skill.id in facts.processes],
     )
     return profile.keys.sign(card) if profile.keys else card
 
@@ -79,14 +79,14 @@ def card_routes(
 
     async def get_card(request: Request) -> Response:
         """The A2A agent card: the agent's skills, capabilities, URLs and authentication schemes."""
-        said = request.headers.get("a2a-version", "")
+        version = request.headers.get("a2a-version", "")
         body = serialize_card(
-            "1.0" if said.startswith("1") else default_card if not said or default_card == "0.3" else "merged"
+            "1.0" if version.startswith("1") else default_card if not version or default_card == "0.3" else "merged"
         )
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
         headers["Last-Modified"] = format_datetime(changed, usegmt=True)
-        if _CONDITIONS.is_not_modified(Headers(headers), request.headers):
+        if _CONDITION_CHECKER.is_not_modified(Headers(headers), request.headers):
             return Response(status_code=304, headers=headers)
         return Response(body, media_type="application/json", headers=headers)
 
@@ -97,7 +97,7 @@ def card_routes(
         )
 
     router.add_api_route(JWKS_PATH, get_keys, methods=["GET"], response_class=JSONResponse)
-    for path in PATHS:
+    for path in CARD_PATHS:
         router.add_api_route(path, get_card, methods=["GET"], response_class=Response)
     return router
 
@@ -121,7 +121,7 @@ def _build_schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
         schemes["apiKey"] = new.SecurityScheme(api_key_security_scheme=in_header)
     if abilities.auth_methods:
         kinds = " or ".join(
-            {"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[way] for way in abilities.auth_methods
+            {"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[method] for method in abilities.auth_methods
         )
         bearer = new.HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
         bearer.bearer_format = "JWT" if abilities.auth_methods == ("jwt",) else ""

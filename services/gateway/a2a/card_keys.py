@@ -16,8 +16,8 @@ from jwt.utils import base64url_encode
 from pydantic import JsonValue
 
 JWKS_PATH = "/.well-known/jwks.json"
-_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.+?-----END \1-----", re.DOTALL)
-_THUMBPRINT = ("crv", "kty", "x", "y")  # what RFC 7638 hashes of such a key
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.+?-----END \1-----", re.DOTALL)
+_THUMBPRINT_FIELDS = ("crv", "kty", "x", "y")  # what RFC 7638 hashes of such a key
 
 
 class BadCardKeys(ValueError):
@@ -55,10 +55,10 @@ class CardKeys:
         One signs the card's canonical JSON (RFC 8785), the other the form that the official library of 0.3 produces.
         """
         unsigned = {name: value for name, value in card.items() if name != "signatures"}
-        whole = json.dumps(unsigned, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-        read = OldCard.model_validate(unsigned).model_dump(exclude_defaults=True, exclude_none=True, by_alias=True)
-        by_library = json.dumps(_drop_empty(read), separators=(",", ":"), sort_keys=True)
-        return {**unsigned, "signatures": [self._sign_payload(form) for form in (whole, by_library)]}
+        canonical_json = json.dumps(unsigned, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        fields = OldCard.model_validate(unsigned).model_dump(exclude_defaults=True, exclude_none=True, by_alias=True)
+        library_json = json.dumps(_drop_empty(fields), separators=(",", ":"), sort_keys=True)
+        return {**unsigned, "signatures": [self._sign_payload(payload) for payload in (canonical_json, library_json)]}
 
     def _sign_payload(self, payload: str) -> dict[str, JsonValue]:
         token = api_jws.encode(payload.encode(), self._key, self._header["alg"], dict(self._header))
@@ -71,7 +71,7 @@ def read_card_keys(pem: str, url: str) -> CardKeys:
 
     ``url``: the agent's URL. Raises ``BadCardKeys``.
     """
-    blocks = [found[0] for found in _BLOCK.finditer(pem)]
+    blocks = [match[0] for match in _PEM_BLOCK.finditer(pem)]
     try:
         signing, *older = [_parse_pem_key(block) for block in blocks]
     except (ValueError, TypeError) as error:
@@ -104,7 +104,8 @@ def _drop_empty(value: object) -> object:
 
 
 def _public_key_as_jwk(key: EllipticCurvePublicKey) -> dict[str, str]:
-    known = ECAlgorithm.to_jwk(key, as_dict=True)
-    named = json.dumps({name: known[name] for name in _THUMBPRINT}, separators=(",", ":"), sort_keys=True)
-    kid = base64url_encode(sha256(named.encode()).digest()).decode()
-    return {**{name: str(known[name]) for name in _THUMBPRINT}, "kid": kid, "use": "sig", "alg": "ES256"}
+    jwk = ECAlgorithm.to_jwk(key, as_dict=True)
+    fields = {name: str(jwk[name]) for name in _THUMBPRINT_FIELDS}
+    hashed = json.dumps(fields, separators=(",", ":"), sort_keys=True)
+    kid = base64url_encode(sha256(hashed.encode()).digest()).decode()
+    return {**fields, "kid": kid, "use": "sig", "alg": "ES256"}

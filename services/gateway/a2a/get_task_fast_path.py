@@ -19,8 +19,8 @@ from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import FORMAT_1_0
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.replies import (
-    HEADER,
-    PRIVATE,
+    PRIVATE_HEADERS,
+    VERSION_HEADER,
     Fault,
     choose_media_type,
     rest_fault_reply,
@@ -39,13 +39,13 @@ from services.gateway.features.identity.model import AdmittedCaller, Identity
 from shared.infra.counted_app import AnswerCounts
 
 log = structlog.get_logger()
-_JSON = "application/json"
-_VERSION = HEADER.lower()
+_JSON_TYPE = "application/json"
+_LOWER_VERSION_HEADER = VERSION_HEADER.lower()
 _MOST_CALL_BYTES = 2048  # bytes of a call
 _LARGEST_ID = 2**53  # of ids that are numbers
 _TASK_PATH = "/tasks/{task_id}"
 _REST_PATH = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
-_PRIVATE = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE.items())
+_RAW_PRIVATE_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items())
 _RPC_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
@@ -64,7 +64,7 @@ class _RpcGetTask(NamedTuple):
 
     task_id: str
     call_id: str | int
-    content_type: bytes = _JSON.encode()
+    content_type: bytes = _JSON_TYPE.encode()
     more_headers: tuple[tuple[bytes, bytes], ...] = ()
 
     def wrap_task(self, task: bytes) -> bytes:
@@ -79,7 +79,7 @@ class _RestGetTask(NamedTuple):
 
     task_id: str
     content_type: bytes
-    more_headers: tuple[tuple[bytes, bytes], ...] = _PRIVATE
+    more_headers: tuple[tuple[bytes, bytes], ...] = _RAW_PRIVATE_HEADERS
 
     def wrap_task(self, task: bytes) -> bytes:
         return task
@@ -166,13 +166,13 @@ def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | Non
     if scope["query_string"] or not (is_call or (scope["method"] == "GET" and _REST_PATH.fullmatch(path))):
         return None
     head = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw_headers}
-    if len(head) < len(raw_headers) or head.get(_VERSION) != "1.0" or "transfer-encoding" in head:
+    if len(head) < len(raw_headers) or head.get(_LOWER_VERSION_HEADER) != "1.0" or "transfer-encoding" in head:
         return None
     length = head.get("content-length", "")
     if not is_call:
         return None if length else head
     is_short = length.isdigit() and len(length) < 5 and int(length) <= most_bytes
-    return head if is_short and head.get("content-type", _JSON) == _JSON else None
+    return head if is_short and head.get("content-type", _JSON_TYPE) == _JSON_TYPE else None
 
 
 def _parse_rpc_get_task(body: bytes) -> _RpcGetTask | None:

@@ -19,7 +19,7 @@ from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0, LEGACY_FORMAT, An
 from services.gateway.edge import replies
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.keep_alive import JSON_BEAT, KeepAliveResponse
+from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -172,7 +172,7 @@ def _build_response(call: RpcCall, answer: streams.Answer, *, detailed: bool) ->
             return streams.sse_response(answer, streams.rpc_envelope(call.call_id, detailed=detailed))
         case streams.PendingAnswer():
             return KeepAliveResponse(
-                _stream_pending_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.record_delivery
+                _stream_pending_answer(call, answer, detailed=detailed), _JSON, JSON_HEARTBEAT, answer.record_delivery
             )
         case streams.JsonText(result):
             return Response(replies.rpc_result_bytes(call.call_id, result), media_type=_JSON)

@@ -20,7 +20,7 @@ from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_message_0_3, read_rest_webhook_0_3
 from services.gateway.a2a.streams import (
-    BARE,
+    BARE_ENVELOPE,
     Act,
     Answer,
     JsonText,
@@ -31,9 +31,9 @@ from services.gateway.a2a.streams import (
 )
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
 from services.gateway.edge.body import check_content_type, read_object
-from services.gateway.edge.keep_alive import JSON_BEAT, KeepAliveResponse
+from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse
 from services.gateway.edge.replies import (
-    PRIVATE,
+    PRIVATE_HEADERS,
     Fault,
     check_0_3,
     check_1_0,
@@ -131,7 +131,7 @@ class A2aRest:
         except Exception as fault:  # the outermost edge of a request
             if not isinstance(fault, Fault):
                 log.exception("request_failed", path=request.url.path)
-            return rest_fault_reply(fault, old=path.is_0_3)
+            return rest_fault_reply(fault, is_0_3=path.is_0_3)
 
     async def _read_body(self, path: RestPath, request: Request) -> JsonObject:
         check_content_type(request)
@@ -166,13 +166,13 @@ def _build_response(answer: Answer, request: Request, answer_format: AnswerForma
     media_type = choose_media_type(accepted) if answer_format is FORMAT_1_0 else "application/json"
     match answer:
         case StreamAnswer():
-            return sse_response(answer, BARE)
+            return sse_response(answer, BARE_ENVELOPE)
         case PendingAnswer():
-            return KeepAliveResponse(_stream_pending_answer(answer), media_type, JSON_BEAT)
+            return KeepAliveResponse(_stream_pending_answer(answer), media_type, JSON_HEARTBEAT)
         case JsonText(result):
-            return Response(result, media_type=media_type, headers=PRIVATE)
+            return Response(result, media_type=media_type, headers=PRIVATE_HEADERS)
         case _:
-            return JSONResponse(answer, media_type=media_type, headers=PRIVATE)
+            return JSONResponse(answer, media_type=media_type, headers=PRIVATE_HEADERS)
 
 
 async def _stream_pending_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:

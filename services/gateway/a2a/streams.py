@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
+from services.gateway.edge.keep_alive import SSE_HEARTBEAT, KeepAliveResponse
 from services.gateway.edge.replies import rpc_error_of, write_json
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
@@ -108,7 +108,7 @@ class Envelope(NamedTuple):
         return {**self.head, "error": error}
 
 
-BARE = Envelope()
+BARE_ENVELOPE = Envelope()
 
 
 def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelope:
@@ -116,13 +116,13 @@ def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelo
 
 
 def sse_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
-    note = partial(record_delivery_or_log, answer.stream.record_delivery, answer.stream.record.task_id)
-    return KeepAliveResponse(_sse_frames(answer, envelope), "text/event-stream", SSE_BEAT, note)
+    record_delivery = partial(record_delivery_or_log, answer.stream.record_delivery, answer.stream.record.task_id)
+    return KeepAliveResponse(_sse_frames(answer, envelope), "text/event-stream", SSE_HEARTBEAT, record_delivery)
 
 
-async def record_delivery_or_log(note: Callable[[], Awaitable[None]], task_id: str) -> None:
+async def record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]], task_id: str) -> None:
     try:
-        await note()
+        await record_delivery()
     except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
         log.warning("answer_not_noted", task_id=task_id, error=str(error))
 
@@ -131,8 +131,8 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
     stream = answer.stream
     try:
         async with aclosing(stream.updates()) as updates:
-            async for told in updates:
-                yield _sse_frame(told, envelope.wrap_result(answer.format_update(told)))
+            async for numbered in updates:
+                yield _sse_frame(numbered, envelope.wrap_result(answer.format_update(numbered)))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))

@@ -10,10 +10,8 @@ from shared.contracts.task import TaskRecord
 
 def webhook_body(notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
     """The body of a webhook request: a ``StreamResponse`` in 1.0; in older protocols the task at the update."""
-    answer_format, view = (
-        ANSWER_FORMATS[work.webhook.dialect],
-        ClientView(notice, work.webhook.shown_id or work.record.task_id),
-    )
+    answer_format = ANSWER_FORMATS[work.webhook.dialect]
+    view = ClientView(notice, work.webhook.shown_id or work.record.task_id)
     if answer_format is FORMAT_1_0:
         shape = answer_format.show_update(update.update, update.name, work.record, view)
     else:

@@ -1,6 +1,7 @@
 """Reads a request's body within limits, and parses it as JSON or as a JSON-RPC call."""
 
 import json
+import re
 from codecs import BOM_UTF8
 from decimal import Decimal
 from typing import NamedTuple, NoReturn, cast
@@ -42,10 +43,10 @@ class RpcCall(NamedTuple):
 
 def check_content_type(request: Request) -> None:
     """Raises ``UnsupportedMediaType`` if the request has a ``Content-Type`` that is not JSON."""
-    said = request.headers.get("content-type", "")
-    kind = said.partition(";")[0].strip().lower()
-    if kind and kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-        raise UnsupportedMediaType(said)
+    content_type = request.headers.get("content-type", "")
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type and not re.fullmatch(r"application/(json|.*\+json)", media_type):
+        raise UnsupportedMediaType(content_type)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -75,21 +76,21 @@ async def read_object(request: Request, limit: int, *, may_be_empty: bool = Fals
 
 def parse_call(body: bytes) -> RpcCall:
     """Parse a body as a JSON-RPC call; raises ``BadCall``."""
-    value = parse_json(body)
-    if isinstance(value, list):
+    call = parse_json(body)
+    if isinstance(call, list):
         raise BadCall(INVALID_REQUEST, "batches are not supported; send one call a request")
-    if not isinstance(value, dict):
-        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {json_type_name(value)}")
-    method, params = value.get("method"), value.get("params")
-    named = method if isinstance(method, str) else ""
-    call_id = _read_call_id(value, named)
-    if value.get("jsonrpc") != "2.0":
-        raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id, method=named)
-    if not named:
+    if not isinstance(call, dict):
+        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {json_type_name(call)}")
+    method, params = call.get("method"), call.get("params")
+    name = method if isinstance(method, str) else ""
+    call_id = _read_call_id(call, name)
+    if call.get("jsonrpc") != "2.0":
+        raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id, method=name)
+    if not name:
         raise BadCall(INVALID_REQUEST, "method: must be the name of a method", call_id)
     if not isinstance(params, dict | None):
-        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {json_type_name(params)}", call_id, method=named)
-    return RpcCall(call_id, named, params or {})
+        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {json_type_name(params)}", call_id, method=name)
+    return RpcCall(call_id, name, params or {})
 
 
 def _read_call_id(value: JsonObject, method: str) -> str | int | None:
@@ -151,14 +152,14 @@ def _check_scalar(value: Json) -> None:
             value.encode()
         except UnicodeEncodeError:
             raise BadCall(PARSE_ERROR, "the JSON holds half of a surrogate pair, which is no text") from None
-    elif isinstance(value, Decimal | int) and Decimal(value).copy_abs() > _LARGEST:
+    elif isinstance(value, Decimal | int) and Decimal(value).copy_abs() > _LARGEST_NUMBER:
         raise BadCall(PARSE_ERROR, "the JSON holds a number that is too large")
-    elif isinstance(value, Decimal) and value and value.copy_abs() < _SMALLEST:
+    elif isinstance(value, Decimal) and value and value.copy_abs() < _SMALLEST_NUMBER:
         raise BadCall(PARSE_ERROR, "the JSON holds a number that is too small")
 
 
-_LARGEST = Decimal("1e300")
-_SMALLEST = Decimal("1e-300")
+_LARGEST_NUMBER = Decimal("1e300")
+_SMALLEST_NUMBER = Decimal("1e-300")
 
 
 def _refuse_json_constant(name: str) -> NoReturn:

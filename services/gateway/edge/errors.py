@@ -187,8 +187,8 @@ class WouldRepeatWrites(GatewayRefusal):
 
 class UnknownWebhook(GatewayRefusal):
     def __init__(self, task_id: str, config_id: str | None) -> None:
-        which = f"webhook {config_id!r}" if config_id else "webhook"
-        super().__init__(f"task {task_id!r} has no {which}")
+        webhook_words = f"webhook {config_id!r}" if config_id else "webhook"
+        super().__init__(f"task {task_id!r} has no {webhook_words}")
 
 
 class PushUnsupported(GatewayRefusal):

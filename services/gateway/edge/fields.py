@@ -42,11 +42,11 @@ def text_at(source: JsonObject, key: str, path: str) -> str | None:
     raise InvalidField(path, f"must be a string, not {json_type_name(value)}")
 
 
-def short_text_at(source: JsonObject, key: str, most: int, path: str = "") -> str:
+def short_text_at(source: JsonObject, key: str, most_characters: int, path: str = "") -> str:
     """The string under ``key``, of at most ``most`` characters; empty if it is absent. ``path``: by default ``key``."""
     text = text_at(source, key, path or key) or ""
-    if len(text) > most:
-        raise InvalidField(path or key, f"must be at most {most} characters")
+    if len(text) > most_characters:
+        raise InvalidField(path or key, f"must be at most {most_characters} characters")
     return text
 
 
@@ -86,9 +86,9 @@ def decode_page_token(token: str) -> tuple[str, str]:
 
 def decode_base64(text: str, path: str) -> bytes:
     """Decode base64 in either alphabet, with or without padding; raises ``InvalidField``."""
-    usual = text.rstrip("=").translate(str.maketrans("-_", "+/"))
+    standard_text = text.rstrip("=").translate(str.maketrans("-_", "+/"))
     try:
-        return base64.b64decode(usual + "=" * (-len(usual) % 4), validate=True)
+        return base64.b64decode(standard_text + "=" * (-len(standard_text) % 4), validate=True)
     except ValueError:
         raise InvalidField(path, "must be base64") from None
 
@@ -121,8 +121,8 @@ def count_at(source: JsonObject, key: str, path: str) -> int | None:
 
 def to_invalid_field(error: ValidationError, *path: str) -> InvalidField:
     """The first error of a validation as an ``InvalidField`` below ``path``; it does not repeat the invalid value."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return InvalidField(".".join(map(str, (*path, *first["loc"]))), first["msg"])
+    first_error = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return InvalidField(".".join(map(str, (*path, *first_error["loc"]))), first_error["msg"])
 
 
 def json_type_name(value: Json) -> str:

@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
 
-JSON_BEAT = (b" ", 10.0)  # white space before a JSON text is part of it
-SSE_BEAT = (b": keep-alive\n\n", 15.0)
+JSON_HEARTBEAT = (b" ", 10.0)  # white space before a JSON text is part of it
+SSE_HEARTBEAT = (b": keep-alive\n\n", 15.0)
 
 
 class KeepAliveResponse(Response):
@@ -44,11 +44,11 @@ class KeepAliveResponse(Response):
         """Send all chunks; returns False if the client disconnected first."""
         async with asyncio.TaskGroup() as group:
             body = group.create_task(self._send_chunks(send))
-            gone = group.create_task(_wait_for_disconnect(receive))
-            beat = group.create_task(self._send_heartbeats(send))
-            await asyncio.wait({body, gone}, return_when=asyncio.FIRST_COMPLETED)
+            disconnect = group.create_task(_wait_for_disconnect(receive))
+            heartbeats = group.create_task(self._send_heartbeats(send))
+            await asyncio.wait({body, disconnect}, return_when=asyncio.FIRST_COMPLETED)
             delivered = body.done()
-            for task in (body, gone, beat):
+            for task in (body, disconnect, heartbeats):
                 task.cancel()
         return delivered
 
@@ -60,9 +60,9 @@ class KeepAliveResponse(Response):
             await self._chunks.aclose()
 
     async def _send_heartbeats(self, send: Send) -> None:
-        filler, every = self._beat
+        filler, seconds = self._beat
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(seconds)
             await send({"type": "http.response.body", "body": filler, "more_body": True})
 
 
@@ -95,29 +95,29 @@ class DrainMiddleware:
 class _DrainableExchange:
     def __init__(self, shutdown: ShutdownState, receive: Receive, send: Send) -> None:
         self._shutdown, self._receive, self._send = shutdown, receive, send
-        self._streams = self._cut = False
+        self._is_stream = self._is_cut_off = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._streams = _is_stream(message)
+            self._is_stream = _is_stream(message)
         await self._send(message)
 
     async def receive(self) -> Message:
         """The client's next ASGI message, or a disconnect if the replica ends its streams first."""
-        if not self._streams:
+        if not self._is_stream:
             return await self._receive()
         async with asyncio.TaskGroup() as group:
-            news = group.create_task(_await_message(self._receive))
-            told = group.create_task(self._shutdown.streams_end.wait())
-            await asyncio.wait({news, told}, return_when=asyncio.FIRST_COMPLETED)
-            self._cut = not news.done()
-            news.cancel()
-            told.cancel()
-        return {"type": "http.disconnect"} if self._cut else news.result()
+            message = group.create_task(_await_message(self._receive))
+            streams_end = group.create_task(self._shutdown.streams_end.wait())
+            await asyncio.wait({message, streams_end}, return_when=asyncio.FIRST_COMPLETED)
+            self._is_cut_off = not message.done()
+            message.cancel()
+            streams_end.cancel()
+        return {"type": "http.disconnect"} if self._is_cut_off else message.result()
 
     async def send_reconnect_hint(self) -> None:
         """Send the comment that tells a client to reconnect, if its stream was cut off by the shutdown."""
-        if self._cut:
+        if self._is_cut_off:
             await self._send({"type": "http.response.body", "body": RECONNECT_HINT})
 
 

@@ -21,11 +21,11 @@ from shared.ports.archive import ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
-HEADER = "A2A-Version"
-MEDIA_TYPE = "application/a2a+json"
-PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is for callers who are known
-_1_0 = re.compile(r"1\.0(\.\d+)?")
-_0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
+VERSION_HEADER = "A2A-Version"
+A2A_MEDIA_TYPE = "application/a2a+json"
+PRIVATE_HEADERS = {"Cache-Control": "private, no-store"}  # for the extended card, which is for callers who are known
+_VERSION_1_0 = re.compile(r"1\.0(\.\d+)?")
+_VERSION_0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
 
 
 class VersionMismatch(GatewayRefusal):
@@ -34,7 +34,7 @@ class VersionMismatch(GatewayRefusal):
 
 def protocol_version_of(request: Request) -> str:
     """The protocol version in the request's header or query; empty if it names none, which means 0.3 or earlier."""
-    return request.headers.get(HEADER) or request.query_params.get(HEADER) or ""
+    return request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER) or ""
 
 
 def names_version_1(request: Request) -> bool:
@@ -44,37 +44,37 @@ def names_version_1(request: Request) -> bool:
 
 def is_1_0(version: str) -> bool:
     """Whether a version is 1.0, with any patch number."""
-    return _1_0.fullmatch(version) is not None
+    return _VERSION_1_0.fullmatch(version) is not None
 
 
-def check_1_0(version: str, what: str) -> None:
+def check_1_0(version: str, subject: str) -> None:
     if not is_1_0(version):
-        said = f"says {version!r}" if version else "is missing, which means 0.3"
-        raise VersionMismatch(f"{what} belongs to protocol 1.0, but the header {HEADER} {said}")
+        problem = f"says {version!r}" if version else "is missing, which means 0.3"
+        raise VersionMismatch(f"{subject} belongs to protocol 1.0, but the header {VERSION_HEADER} {problem}")
 
 
-def check_0_3(version: str, what: str) -> None:
-    if not _0_3.fullmatch(version):
-        raise VersionMismatch(f"{what} belongs to protocol 0.3, but the header {HEADER} says {version!r}")
+def check_0_3(version: str, subject: str) -> None:
+    if not _VERSION_0_3.fullmatch(version):
+        raise VersionMismatch(f"{subject} belongs to protocol 0.3, but the header {VERSION_HEADER} says {version!r}")
 
 
 def asks_for_1_0(request: Request) -> bool:
     """Whether a request on a path that several protocols share is meant for 1.0: by its version, or else ``Accept``."""
     accepted = request.headers.get("accept", "")
-    return is_1_0(protocol_version_of(request)) or (MEDIA_TYPE in accepted and not protocol_version_of(request))
+    return is_1_0(protocol_version_of(request)) or (A2A_MEDIA_TYPE in accepted and not protocol_version_of(request))
 
 
 def choose_media_type(accept: str) -> str:
     """The media type of a 1.0 REST answer: A2A's own, or JSON's if the client accepts only that."""
     accepted = accept.lower()
-    return "application/json" if "application/json" in accepted and MEDIA_TYPE not in accepted else MEDIA_TYPE
+    return "application/json" if "application/json" in accepted and A2A_MEDIA_TYPE not in accepted else A2A_MEDIA_TYPE
 
 
 INTERNAL_ERROR = -32603
-FAILED = "the gateway failed on this request; it is in its log"
+FAILED_TEXT = "the gateway failed on this request; it is in its log"
 METHOD_NOT_FOUND = -32601
 TOO_MANY_REQUESTS = -32010  # RateLimitExceeded in the early protocol; the later ones name none
-RETRY_LATER = {"Retry-After": "2"}  # with what the store's absence is answered; most absences are shorter
+RETRY_LATER_HEADERS = {"Retry-After": "2"}  # with what the store's absence is answered; most absences are shorter
 Fault = errors.GatewayRefusal | StoreUnavailable | BadCall
 CallId = str | int | None
 
@@ -94,11 +94,11 @@ class ErrorCodes(NamedTuple):
 
 _UNSUPPORTED = ErrorCodes(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
 _NOT_FOUND = ErrorCodes(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND")
-_CONTENT = ErrorCodes(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", 415)
+_WRONG_CONTENT = ErrorCodes(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", 415)
 _INTERNAL = ErrorCodes(INTERNAL_ERROR, 500, "INTERNAL", "INTERNAL_ERROR")
 NO_METHOD = ErrorCodes(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
 WRONG_VERB = ErrorCodes(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
-_BY_KIND: Mapping[type[Exception], ErrorCodes] = {
+_CODES_BY_KIND: Mapping[type[Exception], ErrorCodes] = {
     errors.InvalidField: ErrorCodes(INVALID_PARAMS, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
     errors.NoVisibleTask: _NOT_FOUND,
     errors.UnknownWebhook: _NOT_FOUND,
@@ -109,16 +109,16 @@ _BY_KIND: Mapping[type[Exception], ErrorCodes] = {
     errors.NotAClient: ErrorCodes(-32004, 403, "PERMISSION_DENIED", "NOT_A_CLIENT"),
     errors.TooManyRequests: ErrorCodes(TOO_MANY_REQUESTS, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
     errors.StoppedTenant: ErrorCodes(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
-    errors.UnsupportedContent: _CONTENT,
-    errors.UnsupportedMediaType: _CONTENT._replace(status=415),
+    errors.UnsupportedContent: _WRONG_CONTENT,
+    errors.UnsupportedMediaType: _WRONG_CONTENT._replace(status=415),
     errors.NoExtendedCard: ErrorCodes(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 404),
     VersionMismatch: ErrorCodes(-32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED"),
     StoreUnavailable: ErrorCodes(INTERNAL_ERROR, 503, "UNAVAILABLE", "UNAVAILABLE"),
 }
-_BY_CODE: Mapping[int, ErrorCodes] = {
+_CODES_BY_CODE: Mapping[int, ErrorCodes] = {
     PARSE_ERROR: ErrorCodes(PARSE_ERROR, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
     INVALID_REQUEST: ErrorCodes(INVALID_REQUEST, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
-    INVALID_PARAMS: _BY_KIND[errors.InvalidField],
+    INVALID_PARAMS: _CODES_BY_KIND[errors.InvalidField],
     METHOD_NOT_FOUND: NO_METHOD,
     INTERNAL_ERROR: _INTERNAL,
 }
@@ -127,12 +127,12 @@ _BY_CODE: Mapping[int, ErrorCodes] = {
 def error_codes_of(fault: Exception) -> ErrorCodes:
     """The codes of a refusal; those of an internal error for any other exception."""
     if isinstance(fault, BadCall):
-        return _BY_CODE[fault.code]._replace(status=fault.status)
-    return _BY_KIND.get(type(fault), _INTERNAL)
+        return _CODES_BY_CODE[fault.code]._replace(status=fault.status)
+    return _CODES_BY_KIND.get(type(fault), _INTERNAL)
 
 
 def error_message_of(fault: Exception) -> str:
-    return str(fault) if isinstance(fault, Fault) else FAILED
+    return str(fault) if isinstance(fault, Fault) else FAILED_TEXT
 
 
 def error_info(reason: str) -> JsonValue:
@@ -151,23 +151,23 @@ def rpc_error(code: int, message: str, reason: str = "") -> dict[str, JsonValue]
 
 
 def rpc_error_of(fault: Exception, *, detailed: bool) -> dict[str, JsonValue]:
-    words = error_codes_of(fault)
-    return rpc_error(words.code, error_message_of(fault), words.reason if detailed else "")
+    codes = error_codes_of(fault)
+    return rpc_error(codes.code, error_message_of(fault), codes.reason if detailed else "")
 
 
 write_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def rpc_response_bytes(call_id: CallId, **said: JsonValue) -> bytes:
-    """The bytes of a JSON-RPC response with the fields ``said``: ``result``, which may be null, or ``error``."""
-    reply = {"jsonrpc": "2.0", "id": call_id, **said}
-    return write_json(reply).encode()
+def rpc_response_bytes(call_id: CallId, **fields: JsonValue) -> bytes:
+    """The bytes of a JSON-RPC response. ``fields``: ``result``, which may be null, or ``error``."""
+    response = {"jsonrpc": "2.0", "id": call_id, **fields}
+    return write_json(response).encode()
 
 
 def rpc_result_bytes(call_id: CallId, result: bytes) -> bytes:
     """The bytes of a JSON-RPC response whose ``result`` is already serialized."""
-    written = str(call_id) if type(call_id) is int else write_json(call_id)
-    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (written.encode(), result)
+    id_text = str(call_id) if type(call_id) is int else write_json(call_id)
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id_text.encode(), result)
 
 
 def rpc_error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
@@ -183,11 +183,11 @@ def rpc_fault_reply(
     ``detailed``: with the reason, as in 1.0. ``bad_input_status``: the HTTP status for invalid requests, which is 400
     in the early protocol.
     """
-    words, reason = error_codes_of(fault), error_codes_of(fault).reason if detailed else ""
-    status = bad_input_status if words.status == 400 and words.code in _BAD_INPUT else 200
+    codes, reason = error_codes_of(fault), error_codes_of(fault).reason if detailed else ""
+    status = bad_input_status if codes.status == 400 and codes.code in _BAD_INPUT else 200
     if isinstance(fault, _OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
-        status = words.status
-    reply = rpc_error_reply(call_id, words.code, error_message_of(fault), status, reason)
+        status = codes.status
+    reply = rpc_error_reply(call_id, codes.code, error_message_of(fault), status, reason)
     reply.headers.update(retry_headers(fault))
     return reply
 
@@ -196,22 +196,22 @@ def retry_headers(fault: Exception, status: int = 0) -> Mapping[str, str]:
     """The ``Retry-After`` header, if the request may be repeated. ``status``: the HTTP status of the response."""
     if isinstance(fault, errors.TooManyRequests):
         return {"Retry-After": str(fault.wait)}
-    return RETRY_LATER if isinstance(fault, StoreUnavailable) or status == 503 else {}
+    return RETRY_LATER_HEADERS if isinstance(fault, StoreUnavailable) or status == 503 else {}
 
 
 _BAD_INPUT = frozenset({PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, -32005})
 _OWN_STATUS = (errors.StoppedTenant, errors.UnsupportedMediaType, errors.TooManyRequests)
 
 
-_TYPES: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ERROR_CODE_MAP.items()}
-_OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
+_ERROR_NAMES_0_3: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ERROR_CODE_MAP.items()}
+_PATH_OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
 
-def rest_fault_reply(fault: Exception, *, old: bool = False) -> JSONResponse:
-    """The REST error response to an exception, in the format of 1.0, or of 0.3 if ``old``."""
-    words, message = error_codes_of(fault), error_message_of(fault)
+def rest_fault_reply(fault: Exception, *, is_0_3: bool = False) -> JSONResponse:
+    """The REST error response to an exception, in the format of 1.0, or of 0.3 if ``is_0_3``."""
+    codes, message = error_codes_of(fault), error_message_of(fault)
     response = (
-        _rest_error_0_3(words, message, words.old_status or words.status) if old else _rest_error_1_0(words, message)
+        _rest_error_0_3(codes, message, codes.old_status or codes.status) if is_0_3 else _rest_error_1_0(codes, message)
     )
     response.headers.update(retry_headers(fault, response.status_code))
     return response
@@ -224,22 +224,22 @@ def _rest_error_1_0(codes: ErrorCodes, message: str) -> JSONResponse:
 
 def _rest_error_0_3(codes: ErrorCodes, message: str, status: int) -> JSONResponse:
     """An error in the format of 0.3. Official clients of 1.x read its ``type``, those of 0.3 its status."""
-    kind = _TYPES.get(codes.code)
+    kind = _ERROR_NAMES_0_3.get(codes.code)
     return JSONResponse({"code": codes.code, "message": message, **({"type": kind} if kind else {})}, status)
 
 
 def unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
     """The error for a path of a protocol's that does not exist, or not with that verb; None for other paths."""
-    words = (WRONG_VERB if status == 405 else NO_METHOD)._replace(status=status)
+    codes = (WRONG_VERB if status == 405 else NO_METHOD)._replace(status=status)
     message = f"{detail}: {verb} {path}"
     if path == "/":
-        return rpc_error_reply(None, words.code, message, status)
+        return rpc_error_reply(None, codes.code, message, status)
     if path.startswith("/v1/"):
-        return _rest_error_0_3(words, message, status)
-    return _rest_error_1_0(words, message) if _OF_1_0.fullmatch(path) else None
+        return _rest_error_0_3(codes, message, status)
+    return _rest_error_1_0(codes, message) if _PATH_OF_1_0.fullmatch(path) else None
 
 
-_OTHERS: Mapping[type[Exception], int] = {
+_STATUS_BY_KIND: Mapping[type[Exception], int] = {
     StoreUnavailable: 503,
     ArchiveUnavailable: 503,
     TaskEnded: 409,
@@ -252,14 +252,14 @@ def add_error_handlers(app: FastAPI) -> None:
     """Have the app answer refusals with ``{"error": ...}``; the protocols' paths answer theirs before that."""
     app.add_exception_handler(HTTPException, _answer_http_exception)
     app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
-    for kind in (BadCall, GatewayRefusal, *_OTHERS):
+    for kind in (BadCall, GatewayRefusal, *_STATUS_BY_KIND):
         app.add_exception_handler(kind, _answer_refusal)
 
 
 async def _answer_refusal(_: Request, fault: Exception) -> Response:
     if isinstance(fault, BadCall):
         return JSONResponse({"error": fault.message}, fault.status)
-    status = fault.status if isinstance(fault, GatewayRefusal) else _OTHERS[type(fault)]
+    status = fault.status if isinstance(fault, GatewayRefusal) else _STATUS_BY_KIND[type(fault)]
     return JSONResponse({"error": str(fault)}, status, retry_headers(fault, status))
 
 
@@ -278,8 +278,8 @@ async def _answer_bad_parameter(_: Request, error: Exception) -> Response:
     """Answer invalid parameters with 400, and name them."""
     if not isinstance(error, RequestValidationError):
         raise error
-    found = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-    return JSONResponse({"error": found}, 400)
+    problems = (f"{'.'.join(map(str, fields['loc']))}: {fields['msg']}" for fields in error.errors())
+    return JSONResponse({"error": "; ".join(problems)}, 400)
 
 
 def file_reply(name: str, content: bytes) -> Response:
@@ -288,6 +288,6 @@ def file_reply(name: str, content: bytes) -> Response:
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "sandbox",
-        **PRIVATE,
+        **PRIVATE_HEADERS,
     }
     return Response(content, media_type="application/octet-stream", headers=headers)

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
-from services.gateway.edge.replies import RETRY_LATER
+from services.gateway.edge.replies import RETRY_LATER_HEADERS
 
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
@@ -49,9 +49,11 @@ def is_own_or_local_host(host: str, public: str) -> bool:
 
     Against DNS rebinding: no foreign DNS name is among them. Ports are not compared, since a port may be mapped.
     """
-    asked = _read_origin(_ORIGIN.fullmatch(f"http://{host}"))
-    ours = _read_origin(_ORIGIN.match(public))
-    return asked is not None and ((ours is not None and asked.host == ours.host) or _is_local_name(asked.host))
+    origin = _read_origin(_ORIGIN.fullmatch(f"http://{host}"))
+    own = _read_origin(_ORIGIN.match(public))
+    if origin is None:
+        return False
+    return (own is not None and origin.host == own.host) or _is_local_name(origin.host)
 
 
 def _is_local_name(name: str) -> bool:
@@ -62,12 +64,12 @@ def _is_local_name(name: str) -> bool:
     return True
 
 
-def _read_origin(found: re.Match[str] | None) -> _PageOrigin | None:
+def _read_origin(match: re.Match[str] | None) -> _PageOrigin | None:
     """Host and port of a matched origin; None if there is none or its port is invalid."""
-    if found is None:
+    if match is None:
         return None
-    port = found["port"] or _DEFAULT_PORTS[found["scheme"].lower()]
-    return _PageOrigin(found["host"].lower(), port) if 0 < int(port) < 65536 else None
+    port = match["port"] or _DEFAULT_PORTS[match["scheme"].lower()]
+    return _PageOrigin(match["host"].lower(), port) if 0 < int(port) < 65536 else None
 
 
 _PROBES = frozenset({"/health", "/ready"})  # asked under any name, by those who run us; they tell nothing of a task
@@ -91,10 +93,10 @@ class OriginGuard:
         self._app, self._public = app, public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        why = self.why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
-        if why is None:
+        reason = self.why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
+        if reason is None:
             return await self._app(scope, receive, send)
-        return await JSONResponse({"error": why}, 403)(scope, receive, send)
+        return await JSONResponse({"error": reason}, 403)(scope, receive, send)
 
     def why_refused(self, path: str, headers: Mapping[str, str]) -> str | None:
         """Why the request is refused, as a sentence; None if it is accepted."""
@@ -159,7 +161,7 @@ class RequestLimiter:
             return _error_response(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
         if self.open_requests >= limits.open_requests and scope["path"] not in _ALWAYS_SERVED:
             refusal = _error_response(503, "this replica answers as many requests as it can; try again")
-            refusal.headers.update(RETRY_LATER)
+            refusal.headers.update(RETRY_LATER_HEADERS)
             return refusal
         return None
 
@@ -175,10 +177,10 @@ class RequestLimiter:
 
         try:
             await self._app(scope, body.receive, send_and_release_body)
-        except BadCall as bad:
+        except BadCall as error:
             if started:
                 raise
-            await _error_response(bad.status, bad.message)(scope, receive, send)
+            await _error_response(error.status, error.message)(scope, receive, send)
         except ClientDisconnect:
             if not started:
                 await _error_response(_CLIENT_LEFT_STATUS, "the client left before its request was whole")(
@@ -192,17 +194,17 @@ class _LimitedBody:
     """Reads a request's body within the limits; a ``Content-Length`` over the limit is refused at once."""
 
     def __init__(self, receive: Receive, scope: Scope, limiter: RequestLimiter) -> None:
-        self._receive, self._limiter, self._said = receive, limiter, _content_length(scope)
+        self._receive, self._limiter, self._content_length = receive, limiter, _content_length(scope)
         self._limits = limits = limiter.limits
         is_of_messages = scope["path"] == "/" or scope["path"].endswith(_MESSAGE_PATH_ENDINGS)
-        self._most = limits.message_bytes if is_of_messages else limits.body_bytes
-        self._read, self._whole, self._is_large = 0, False, False
+        self._most_bytes = limits.message_bytes if is_of_messages else limits.body_bytes
+        self._bytes_read, self._is_complete, self._is_large = 0, False, False
         self._until = asyncio.get_running_loop().time() + limits.body_seconds
 
     async def receive(self) -> Message:
-        if self._whole:
+        if self._is_complete:
             return await self._receive()
-        self._check_size(self._said)
+        self._check_size(self._content_length)
         message = try_receive(self._receive)  # most bodies have come by now: they need no timer
         if isinstance(message, PendingReceive):
             message = await self._receive_in_time(message)
@@ -218,12 +220,12 @@ class _LimitedBody:
             raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
 
     def _count_bytes(self, message: Message) -> None:
-        self._read += len(message.get("body", b""))
-        self._whole = not message.get("more_body", False)
-        self._check_size(self._read)
+        self._bytes_read += len(message.get("body", b""))
+        self._is_complete = not message.get("more_body", False)
+        self._check_size(self._bytes_read)
 
     def _check_size(self, size: int) -> None:
-        check_body_size(size, self._most)
+        check_body_size(size, self._most_bytes)
         if size > self._limits.body_bytes and not self._is_large:
             if self._limiter.large_bodies >= self._limits.large_bodies:
                 raise BadCall(INVALID_REQUEST, _TOO_MANY_LARGE, status=503)
@@ -259,12 +261,12 @@ def try_receive(receive: Receive) -> Message | PendingReceive:
 
 def replay_first_message(first: Message | PendingReceive, receive: Receive) -> Receive:
     """A ``receive`` that returns ``first``, which was already taken from ``receive``, and then the later messages."""
-    taken = [first]
+    pending_messages = [first]
 
     async def receive_next() -> Message:
-        if not taken:
+        if not pending_messages:
             return await receive()
-        message = taken.pop()
+        message = pending_messages.pop()
         return await finish_receiving(message) if isinstance(message, PendingReceive) else message
 
     return receive_next
@@ -276,11 +278,11 @@ def finish_receiving(pending: PendingReceive) -> "Generator[object, object, Mess
     step, waits_for = pending
     while True:
         try:
-            sent = yield waits_for
+            value = yield waits_for
         except BaseException as error:  # noqa: BLE001  it is its own: a cancellation above all
             make: Callable[[], object] = partial(step.throw, error)
         else:
-            make = partial(step.send, sent)
+            make = partial(step.send, value)
         try:
             waits_for = make()
         except StopIteration as done:
@@ -288,8 +290,8 @@ def finish_receiving(pending: PendingReceive) -> "Generator[object, object, Mess
 
 
 def _content_length(scope: Scope) -> int:
-    said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-    return int(said) if said.isdigit() and len(said) < 20 else 0
+    value = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    return int(value) if value.isdigit() and len(value) < 20 else 0
 
 
 def _error_response(status: int, error: str) -> JSONResponse:

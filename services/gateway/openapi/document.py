@@ -15,12 +15,12 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
-from services.gateway.features.identity.api_paths import CALLERS
-from services.gateway.openapi.paths import OPERATIONS, OWN, ParameterShape, PathShape, callers_of
+from services.gateway.features.identity.api_paths import CALLERS_KEY
+from services.gateway.openapi.paths import OWN_API_SHAPE, SHAPES_BY_PATH, ParameterShape, PathShape, callers_of
 from services.gateway.openapi.schemas import Schema, all_schemas, reference
 from shared.domain.version import VERSION
 
-_REASONS = {
+_STATUS_TEXTS = {
     200: "As asked.",
     201: "Made.",
     202: "Taken in; it will be heeded.",
@@ -44,9 +44,8 @@ _REASONS = {
     503: "Something that is needed is away for now; `Retry-After` says when to come again.",
     504: "It takes longer than anybody is kept waiting; the same request again waits on.",
 }
-_OF_IDENTITY = (401, 403, 429, 503)
-_ALWAYS = (400, 404, 414, 431, 500)
-_WITH_BODY = (408, 413, 415)
+_STATUSES_OF_ALL = (400, 401, 403, 404, 414, 429, 431, 500, 503)
+_STATUSES_WITH_BODY = (408, 413, 415)
 
 
 class DescribedApp(FastAPI):
@@ -76,9 +75,9 @@ class DescribedApp(FastAPI):
 
 
 def _build_document(app: FastAPI) -> Schema:
-    found = get_openapi(title=app.title, version=VERSION, routes=app.routes)
-    paths = {path: _describe_path(path, operations) for path, operations in found["paths"].items()}
-    return {**found, "paths": paths, "components": {"schemas": all_schemas()}}
+    document = get_openapi(title=app.title, version=VERSION, routes=app.routes)
+    paths = {path: _describe_path(path, operations) for path, operations in document["paths"].items()}
+    return {**document, "paths": paths, "components": {"schemas": all_schemas()}}
 
 
 def _describe_path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
@@ -88,24 +87,24 @@ def _describe_path(path: str, operations: Mapping[str, Mapping[str, JsonValue]])
     }
 
 
-def _describe_operation(method: str, path: str, found: Schema) -> Schema:
-    said = OPERATIONS.get((method.upper(), path), OWN)
-    takes_body = method in ("post", "put", "patch") and said.body != ""
-    given = cast("list[JsonValue]", found.get("parameters", []))
-    described: Schema = {
-        **found,
-        "summary": _summary_of(found.get("description")),
-        CALLERS: found.get(CALLERS) or callers_of(method.upper(), path),
-        "responses": _describe_responses(said, takes_body=takes_body),
+def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
+    shape = SHAPES_BY_PATH.get((method.upper(), path), OWN_API_SHAPE)
+    takes_body = method in ("post", "put", "patch") and shape.body != ""
+    parameters = cast("list[JsonValue]", operation.get("parameters", []))
+    description: Schema = {
+        **operation,
+        "summary": _summary_of(operation.get("description")),
+        CALLERS_KEY: operation.get(CALLERS_KEY) or callers_of(method.upper(), path),
+        "responses": _describe_responses(shape, takes_body=takes_body),
     }
-    own = [_describe_parameter(place, "query") for place in said.query]
-    own += [_describe_parameter(place, "header") for place in said.headers]
-    if parameters := [*given, *own]:
-        described["parameters"] = parameters
+    own_parameters = [_describe_parameter(parameter, "query") for parameter in shape.query]
+    own_parameters += [_describe_parameter(parameter, "header") for parameter in shape.headers]
+    if parameters := [*parameters, *own_parameters]:
+        description["parameters"] = parameters
     if takes_body:
-        content: JsonValue = {"application/json": {"schema": reference(said.body)}}
-        described["requestBody"] = {"required": said.body_needed, "content": content}
-    return described
+        content: JsonValue = {"application/json": {"schema": reference(shape.body)}}
+        description["requestBody"] = {"required": shape.body_needed, "content": content}
+    return description
 
 
 def _summary_of(description: JsonValue) -> str:
@@ -114,35 +113,35 @@ def _summary_of(description: JsonValue) -> str:
     return text.partition(". ")[0].rstrip(".")
 
 
-def _add_path_parameters(path: str, found: Schema) -> Schema:
+def _add_path_parameters(path: str, operation: Schema) -> Schema:
     """The operation with its path parameters, which FastAPI does not know if the endpoint reads them itself."""
-    if "parameters" in found:
-        return deepcopy(found)
+    if "parameters" in operation:
+        return deepcopy(operation)
     names = re.findall(r"{(\w+)}", path)
     parameters: list[JsonValue] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
     ]
-    return {**deepcopy(found), "parameters": parameters}
+    return {**deepcopy(operation), "parameters": parameters}
 
 
-def _describe_parameter(place: ParameterShape, where: str) -> JsonValue:
-    return {"name": place.name, "in": where, "required": place.required, "schema": place.schema}
+def _describe_parameter(shape: ParameterShape, place: str) -> JsonValue:
+    return {"name": shape.name, "in": place, "required": shape.required, "schema": shape.schema}
 
 
 def _describe_responses(shape: PathShape, *, takes_body: bool) -> Schema:
     """The responses of a path: its answers, and errors, which are of its protocol's or of the common schema."""
-    refused = (*_ALWAYS, *_OF_IDENTITY, *shape.refusals, *(_WITH_BODY if takes_body else ()))
+    error_statuses = (*_STATUSES_OF_ALL, *shape.refusals, *(_STATUSES_WITH_BODY if takes_body else ()))
     names = tuple(dict.fromkeys((shape.errors, "Refusal")))
-    answers: Schema = {str(status): _response_schema(status, {"application/json": names}) for status in refused}
+    answers: Schema = {str(status): _response_schema(status, {"application/json": names}) for status in error_statuses}
     answers |= {str(status): _response_schema(status, media) for status, media in shape.answers.items()}
     if shape.unready:
         answers["503"] = _response_schema(503, {"application/json": ("Anything",)})
     return dict(sorted(answers.items()))
 
 
-def _response_schema(status: int, media: Mapping[str, tuple[str, ...]]) -> Schema:
-    content: Schema = {kind: {"schema": _any_of_schemas(names)} for kind, names in media.items()}
-    return {"description": _REASONS[status], **({"content": content} if content else {})}
+def _response_schema(status: int, schemas_by_type: Mapping[str, tuple[str, ...]]) -> Schema:
+    content: Schema = {kind: {"schema": _any_of_schemas(names)} for kind, names in schemas_by_type.items()}
+    return {"description": _STATUS_TEXTS[status], **({"content": content} if content else {})}
 
 
 def _any_of_schemas(names: tuple[str, ...]) -> Schema:
@@ -156,9 +155,9 @@ _STYLE = (
     "section{border-top:1px solid #8888;padding:.5rem 0}h2{font-size:1rem;margin:.3rem 0}h2 b{margin-right:.6rem}"
     "code{overflow-wrap:anywhere}p,ul{margin:.3rem 0}"
 )
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_HEADERS = {
-    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; "
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_PAGE_HEADERS = {
+    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
@@ -175,22 +174,24 @@ def docs_page(description: Schema) -> HTMLResponse:
         "<h1>HTTP paths of the gateway</h1><p>Every answer and every schema stands in "
         f'<a href="/openapi.json">openapi.json</a>.</p>{sections}</body></html>'
     )
-    return HTMLResponse(body, headers=_HEADERS)
+    return HTMLResponse(body, headers=_PAGE_HEADERS)
 
 
 def _path_sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
     for path, operations in sorted(paths.items()):
-        for method, said in operations.items():
-            more = str(said.get("description") or "").removeprefix(str(said["summary"])).strip(" .\n")
-            taken = "".join(_parameter_items(cast("list[Schema]", said.get("parameters", []))))
+        for method, operation in operations.items():
+            summary = str(operation["summary"])
+            details = str(operation.get("description") or "").removeprefix(summary).strip(" .\n")
+            items = "".join(_parameter_items(cast("list[Schema]", operation.get("parameters", []))))
             yield (
                 f"<section><h2><b>{escape(method.upper())}</b><code>{escape(path)}</code></h2>"
-                f"<p>{escape(str(said['summary']))}.</p>{f'<p>{escape(more)}.</p>' if more else ''}"
-                f"<p>Who may call it: {escape(str(said[CALLERS]))}.</p>{f'<ul>{taken}</ul>' if taken else ''}</section>"
+                f"<p>{escape(summary)}.</p>{f'<p>{escape(details)}.</p>' if details else ''}"
+                f"<p>Who may call it: {escape(str(operation[CALLERS_KEY]))}.</p>"
+                f"{f'<ul>{items}</ul>' if items else ''}</section>"
             )
 
 
 def _parameter_items(parameters: list[Schema]) -> Iterator[str]:
-    for one in parameters:
-        needed = "" if one.get("required") else ", may be left out"
-        yield f"<li><code>{escape(str(one['name']))}</code> ({escape(str(one['in']))}{needed})</li>"
+    for parameter in parameters:
+        remark = "" if parameter.get("required") else ", may be left out"
+        yield f"<li><code>{escape(str(parameter['name']))}</code> ({escape(str(parameter['in']))}{remark})</li>"

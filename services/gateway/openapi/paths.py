@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.gateway.edge.replies import HEADER, MEDIA_TYPE
+from services.gateway.edge.replies import A2A_MEDIA_TYPE, VERSION_HEADER
 from services.gateway.features.audit.export import MOST_AUDITED_TASKS as MOST_AUDITED
-from services.gateway.features.identity.api_paths import OPERATORS
+from services.gateway.features.identity.api_paths import OPERATORS_TEXT
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS
 from services.gateway.openapi.schemas import Schema
 
@@ -40,23 +40,23 @@ class PathShape(NamedTuple):
     unready: bool = False  # 503 says more than a refusal
 
 
-_NEW = ParameterShape(HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
-_MAYBE_NEW = ParameterShape(HEADER, {"type": "string", "enum": ["1.0"]})
-_OLD = ParameterShape(HEADER, {"type": "string", "enum": ["0.3"]})
-_LAST = ParameterShape("Last-Event-ID", {"type": "string"})
-_BASE = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
-_LENGTH = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
+_VERSION_1_0 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
+_MAYBE_VERSION_1_0 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]})
+_VERSION_0_3 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["0.3"]})
+_LAST_EVENT_ID = ParameterShape("Last-Event-ID", {"type": "string"})
+_IF_MATCH = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
+_HISTORY_LENGTH = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
 _STATES = ("SUBMITTED", "WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED", "COMPLETED", "REJECTED", "FAILED", "CANCELED")
-_LIST = (
+_LIST_QUERY = (
     ParameterShape("contextId", {"type": "string"}),
     ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _STATES]}),
     ParameterShape("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED_TASKS}),
     ParameterShape("pageToken", {"type": "string"}),
-    _LENGTH,
+    _HISTORY_LENGTH,
     ParameterShape("statusTimestampAfter", {"type": "string", "format": "date-time"}),
     ParameterShape("includeArtifacts", {"type": "boolean"}),
 )
-_AUDIT = (
+_AUDIT_QUERY = (
     ParameterShape("since", {"type": "string", "format": "date-time"}),
     ParameterShape("until", {"type": "string", "format": "date-time"}),
     ParameterShape("task", {"type": "string", "maxLength": 512}),
@@ -65,62 +65,67 @@ _AUDIT = (
     ParameterShape("token", {"type": "string", "maxLength": 512}),
     ParameterShape("format", {"type": "string", "enum": ["json", "ndjson"]}),
 )
-OWN = PathShape(refusals=(409,))
+OWN_API_SHAPE = PathShape(refusals=(409,))
 
 
 def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
-    answers = {200: {MEDIA_TYPE: (schema,), _JSON: (schema,)}}
-    return PathShape(answers, _ERROR_1_0, body, body not in ("", "Anything"), query, (_NEW,))
+    answers = {200: {A2A_MEDIA_TYPE: (schema,), _JSON: (schema,)}}
+    return PathShape(answers, _ERROR_1_0, body, body not in ("", "Anything"), query, (_VERSION_1_0,))
 
 
 def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
-    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, body not in ("", "Anything"), query, (_OLD,), (409,))
+    is_required = body not in ("", "Anything")
+    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, is_required, query, (_VERSION_0_3,), (409,))
 
 
 def _shape_stream(errors: str, header: ParameterShape, body: str) -> PathShape:
-    refusals = () if body else (409,)
-    return PathShape({200: {_EVENTS: ("text",)}}, errors, body, body != "", headers=(header, _LAST), refusals=refusals)
+    headers, refusals = (header, _LAST_EVENT_ID), () if body else (409,)
+    return PathShape({200: {_EVENTS: ("text",)}}, errors, body, body != "", headers=headers, refusals=refusals)
 
 
-_CARD = PathShape({200: {_JSON: ("AgentCard",)}, 304: {}}, headers=(_MAYBE_NEW,), body="")
-_ALL = "/tasks/{task_id}/pushNotificationConfigs"
-_ONE = _ALL + "/{config_id}"
+_CARD_SHAPE = PathShape({200: {_JSON: ("AgentCard",)}, 304: {}}, headers=(_MAYBE_VERSION_1_0,), body="")
+_WEBHOOKS_PATH = "/tasks/{task_id}/pushNotificationConfigs"
+_WEBHOOK_PATH = _WEBHOOKS_PATH + "/{config_id}"
 _WEBHOOK, _WEBHOOKS = "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"
 
-OPERATIONS: Mapping[tuple[str, str], PathShape] = {
+SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
     ("POST", "/"): PathShape(
         {200: {_JSON: ("RpcReply",), _EVENTS: ("text",)}}, "RpcReply", "RpcCall", body_needed=True
     ),
-    ("GET", "/.well-known/agent-card.json"): _CARD,
-    ("GET", "/.well-known/agent.json"): _CARD,
+    ("GET", "/.well-known/agent-card.json"): _CARD_SHAPE,
+    ("GET", "/.well-known/agent.json"): _CARD_SHAPE,
     ("GET", "/.well-known/jwks.json"): PathShape(body=""),
     ("GET", "/extendedAgentCard"): _shape_1_0("AgentCard", body=""),
     ("GET", "/v1/card"): _shape_0_3("Anything", body=""),
     ("POST", "/message:send"): _shape_1_0("SendMessageResponse", body="SendMessageRequest"),
-    ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _NEW, "SendMessageRequest"),
-    ("GET", "/tasks"): _shape_1_0("ListTasksResponse", body="", query=_LIST),
+    ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _VERSION_1_0, "SendMessageRequest"),
+    ("GET", "/tasks"): _shape_1_0("ListTasksResponse", body="", query=_LIST_QUERY),
     ("POST", "/tasks/{task_id}:cancel"): _shape_1_0("Task"),
-    ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _NEW, ""),
-    ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _NEW, ""),
-    ("POST", _ALL): _shape_1_0(_WEBHOOK, body=_WEBHOOK),
-    ("GET", _ALL): _shape_1_0(_WEBHOOKS, body=""),
-    ("GET", _ONE): _shape_1_0(_WEBHOOK, body=""),
-    ("DELETE", _ONE): _shape_1_0("Anything", body=""),
+    ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0, ""),
+    ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0, ""),
+    ("POST", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOK, body=_WEBHOOK),
+    ("GET", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOKS, body=""),
+    ("GET", _WEBHOOK_PATH): _shape_1_0(_WEBHOOK, body=""),
+    ("DELETE", _WEBHOOK_PATH): _shape_1_0("Anything", body=""),
     ("POST", "/v1/message:send"): _shape_0_3("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
-    ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _OLD, "V03SendMessageRequest"),
-    ("GET", "/v1/tasks"): _shape_0_3("V03Tasks", body="", query=_LIST),
-    ("GET", "/v1/tasks/{task_id}"): _shape_0_3("V03Task", body="", query=(_LENGTH,)),
+    ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _VERSION_0_3, "V03SendMessageRequest"),
+    ("GET", "/v1/tasks"): _shape_0_3("V03Tasks", body="", query=_LIST_QUERY),
+    ("GET", "/v1/tasks/{task_id}"): _shape_0_3("V03Task", body="", query=(_HISTORY_LENGTH,)),
     ("POST", "/v1/tasks/{task_id}:cancel"): _shape_0_3("V03Task"),
-    ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _OLD, ""),
-    ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _OLD, ""),
-    ("POST", f"/v1{_ALL}"): _shape_0_3("V03Webhook", body="Anything"),
-    ("GET", f"/v1{_ALL}"): _shape_0_3("V03Webhooks", body=""),
-    ("GET", f"/v1{_ONE}"): _shape_0_3("V03Webhook", body=""),
-    ("DELETE", f"/v1{_ONE}"): _shape_0_3("Anything", body=""),
+    ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3, ""),
+    ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3, ""),
+    ("POST", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhook", body="Anything"),
+    ("GET", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhooks", body=""),
+    ("GET", f"/v1{_WEBHOOK_PATH}"): _shape_0_3("V03Webhook", body=""),
+    ("DELETE", f"/v1{_WEBHOOK_PATH}"): _shape_0_3("Anything", body=""),
     ("GET", "/tasks/{task_id}"): PathShape(
-        {200: {_JSON: ("TaskRecord",), MEDIA_TYPE: ("Task",)}}, _ERROR_1_0, "", query=(_LENGTH,), headers=(_MAYBE_NEW,)
+        {200: {_JSON: ("TaskRecord",), A2A_MEDIA_TYPE: ("Task",)}},
+        _ERROR_1_0,
+        "",
+        query=(_HISTORY_LENGTH,),
+        headers=(_MAYBE_VERSION_1_0,),
     ),
-    ("GET", "/tasks/{task_id}/events"): PathShape({200: {_EVENTS: ("text",)}}, body="", headers=(_LAST,)),
+    ("GET", "/tasks/{task_id}/events"): PathShape({200: {_EVENTS: ("text",)}}, body="", headers=(_LAST_EVENT_ID,)),
     ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape({200: {"application/octet-stream": ("text",)}}, body=""),
     ("GET", "/health"): PathShape(body=""),
     ("GET", "/ready"): PathShape(body="", unready=True),
@@ -130,10 +135,12 @@ OPERATIONS: Mapping[tuple[str, str], PathShape] = {
         {200: {_JSON: ("TaskRecord",)}, 202: {_JSON: ("TaskRecord",)}}, refusals=(409,)
     ),
     ("GET", "/tenants/{tenant}/record"): PathShape(body=""),
-    ("PUT", "/tenants/{tenant}/record"): PathShape(headers=(_BASE,), refusals=(412, 428)),
-    ("POST", "/tenants/{tenant}/record/restore"): PathShape(headers=(_BASE,), refusals=(412,)),
-    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(headers=(_BASE,), refusals=(412,)),
-    ("GET", "/audit"): PathShape({200: {**_JSON_OBJECT, "application/x-ndjson": ("text",)}}, body="", query=_AUDIT),
+    ("PUT", "/tenants/{tenant}/record"): PathShape(headers=(_IF_MATCH,), refusals=(412, 428)),
+    ("POST", "/tenants/{tenant}/record/restore"): PathShape(headers=(_IF_MATCH,), refusals=(412,)),
+    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(headers=(_IF_MATCH,), refusals=(412,)),
+    ("GET", "/audit"): PathShape(
+        {200: {**_JSON_OBJECT, "application/x-ndjson": ("text",)}}, body="", query=_AUDIT_QUERY
+    ),
     ("POST", "/assessments"): PathShape({201: _JSON_OBJECT}),
     ("POST", "/approvals/{approval_id}"): PathShape({200: _JSON_OBJECT, 202: _JSON_OBJECT}, refusals=(409,)),
 }
@@ -151,12 +158,12 @@ _CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path be
     ("POST", "/message:", _CLIENTS),
     ("POST", "/v1/message:", _CLIENTS),
     ("POST", "/api/a2a/purple-agent", _CLIENTS),
-    ("POST", "/tasks/{task_id}/resolve", OPERATORS),
+    ("POST", "/tasks/{task_id}/resolve", OPERATORS_TEXT),
     ("POST", "/tasks/{task_id}:cancel", _OWNERS),
     ("POST", "/v1/tasks/{task_id}:cancel", _OWNERS),
-    ("", _ALL, _OWNERS),
-    ("", f"/v1{_ALL}", _OWNERS),
-    ("", "/audit", f"{OPERATORS}; in the embedded profile anybody"),
+    ("", _WEBHOOKS_PATH, _OWNERS),
+    ("", f"/v1{_WEBHOOKS_PATH}", _OWNERS),
+    ("", "/audit", f"{OPERATORS_TEXT}; in the embedded profile anybody"),
 )
 
 

@@ -19,38 +19,38 @@ _WELL_KNOWN: dict[str, Schema] = {
 
 def message_schemas(prefix: str, *roots: Descriptor) -> Schema:
     """JSON schemas of protobuf message types and of all types in them, by ``prefix`` and name."""
-    found: Schema = {}
+    schemas: Schema = {}
     for kind in roots:
-        _add_message(found, kind, prefix)
-    return found
+        _add_message(schemas, kind, prefix)
+    return schemas
 
 
 def reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _add_message(found: Schema, kind: Descriptor, prefix: str) -> None:
-    """Add the schemas of a message type and of the types in it to ``found``, unless it is there already."""
-    if prefix + kind.name not in found:
+def _add_message(schemas: Schema, kind: Descriptor, prefix: str) -> None:
+    """Add the schemas of a message type and of the types in it to ``schemas``, unless it is there already."""
+    if prefix + kind.name not in schemas:
         properties: Schema = {}
-        found[prefix + kind.name] = {"type": "object", "properties": properties}
-        properties |= {field.json_name: _field_schema(found, field, prefix) for field in kind.fields}
+        schemas[prefix + kind.name] = {"type": "object", "properties": properties}
+        properties |= {field.json_name: _field_schema(schemas, field, prefix) for field in kind.fields}
 
 
-def _field_schema(found: Schema, field: FieldDescriptor, prefix: str) -> Schema:
+def _field_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
     if field.message_type and field.message_type.GetOptions().map_entry:
-        of_values = _element_schema(found, field.message_type.fields_by_name["value"], prefix)
+        of_values = _element_schema(schemas, field.message_type.fields_by_name["value"], prefix)
         return {"type": "object", "additionalProperties": of_values}
-    single = _element_schema(found, field, prefix)
+    single = _element_schema(schemas, field, prefix)
     return {"type": "array", "items": single} if field.is_repeated else single
 
 
-def _element_schema(found: Schema, field: FieldDescriptor, prefix: str) -> Schema:
+def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
-        known = _WELL_KNOWN.get(field.message_type.full_name)
-        if known is None:
-            _add_message(found, field.message_type, prefix)
-        return reference(prefix + field.message_type.name) if known is None else known
+        well_known = _WELL_KNOWN.get(field.message_type.full_name)
+        if well_known is None:
+            _add_message(schemas, field.message_type, prefix)
+        return reference(prefix + field.message_type.name) if well_known is None else well_known
     if field.type == FieldDescriptor.TYPE_ENUM:
         return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
     if field.type == FieldDescriptor.TYPE_BOOL:
@@ -66,22 +66,22 @@ _CODE: Schema = {"type": "integer"}
 
 
 def all_schemas() -> dict[str, JsonValue]:
-    return {**message_schemas("", *_NEW), **message_schemas("V03", *_OLD), **_REQUESTS, **_OWN}
+    return {**message_schemas("", *_MESSAGES_1_0), **message_schemas("V03", *_MESSAGES_0_3), **_REQUESTS, **_OWN}
 
 
-_NEW = (
+_MESSAGES_1_0 = (
     new.SendMessageRequest.DESCRIPTOR,
     new.SendMessageResponse.DESCRIPTOR,
     new.ListTasksResponse.DESCRIPTOR,
     new.AgentCard.DESCRIPTOR,
     new.ListTaskPushNotificationConfigsResponse.DESCRIPTOR,
 )
-_OLD = (old.SendMessageRequest.DESCRIPTOR, old.SendMessageResponse.DESCRIPTOR)
+_MESSAGES_0_3 = (old.SendMessageRequest.DESCRIPTOR, old.SendMessageResponse.DESCRIPTOR)
 
 
 def _object_schema(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
-    found: Schema = {"type": "object", "properties": properties}
-    return {**found, "required": list(needed)} if needed else found
+    schema: Schema = {"type": "object", "properties": properties}
+    return {**schema, "required": list(needed)} if needed else schema
 
 
 _STATUS = _object_schema(
@@ -108,11 +108,7 @@ _REQUESTS: Schema = {
         metadata=_ANYTHING,
     ),
     "RpcCall": _object_schema(
-        ("jsonrpc", "method"),
-        jsonrpc=_VERSION,
-        id=_RPC_ID,
-        method={"type": "string", "minLength": 1},
-        params=_ANYTHING,
+        ("jsonrpc", "method"), jsonrpc=_VERSION, id=_RPC_ID, method={"type": "string", "minLength": 1}, params=_ANYTHING
     ),
 }
 _OWN: Schema = {

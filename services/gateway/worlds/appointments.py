@@ -27,7 +27,7 @@ class GetCalendars(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.calendar.get_state()
-        calendars: list[Json] = [{"calendar_id": one.calendar_id, "name": one.name} for one in state.calendars.values()]
+        calendars: list[Json] = [{"calendar_id": c.calendar_id, "name": c.name} for c in state.calendars.values()]
         zone, default = state.user_timezone, state.default_calendar_id
         return {"default_calendar_id": default, "user_timezone": zone, "calendars": calendars}
 
@@ -47,10 +47,10 @@ class ListCalendarEvents(WorldRead):
     offset: int = Field(0, ge=0)
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        spans = True if self.start is not None and self.end is not None else None
-        asked = self.model_dump(exclude_none=True)
-        found = await world.ues.calendar.query(expand_recurring=spans, **asked)
-        return list_page("events", [_build_row(one) for one in found.events], found.total_count)
+        has_span = True if self.start is not None and self.end is not None else None
+        filters = self.model_dump(exclude_none=True)
+        page = await world.ues.calendar.query(expand_recurring=has_span, **filters)
+        return list_page("events", [_build_row(event) for event in page.events], page.total_count)
 
 
 class GetCalendarEvent(WorldRead):
@@ -73,10 +73,10 @@ class FindCalendarEvents(WorldRead):
     title: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        wanted = self.title.strip().casefold()
+        title = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
-        rows = [_describe_event(one) for one in events if one.title.strip().casefold() == wanted and not one.deleted_at]
-        return list_page("events", rows, len(rows))
+        matches = [event for event in events if event.title.strip().casefold() == title and not event.deleted_at]
+        return list_page("events", [_describe_event(event) for event in matches], len(matches))
 
 
 class GetInvitationResponse(WorldRead):
@@ -88,8 +88,9 @@ class GetInvitationResponse(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         event, user = await _find_event(world, self.event_id), (await world.user_address()).casefold()
-        mine = [one for one in event.attendees if one.email.casefold() == user] if event else []
-        return {"event_id": self.event_id, **(record_fields(mine[0], "email") if mine else {"invited": False})}
+        attendees = event.attendees if event else ()
+        own_entry = next((attendee for attendee in attendees if attendee.email.casefold() == user), None)
+        return {"event_id": self.event_id, **(record_fields(own_entry, "email") if own_entry else {"invited": False})}
 
 
 class _CalendarEventFields(WorldEdit):
@@ -181,7 +182,7 @@ class RespondToInvitation(WorldEdit):
 
 
 def _describe_event(event: CalendarEvent) -> JsonObject:
-    return {**record_fields(event), "invited": _join_addresses(tuple(one.email for one in event.attendees))}
+    return {**record_fields(event), "invited": _join_addresses(tuple(attendee.email for attendee in event.attendees))}
 
 
 def _build_row(event: CalendarEvent) -> JsonObject:
@@ -198,8 +199,8 @@ def _join_addresses(emails: tuple[str, ...]) -> str:
 
 
 async def _find_event(world: ConnectedWorld, event_id: str) -> CalendarEvent | None:
-    found = (await world.ues.calendar.get_state()).events.get(event_id)
-    return None if found is None or found.deleted_at else found
+    event = (await world.ues.calendar.get_state()).events.get(event_id)
+    return None if event is None or event.deleted_at else event
 
 
 APPOINTMENTS = (

@@ -45,9 +45,9 @@ class ListChatMessages(WorldRead):
     offset: int = Field(0, ge=0)
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        asked = self.model_dump(exclude_none=True)
-        found = await world.ues.chat.query(conversation_id=USERS_CHAT, sort_by="timestamp", sort_order="asc", **asked)
-        return list_page("messages", [_describe_message(one) for one in found.messages], found.total_count)
+        filters = self.model_dump(exclude_none=True)
+        page = await world.ues.chat.query(conversation_id=USERS_CHAT, sort_by="timestamp", sort_order="asc", **filters)
+        return list_page("messages", [_describe_message(message) for message in page.messages], page.total_count)
 
 
 class FindChatAnswers(WorldRead):
@@ -58,8 +58,8 @@ class FindChatAnswers(WorldRead):
     content: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        found = await world.ues.chat.query(conversation_id=USERS_CHAT, role="assistant", limit=1000)
-        rows = [_describe_message(one) for one in found.messages if one.text.strip() == self.content.strip()]
+        page = await world.ues.chat.query(conversation_id=USERS_CHAT, role="assistant", limit=1000)
+        rows = [_describe_message(message) for message in page.messages if message.text.strip() == self.content.strip()]
         return list_page("messages", rows, len(rows))
 
 
@@ -76,7 +76,7 @@ class SendChatMessage(WorldEdit):
         )
 
 
-class GetChat(WorldRead):
+class GetChatCounts(WorldRead):
     """How much was said in the chat, in all conversations."""
 
     tool, permission = "get_chat", "chat:state"
@@ -105,13 +105,13 @@ def _describe_message(message: ChatMessage) -> JsonObject:
     }
 
 
-TALK = (ListChatMessages, FindChatAnswers, SendChatMessage, GetChat, GetTime)
+CHAT_AND_TIME = (ListChatMessages, FindChatAnswers, SendChatMessage, GetChatCounts, GetTime)
 
 
-_ALL: tuple[type[Operation], ...] = (*MAIL, *TEXTS, *APPOINTMENTS, *TALK)
-OPERATIONS: Mapping[str, type[Operation]] = {kind.tool: kind for kind in sorted(_ALL, key=lambda kind: kind.tool)}
+_KINDS: tuple[type[Operation], ...] = (*MAIL, *TEXTS, *APPOINTMENTS, *CHAT_AND_TIME)
+OPERATIONS: Mapping[str, type[Operation]] = {kind.tool: kind for kind in sorted(_KINDS, key=lambda kind: kind.tool)}
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
-_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_ERRORS_BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 CALL_SECONDS = 8.0  # an executor waits for a tool a little longer
 _UNAUTHORIZED = 401
 _KEY_REPLACEMENT = "(the key)"
@@ -152,11 +152,11 @@ class WorldToolCaller:
 
     async def call(self, world: BridgedWorld, tool: str, arguments: JsonObject, timeout: float) -> WorldReply:
         """Call a tool of a world, within ``timeout`` seconds. The world's key is removed from the reply."""
-        asked = _parse_operation(tool, arguments)
-        if isinstance(asked, WorldReply):
-            return asked
+        operation = _parse_operation(tool, arguments)
+        if isinstance(operation, WorldReply):
+            return operation
         async with AsyncUESClient(world.url, timeout, transport=self._line, api_key=world.key) as ues:
-            reply = await _run_operation(ConnectedWorld(ues), asked, timeout)
+            reply = await _run_operation(ConnectedWorld(ues), operation, timeout)
         return reply._replace(content=_redact_key(reply.content, world.key))
 
 
@@ -179,23 +179,25 @@ async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: f
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
             return WorldReply(CallResult.NOTHING, str(error.__cause__))
-        if isinstance(error.__cause__, _NEVER_SENT) or (isinstance(error, ProtocolError) and not world.has_acted):
+        was_refused = isinstance(error, ProtocolError) and not world.has_acted
+        if was_refused or isinstance(error.__cause__, _ERRORS_BEFORE_SENDING):
             return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {error}")
         return _report_failure(operation, world, str(error))
 
 
-def _report_failure(operation: Operation, world: ConnectedWorld, why: str) -> WorldReply:
+def _report_failure(operation: Operation, world: ConnectedWorld, reason: str) -> WorldReply:
     """The reply for a failure: ``NOTHING`` if a change was not sent yet, else ``UNKNOWN``."""
     if operation.is_change and not world.has_acted:
-        return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {why}")
-    return WorldReply(CallResult.UNKNOWN, f"{operation.tool}: {why}")
+        return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {reason}")
+    return WorldReply(CallResult.UNKNOWN, f"{operation.tool}: {reason}")
 
 
 def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply:
     """The reply for an HTTP error: ``UNKNOWN`` for a server error after a change was sent, else ``NOTHING``."""
-    why = "; the assessment is over, or its key was revoked" if error.status_code == _UNAUTHORIZED else ""
-    is_open = isinstance(error, ServerError) and world.has_acted
-    return WorldReply(CallResult.UNKNOWN if is_open else CallResult.NOTHING, f"HTTP {error.status_code}: {error}{why}")
+    remark = "; the assessment is over, or its key was revoked" if error.status_code == _UNAUTHORIZED else ""
+    is_unknown = isinstance(error, ServerError) and world.has_acted
+    result = CallResult.UNKNOWN if is_unknown else CallResult.NOTHING
+    return WorldReply(result, f"HTTP {error.status_code}: {error}{remark}")
 
 
 def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply:
@@ -240,10 +242,10 @@ class _SizeLimitedStream(httpx.AsyncByteStream):
 
     @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        seen = 0
+        size = 0
         async for part in self._inner:
-            seen += len(part)
-            if seen > MAX_ANSWER_BYTES:
+            size += len(part)
+            if size > MAX_ANSWER_BYTES:
                 raise httpx.ReadError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
             yield part
 
@@ -252,7 +254,7 @@ class _SizeLimitedStream(httpx.AsyncByteStream):
         await self._inner.aclose()
 
 
-_TOOL = "list_chat_messages"
+_MESSAGES_TOOL = "list_chat_messages"
 _MOST_MESSAGES = 1000  # messages
 _MOST_CHARACTERS = 20_000  # characters
 
@@ -260,7 +262,7 @@ _MOST_CHARACTERS = 20_000  # characters
 async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
     """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
     async with WorldToolCaller(guard) as calls:
-        reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
+        reply = await calls.call(BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
     if reply.result is not CallResult.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")
     return user_messages_text(reply.content)
@@ -269,5 +271,5 @@ async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
 def user_messages_text(chat: Json) -> str:
     """The user's messages in a chat, in order, as one text; only the end of a very long chat."""
     rows = objects_in(as_object(chat).get("messages"))
-    said = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]
-    return "\n\n".join(filter(None, said))[-_MOST_CHARACTERS:]
+    texts = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]
+    return "\n\n".join(filter(None, texts))[-_MOST_CHARACTERS:]

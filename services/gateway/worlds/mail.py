@@ -24,7 +24,7 @@ from shared.contracts.ues.modalities import Email
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.line import Value
 
-_RE = "re:"
+_REPLY_PREFIX = "re:"
 _HIDDEN_FIELDS = ("body_html", "reply_to_address")
 
 
@@ -68,12 +68,12 @@ class ListEmails(WorldRead):
     offset: int = Field(0, ge=0)
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        asked = self.model_dump(exclude_none=True, exclude={"label"})
+        filters = self.model_dump(exclude_none=True, exclude={"label"})
         labels = (self.label,) if self.label is not None else None
-        found = await world.ues.email.query(labels=labels, **asked)
-        talks = Counter(mail.thread_id for mail in found.emails)
-        rows = [_build_row(mail, is_alone=talks[mail.thread_id] == 1) for mail in found.emails]
-        return list_page("emails", rows, found.total_count)
+        page = await world.ues.email.query(labels=labels, **filters)
+        thread_sizes = Counter(mail.thread_id for mail in page.emails)
+        rows = [_build_row(mail, is_alone=thread_sizes[mail.thread_id] == 1) for mail in page.emails]
+        return list_page("emails", rows, page.total_count)
 
 
 class GetEmail(WorldRead):
@@ -110,8 +110,8 @@ class FindSentEmails(WorldRead):
     subject: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        found = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
-        return list_page("emails", [_describe_mail(mail) for mail in found.emails], found.total_count)
+        page = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
+        return list_page("emails", [_describe_mail(mail) for mail in page.emails], page.total_count)
 
 
 class FindEmailReplies(WorldRead):
@@ -122,9 +122,9 @@ class FindEmailReplies(WorldRead):
     message_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        found = await world.ues.email.query(folder="sent", limit=1000)
-        mine = [mail for mail in found.emails if mail.in_reply_to == self.message_id]
-        rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN_FIELDS)} for mail in mine]
+        page = await world.ues.email.query(folder="sent", limit=1000)
+        replies = [mail for mail in page.emails if mail.in_reply_to == self.message_id]
+        rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN_FIELDS)} for mail in replies]
         return list_page("replies", rows, len(rows))
 
 
@@ -140,7 +140,7 @@ class SendEmail(WorldEdit):
     bcc_addresses: tuple[str, ...] = ()
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        sent = world.ues.email.send(
+        email = world.ues.email.send(
             from_address=await world.user_address(),
             to_addresses=self.to_addresses,
             subject=self.subject,
@@ -148,7 +148,7 @@ class SendEmail(WorldEdit):
             cc_addresses=self.cc_addresses or None,
             bcc_addresses=self.bcc_addresses or None,
         )
-        return created_ids(await world.carry_out_change(sent), "message_id")
+        return created_ids(await world.carry_out_change(email), "message_id")
 
 
 class ReplyToEmail(WorldEdit):
@@ -165,20 +165,21 @@ class ReplyToEmail(WorldEdit):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
-        asked = state.emails.get(self.message_id)
-        if asked is None or not state.user_email_address:
+        original = state.emails.get(self.message_id)
+        if original is None or not state.user_email_address:
             raise WorldRefused(f"there is no mail {self.message_id}")
-        sent = world.ues.email.send(
+        is_reply = original.subject.lower().lstrip().startswith(_REPLY_PREFIX)
+        reply = world.ues.email.send(
             from_address=state.user_email_address,
-            to_addresses=[asked.reply_to_address or asked.from_address],
-            subject=asked.subject if asked.subject.lower().lstrip().startswith(_RE) else f"Re: {asked.subject}",
+            to_addresses=[original.reply_to_address or original.from_address],
+            subject=original.subject if is_reply else f"Re: {original.subject}",
             body_text=self.body_text,
             cc_addresses=self.cc_addresses or None,
-            thread_id=asked.thread_id or None,
-            in_reply_to=asked.message_id,
-            references=[*asked.references, asked.message_id],
+            thread_id=original.thread_id or None,
+            in_reply_to=original.message_id,
+            references=[*original.references, original.message_id],
         )
-        return created_ids(await world.carry_out_change(sent), "reply_id")
+        return created_ids(await world.carry_out_change(reply), "reply_id")
 
 
 class MoveEmail(MessageChange):
@@ -217,22 +218,22 @@ def _describe_mail(mail: Email) -> JsonObject:
 
 def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:
     """A mail as a row of a list. ``is_alone``: whether no other mail in the list belongs to its thread."""
-    alone = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
-    sent = ("sent_at",) if mail.sent_at == mail.received_at else ()
-    return row_fields(mail, *_hidden_fields(mail), *alone, *sent)
+    thread_field = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
+    sent_field = ("sent_at",) if mail.sent_at == mail.received_at else ()
+    return row_fields(mail, *_hidden_fields(mail), *thread_field, *sent_field)
 
 
 def _hidden_fields(mail: Email) -> tuple[str, ...]:
     """The fields to leave out; ``reply_to_address`` is shown only if an answer would not go to the sender."""
-    misled = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
-    return _HIDDEN_FIELDS[:1] if misled else _HIDDEN_FIELDS
+    has_other_reply_address = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
+    return _HIDDEN_FIELDS[:1] if has_other_reply_address else _HIDDEN_FIELDS
 
 
 async def _find_email(world: ConnectedWorld, message_id: str) -> Email | None:
     return (await world.ues.email.get_state()).emails.get(message_id)
 
 
-_FLAGS = tuple(
+_FLAG_CHANGES = tuple(
     make_message_change(tool, permission, description, "get_email", expect)
     for tool, permission, description, expect in (
         ("mark_email_read", "email:read", "Mark a mail as read.", {"is_read": True}),
@@ -245,5 +246,5 @@ _FLAGS = tuple(
 )
 MAIL: tuple[type[Operation], ...] = (
     GetMailbox, ListEmails, GetEmail, GetEmailLabel, FindSentEmails, FindEmailReplies, SendEmail, ReplyToEmail,
-    MoveEmail, LabelEmail, UnlabelEmail, *_FLAGS,
+    MoveEmail, LabelEmail, UnlabelEmail, *_FLAG_CHANGES,
 )  # fmt: skip

@@ -24,10 +24,10 @@ from services.gateway.worlds.world import Operation
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, to_builtins, to_exact
 from shared.domain.version import VERSION
 
-ANY_WORLD = "/bridge/mcp"
-PROOF = "purple-agent/proof"  # in a tool's _meta: the read that proves a write, and what it shows then
+ANY_WORLD_PATH = "/bridge/mcp"
+PROOF_KEY = "purple-agent/proof"  # in a tool's _meta: the read that proves a write, and what it shows then
 _WORLD_HAS_ENDED = "no assessment of this world runs any more, so nothing is asked there"
-_NAMELESS = "name the world: its URL in the header X-UES-URL, the user's key in X-UES-Key"
+_NO_WORLD_NAMED = "name the world: its URL in the header X-UES-URL, the user's key in X-UES-Key"
 
 
 # The world of an assessment of a tenant's session, at the moment of a call; None if it no longer runs there.
@@ -43,14 +43,11 @@ class WorldsEndpoint:
     def __init__(self, find: FindWorld, calls: WorldToolCaller, seconds: float = CALL_SECONDS) -> None:
         self._find, self._calls, self._seconds = find, calls, seconds
         server: Server[object] = Server(
-            "ues-bridge",
-            version=VERSION,
-            on_list_tools=_list_tools,
-            on_call_tool=self._call_tool,
+            "ues-bridge", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
         )
         self._sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=True)
         app = StreamableHTTPASGIApp(self._sessions)
-        self.routes: Sequence[BaseRoute] = (Route(ASSESSED_WORLD, app), Route(ANY_WORLD, app))
+        self.routes: Sequence[BaseRoute] = (Route(ASSESSED_WORLD, app), Route(ANY_WORLD_PATH, app))
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -73,16 +70,16 @@ class WorldsEndpoint:
                 raise MCPError(types.INTERNAL_ERROR, str(reply.content))
 
     async def _find_world(self, request: Request) -> BridgedWorld:
-        named = request.path_params
-        if not named:
+        names = request.path_params
+        if not names:
             url, key = request.headers.get("x-ues-url", ""), request.headers.get("x-ues-key", "")
             if not url.startswith(("http://", "https://")):
-                raise MCPError(types.INVALID_PARAMS, _NAMELESS)
+                raise MCPError(types.INVALID_PARAMS, _NO_WORLD_NAMED)
             return BridgedWorld(url, key)
-        found = await self._find(named["tenant"], named["session"], named["assessment"])
-        if found is None:
+        world = await self._find(names["tenant"], names["session"], names["assessment"])
+        if world is None:
             raise MCPError(types.INVALID_PARAMS, _WORLD_HAS_ENDED)
-        return found
+        return world
 
 
 async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -100,30 +97,30 @@ def _describe_tool(kind: type[Operation]) -> types.Tool:
             "annotations": types.ToolAnnotations(
                 read_only_hint=not kind.is_change, destructive_hint=kind.is_change, open_world_hint=False
             ),
-            "_meta": {PROOF: proof} if proof else None,
+            "_meta": {PROOF_KEY: proof} if proof else None,
         }
     )
 
 
-_NULL: Json = {"type": "null"}
-_IDLE = frozenset({"title", "default"})
+_NULL_SCHEMA: Json = {"type": "null"}
+_DROPPED_KEYS = frozenset({"title", "default"})
 
 
 @cache
 def input_schema_of(kind: type[Operation]) -> JsonObject:
     """The input schema of an operation, without titles and defaults; optional fields are not nullable."""
-    given = cast(JsonObject, to_exact(kind.model_json_schema()))
-    properties = cast("dict[str, JsonObject]", given.get("properties", {}))
+    given_schema = cast(JsonObject, to_exact(kind.model_json_schema()))
+    properties = cast("dict[str, JsonObject]", given_schema.get("properties", {}))
     schema: JsonObject = {
         "type": "object",
-        "properties": {name: _simplify_field(one) for name, one in properties.items()},
+        "properties": {name: _simplify_field(field_schema) for name, field_schema in properties.items()},
     }
-    return {**schema, "required": given.get("required", []), "additionalProperties": False}
+    return {**schema, "required": given_schema.get("required", []), "additionalProperties": False}
 
 
-def _simplify_field(given: JsonObject) -> Json:
-    options = given.get("anyOf")
-    kept = [one for one in options if one != _NULL] if isinstance(options, list) else []
-    only = kept[0] if len(kept) == 1 else {}
-    merged = {**given, **as_object(only)}
-    return {name: value for name, value in merged.items() if name not in _IDLE and name != "anyOf"}
+def _simplify_field(field_schema: JsonObject) -> Json:
+    options = field_schema.get("anyOf")
+    options_kept = [option for option in options if option != _NULL_SCHEMA] if isinstance(options, list) else []
+    single_option = options_kept[0] if len(options_kept) == 1 else {}
+    merged = {**field_schema, **as_object(single_option)}
+    return {name: value for name, value in merged.items() if name not in _DROPPED_KEYS and name != "anyOf"}

@@ -31,12 +31,12 @@ class GetPhone(WorldRead):
         state = await world.ues.sms.get_state()
         conversations: list[Json] = [
             {
-                "thread_id": talk.thread_id,
-                "phone_numbers": [one.phone_number for one in talk.participants],
-                "message_count": talk.message_count,
-                "unread_count": talk.unread_count,
+                "thread_id": conversation.thread_id,
+                "phone_numbers": [participant.phone_number for participant in conversation.participants],
+                "message_count": conversation.message_count,
+                "unread_count": conversation.unread_count,
             }
-            for talk in state.conversations.values()
+            for conversation in state.conversations.values()
         ]
         return {"user_phone_number": state.user_phone_number, "conversations": conversations}
 
@@ -58,8 +58,8 @@ class ListTexts(WorldRead):
     offset: int = Field(0, ge=0)
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
-        return list_page("texts", [_build_row(text) for text in found.messages], found.total_count)
+        page = await world.ues.sms.query(**self.model_dump(exclude_none=True))
+        return list_page("texts", [_build_row(text) for text in page.messages], page.total_count)
 
 
 class GetText(WorldRead):
@@ -82,8 +82,8 @@ class FindSentTexts(WorldRead):
     body: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        found = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
-        return list_page("texts", [record_fields(text) for text in found.messages], found.total_count)
+        page = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
+        return list_page("texts", [record_fields(text) for text in page.messages], page.total_count)
 
 
 class GetTextReaction(WorldRead):
@@ -97,9 +97,9 @@ class GetTextReaction(WorldRead):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.sms.get_state()
         text = state.messages.get(self.message_id)
-        wanted = (self.emoji, state.user_phone_number)
-        known = [(one.get("emoji"), one.get("phone_number")) for one in text.reactions] if text else []
-        return {"message_id": self.message_id, "emoji": self.emoji, "present": wanted in known}
+        reaction = (self.emoji, state.user_phone_number)
+        reactions = [(row.get("emoji"), row.get("phone_number")) for row in text.reactions] if text else []
+        return {"message_id": self.message_id, "emoji": self.emoji, "present": reaction in reactions}
 
 
 class SendText(WorldEdit):
@@ -112,8 +112,8 @@ class SendText(WorldEdit):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
-        sent = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
-        return created_ids(await world.carry_out_change(sent), "message_id")
+        text = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
+        return created_ids(await world.carry_out_change(text), "message_id")
 
 
 class ReactToText(WorldEdit):
@@ -131,11 +131,11 @@ class ReactToText(WorldEdit):
 
 
 def _build_row(text: SmsMessage) -> JsonObject:
-    arrived = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVAL_STATES else ()
-    return row_fields(text, "read_at", *arrived)
+    arrival_fields = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVAL_STATES else ()
+    return row_fields(text, "read_at", *arrival_fields)
 
 
-_FLAGS = tuple(
+_FLAG_CHANGES = tuple(
     make_message_change(tool, permission, description, "get_text", expect)
     for tool, permission, description, expect in (
         ("mark_text_read", "sms:read", "Mark a text message as read.", {"is_read": True}),
@@ -144,5 +144,5 @@ _FLAGS = tuple(
     )
 )
 TEXTS: tuple[type[Operation], ...] = (
-    GetPhone, ListTexts, GetText, FindSentTexts, GetTextReaction, SendText, ReactToText, *_FLAGS,
+    GetPhone, ListTexts, GetText, FindSentTexts, GetTextReaction, SendText, ReactToText, *_FLAG_CHANGES,
 )  # fmt: skip

@@ -101,15 +101,20 @@ def make_message_change(
     tool: str, permission: str, description: str, read_back: str, expect: Mapping[str, JsonValue]
 ) -> type[MessageChange]:
     """An operation for a change that needs only the message's id."""
-    made = create_model(tool, __base__=MessageChange, __doc__=description)
-    made.tool, made.permission, made.read_back, made.expect = tool, permission, read_back, {**expect}
-    return made
+    operation = create_model(tool, __base__=MessageChange, __doc__=description)
+    operation.tool, operation.permission, operation.read_back, operation.expect = (
+        tool,
+        permission,
+        read_back,
+        {**expect},
+    )
+    return operation
 
 
 def record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     """The answer's fields as JSON, without empty ones and those left out."""
-    given = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
-    return {name: value for name, value in to_exact_json(given).items() if value not in ([], {}, "")}
+    fields = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
+    return {name: value for name, value in to_exact_json(fields).items() if value not in ([], {}, "")}
 
 
 def row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
@@ -126,8 +131,8 @@ def list_page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
     return {name: cast(Json, rows), "total_count": total, "returned_count": len(rows)}
 
 
-def to_exact_json(given: dict[str, JsonValue]) -> JsonObject:
-    return cast(JsonObject, to_exact(given))
+def to_exact_json(fields: dict[str, JsonValue]) -> JsonObject:
+    return cast(JsonObject, to_exact(fields))
 
 
 def created_ids(done: ActionDone, name: str) -> JsonObject:
