@@ -29,12 +29,12 @@ _SETTINGS = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the gateway, or the command ``first-key``; returns the exit code: 2 for an invalid setting."""
-    words = sys.argv[1:] if arguments is None else arguments
-    if list(words[:1]) == [FIRST_KEY]:
-        return first_key_command(words[1:])
-    given = {_SETTINGS[key]: value for key, value in vars(_parse_options(words)).items() if value is not None}
+    argv = sys.argv[1:] if arguments is None else arguments
+    if list(argv[:1]) == [FIRST_KEY]:
+        return first_key_command(argv[1:])
+    overrides = {_SETTINGS[key]: value for key, value in vars(_parse_options(argv)).items() if value is not None}
     try:
-        settings = read_settings(GatewaySettings, **given)
+        settings = read_settings(GatewaySettings, **overrides)
     except CannotStart as problem:
         return print_problem(problem)
     configure_logging("gateway", settings.log_level, settings.log_format)

@@ -158,7 +158,7 @@ def _build_services(
     settings: GatewaySettings, opened: _Connections, shutdown: ShutdownState, tracer: Tracer
 ) -> FeatureServices:
     """The services that several groups of routes use."""
-    state, kept = opened.state, settings.open_task_archive()
+    state, archive = opened.state, settings.open_task_archive()
     stored, wakes = TaskStore(state, opened.live), BestEffortWakes(ArqWakes(opened.queue))
     store = _build_store(settings, opened, wakes, tracer)
     tasks = TaskService(
@@ -181,7 +181,7 @@ def _build_services(
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetters(state, stored, wakes, utc_now),
         memory=TenantMemories(state),
-        audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(kept) if kept else None),
+        audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(archive) if archive else None),
         assessments=AssessmentRepository(state),
     )
 
@@ -208,17 +208,18 @@ def _add_a2a_routes(
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
     own = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest.task)
+    card_paths = card_routes(card, utc_now(), profile.card.default_card, profile.keys)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for routes in (card_routes(card, utc_now(), profile.card.default_card, profile.keys), rest.routes(), own.routes()):
-        app.router.routes.extend(routes.routes)
+    for router in (card_paths, rest.routes(), own.routes()):
+        app.router.routes.extend(router.routes)
     return rpc
 
 
 def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
     """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity.identity, opened.state
-    own = ApiRouterFactory(identity, settings.max_body_bytes)
+    factory = ApiRouterFactory(identity, settings.max_body_bytes)
     addresses = PermittedAddresses(addresses_for_operators(settings.tools_allowed_hosts), opened.webhooks.reach)
     records = RecordService(
         RedisTenantRecords(state), partial(find_policy_problems, settings.policy_url), addresses, utc_now
@@ -238,7 +239,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         AssessmentEndpoints(services.assessments),
     )
     solver = SolverEndpoint(services.tasks, identity, settings.max_body_bytes)
-    return [*map(own.router, endpoints), solver.routes()]
+    return [*map(factory.router, endpoints), solver.routes()]
 
 
 def _add_middleware(

@@ -32,7 +32,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
     """
     options = _parse_options(arguments)
     try:
-        made = asyncio.run(
+        created = asyncio.run(
             first_key(read_settings(StateSettings).redis_url, options.tenant, options.principal, options.again)
         )
     except (CannotStart, StoreUnavailable) as problem:
@@ -40,7 +40,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
     except OperatorExists as problem:
         sys.stderr.write(f"{problem}\n")
         return _EXIT_REFUSED
-    sys.stdout.write(json.dumps({**key_view(made.key, made.key.created_at), "token": made.token}) + "\n")
+    sys.stdout.write(json.dumps({**key_view(created.key, created.key.created_at), "token": created.token}) + "\n")
     return 0
 
 
@@ -48,13 +48,13 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool)
     """Create an operator's key. Unless ``again``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
-        keyring, now = Keyring(state), new_key_values()
-        operator = find_operator_id(await keyring.keys_of(tenant), now.now)
+        keyring, values = Keyring(state), new_key_values()
+        operator = find_operator_id(await keyring.keys_of(tenant), values.now)
         if operator and not again:
             raise OperatorExists(tenant, operator)
-        made = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, now)
-        await keyring.add(made.key)
-        return made
+        created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, values)
+        await keyring.add(created.key)
+        return created
     finally:
         await state.aclose()
 

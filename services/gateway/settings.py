@@ -64,9 +64,9 @@ class CardSettings(Settings):
     @field_validator("a2a_processes")
     @classmethod
     def _check_skills(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        known = [skill.id for skill in SKILLS]
-        if unknown := sorted(set(value) - set(known)):
-            raise ValueError(f"there is no process {unknown[0]!r}; there are {', '.join(known)}")
+        skill_ids = [skill.id for skill in SKILLS]
+        if unknown := sorted(set(value) - set(skill_ids)):
+            raise ValueError(f"there is no process {unknown[0]!r}; there are {', '.join(skill_ids)}")
         return value
 
     @field_validator("a2a_card_keys")
@@ -164,8 +164,7 @@ class GatewaySettings(
         description="embedded believes names in requests and opens loopback; the launcher alone sets it",
     )
     allow_open: bool = Field(
-        default=False,
-        description="yes: in the embedded profile others than this machine are let in without a key",
+        default=False, description="yes: in the embedded profile others than this machine are let in without a key"
     )
     port: int = Field(default=9010, ge=0, le=65535, description="the port to bind")
     metrics_port: int = Field(
@@ -234,9 +233,9 @@ class GatewaySettings(
 
     @model_validator(mode="after")
     def _check_open_is_allowed(self) -> Self:
-        why = why_not_open(self.host, self.authentication, allow_open=self.allow_open)
-        if self.profile == "embedded" and why:
-            raise PydanticCustomError("open", "{why}", {"why": why})
+        problem = why_not_open(self.host, self.authentication, allow_open=self.allow_open)
+        if self.profile == "embedded" and problem:
+            raise PydanticCustomError("open", "{why}", {"why": problem})
         return self
 
     @model_validator(mode="after")

@@ -99,13 +99,7 @@ class WebhookWiring:
     """
 
     def __init__(
-        self,
-        settings: PushSettings,
-        state: Redis,
-        live: ChannelListener,
-        *,
-        embedded: bool,
-        meter: Meter = NO_METER,
+        self, settings: PushSettings, state: Redis, live: ChannelListener, *, embedded: bool, meter: Meter = NO_METER
     ) -> None:
         self._settings, self._live, self._meter = settings, live, meter
         self.reach = addresses_for_webhooks(settings.webhook_allowed_hosts, loopback=embedded)

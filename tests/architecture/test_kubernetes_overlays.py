@@ -8,7 +8,7 @@ import pytest
 from promql_parser import parse
 
 from services.executor.settings import ExecutorSettings as ExecutorSettings
-from services.gateway.edge.keep_alive import JSON_BEAT, SSE_BEAT
+from services.gateway.edge.keep_alive import JSON_HEARTBEAT, SSE_HEARTBEAT
 from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain import metric_names
 from shared.infra.main_server import KEEP_ALIVE_SECONDS
@@ -58,7 +58,7 @@ def test_the_idle_time_lies_between_what_the_gateway_says_and_keeps() -> None:
     """Silent streams and blocking calls send something in time; connections between requests are closed by it."""
     idle = float(_pairs(_said()["load-balancer-attributes"])["idle_timeout.timeout_seconds"])
 
-    assert 2 * max(SSE_BEAT[1], JSON_BEAT[1]) < idle < KEEP_ALIVE_SECONDS
+    assert 2 * max(SSE_HEARTBEAT[1], JSON_HEARTBEAT[1]) < idle < KEEP_ALIVE_SECONDS
 
 
 @pytest.mark.promise("deploy.balancer_fits")

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.gateway.features.tasks.intake import MessageKey
-from services.gateway.features.tasks.store import MOST, RedisClientIds
+from services.gateway.features.tasks.store import MOST_RECORDED_MESSAGES, RedisClientIds
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import client_task_key
@@ -37,11 +37,11 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(
     key, record = client_task_key("acme", "daily"), await accepted(task_store)
     daily = MessageKey("acme", "daily", "new")
     await client_ids.record_task(daily, record.task_id)
-    await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py
+    await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST_RECORDED_MESSAGES)})  # type: ignore[misc]  # redis-py
     await client_ids.record_answer_received(daily, "turn-new")
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
     kept = await client_ids.find(daily)
-    assert MOST // 2 < noted < MOST
+    assert MOST_RECORDED_MESSAGES // 2 < noted < MOST_RECORDED_MESSAGES
     assert (kept.record, kept.answered) == (record, "turn-new")
 
 

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.features.identity.api_paths import OPERATORS
+from services.gateway.features.identity.api_paths import OPERATORS_TEXT
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
@@ -194,7 +194,7 @@ async def test_operators_alone_get_past_the_paths_that_are_described_as_theirs(p
     words |= {"key": {"principal": "x"}, "scope": "session", "subject": "s", "file": "f", "content": ""}
     claim = {**words, "metadata": {"principal": {"id": "cy", "roles": ["client"]}}}
     for method, path, said in _operations(_description()):
-        if said["x-callers"] == OPERATORS:
+        if said["x-callers"] == OPERATORS_TEXT:
             url = re.sub(r"{\w+}", "default", path)
             body = None if method == "get" else claim
             answer = await play.client.request(method.upper(), url, json=body, headers={"If-Match": '"1"'})

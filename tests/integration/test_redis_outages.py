@@ -19,7 +19,7 @@ from services.executor.ports.turns import DayCharges, JournalBatch, JournalEntry
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.identity.api_keys import UnverifiedIdentity, make_key, new_key_values, parse_key_request
 from services.gateway.features.identity.store import Keyring
-from services.gateway.features.solver.routes import PATH as SOLVER
+from services.gateway.features.solver.routes import SOLVER_PATH as SOLVER
 from services.learner.adapters.redis_knowledge import RedisFactRepository
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind

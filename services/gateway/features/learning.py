@@ -93,14 +93,14 @@ class LearnedData(ScriptedStore):
     async def totals(self, tenant: str) -> LearningTotals:
         """The tenant's statistics now."""
         names = keys.learned_keys(tenant)
-        found = await self._scripts.execute_many(
+        answers = await self._scripts.execute_many(
             ("LLEN", names.cases),
             ("HGETALL", names.counts),
             ("HGETALL", names.arms),
             ("SCARD", names.tools),
             ("HLEN", names.synthesized),
         )
-        cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
+        cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", answers)
         try:
             numbers = {name: int(count) for name, count in counts.items()}
             return LearningTotals(cases, numbers, parse_arms(arms), tools, synthesized)
@@ -110,11 +110,11 @@ class LearnedData(ScriptedStore):
     async def history(self, tenant: str) -> LearningHistory:
         """The tenant's statistics over time."""
         names = keys.learned_keys(tenant)
-        found = await self._scripts.execute_many(("HGETALL", names.trends), ("HGETALL", names.days))
-        trends, days = cast("list[dict[str, str]]", found)
+        answers = await self._scripts.execute_many(("HGETALL", names.trends), ("HGETALL", names.days))
+        trends, days = cast("list[dict[str, str]]", answers)
         try:
-            drawn = {name: trend_points(parse_trend(text)) for name, text in trends.items()}
-            return LearningHistory(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _read_days(days))
+            points = {name: trend_points(parse_trend(text)) for name, text in trends.items()}
+            return LearningHistory(points.pop(keys.QUALITY_TREND, ()), _arm_trends(points), _read_days(days))
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
@@ -124,13 +124,13 @@ class LearnedData(ScriptedStore):
 
     async def import_file(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
         """Have the learner or the executor import a file; returns its report, None if it does not answer in time."""
-        doer = "executor" if file is LearningFile.SYNTHESIZED else "learner"
+        service = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
-        answer = await RpcQueue(self._redis, doer).ask(dumps(request), _IMPORT_SECONDS)
+        answer = await RpcQueue(self._redis, service).ask(dumps(request), _IMPORT_SECONDS)
         try:
             return None if answer is None else FileReport.model_validate_json(answer)
         except ValidationError as error:
-            raise StoreUnavailable(f"the {doer} answered something that cannot be read") from error
+            raise StoreUnavailable(f"the {service} answered something that cannot be read") from error
 
 
 def _arm_trends(trends: Mapping[str, tuple[TrendPoint, ...]]) -> Mapping[str, Mapping[str, tuple[TrendPoint, ...]]]:
@@ -168,8 +168,8 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
         file, content, dry_run = parse_import(call.body)
         report = await self._service.import_file(call.caller.tenant, file, content, dry_run=dry_run)
         if report is None:
-            said = f"nobody has answered for {file.value} in time: whether it was imported is not known; repeat it"
-            raise Unavailable(said)
+            problem = f"nobody has answered for {file.value} in time: whether it was imported is not known; repeat it"
+            raise Unavailable(problem)
         return report.model_dump(mode="json", exclude={"v"})
 
     @api_path("GET", "/rl/status", PathRules())

@@ -43,23 +43,23 @@ class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
     async def show(self, call: ApiCall) -> JsonValue:
         """Show all versions of one calculator, with code and test cases."""
         versions = await self._find_versions(call)
-        shown = [one.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for one in versions]
-        return {"versions": [*shown]}
+        views = [tool.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for tool in versions]
+        return {"versions": [*views]}
 
     @api_path("POST", "/tools/made/{name}/remove")
     async def remove(self, call: ApiCall) -> JsonValue:
         """Remove all versions of a calculator from use."""
         # Its versions and hashes stay known, and the same code is not accepted again. A repeat changes nothing.
-        tenant, who = call.caller.tenant, call.caller.principal.id
+        tenant, remover = call.caller.tenant, call.caller.principal.id
         for tool in await self._find_versions(call):
             if tool.removed_at is None:
-                await self._service.store_removed_version(tenant, tool.copy_as_removed(datetime.now(UTC), who))
+                await self._service.store_removed_version(tenant, tool.copy_as_removed(datetime.now(UTC), remover))
         return await self.show(call)
 
     async def _find_versions(self, call: ApiCall) -> Sequence[MadeTool]:
         """All versions of the calculator that the path names; raises ``NotFound``."""
         name = call.path_value("name")
-        found = [tool for tool in await self._service.tools_of(call.caller.tenant) if tool.name == name]
-        if not found:
+        versions = [tool for tool in await self._service.tools_of(call.caller.tenant) if tool.name == name]
+        if not versions:
             raise NotFound(f"made tool {name!r}")
-        return found
+        return versions

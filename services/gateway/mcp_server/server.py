@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.replies import FAILED
+from services.gateway.edge.replies import FAILED_TEXT
 from services.gateway.features.approvals.approvals import ApproverAnswer
 from services.gateway.features.identity.middleware import caller_of_request, count_message
 from services.gateway.features.identity.model import Caller, Identity
@@ -29,7 +29,7 @@ from shared.domain.version import VERSION
 from shared.domain.words import A2aVersion
 from shared.ports.store import StoreUnavailable
 
-_ID = Field(min_length=1, max_length=256)
+_ID_FIELD = Field(min_length=1, max_length=256)
 
 
 class ToolCall(BaseModel):
@@ -54,10 +54,7 @@ class SendTask(ToolCall):
         default=None, min_length=1, max_length=256, description="two calls with the same key are one task"
     )
     session_id: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=256,
-        description="the session that it belongs to; a new one without",
+        default=None, min_length=1, max_length=256, description="the session that it belongs to; a new one without"
     )
     task_id: str | None = Field(
         default=None, min_length=1, max_length=256, description="the task that is answered, where it waits for input"
@@ -74,7 +71,7 @@ class GetTask(ToolCall):
     )
     is_read_only = True
 
-    task_id: str = _ID
+    task_id: str = _ID_FIELD
 
 
 class ListTasks(ToolCall):
@@ -102,15 +99,15 @@ class DecideApproval(ToolCall):
         "approves what they asked for themselves."
     )
 
-    approval_id: str = _ID
+    approval_id: str = _ID_FIELD
     decision: Literal["approve", "reject"]
     comment: str = Field(default="", max_length=2000)
 
 
-CALLS: tuple[type[ToolCall], ...] = (SendTask, GetTask, ListTasks, ListApprovals, DecideApproval)
+TOOL_CALLS: tuple[type[ToolCall], ...] = (SendTask, GetTask, ListTasks, ListApprovals, DecideApproval)
 
 
-PATH = "/mcp"
+MCP_PATH = "/mcp"
 log = structlog.get_logger()
 
 Result = dict[str, JsonValue]
@@ -128,7 +125,7 @@ class McpEndpoint:
             "purple-agent", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
         )
         self._sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=True)
-        self.route = Route(PATH, StreamableHTTPASGIApp(self._sessions))
+        self.route = Route(MCP_PATH, StreamableHTTPASGIApp(self._sessions))
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -149,8 +146,8 @@ class McpEndpoint:
         except (GatewayRefusal, StoreUnavailable) as fault:
             return _error_result(str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
-            log.exception("request_failed", path=PATH)
-            return _error_result(FAILED)
+            log.exception("request_failed", path=MCP_PATH)
+            return _error_result(FAILED_TEXT)
         return types.CallToolResult(
             content=[types.TextContent(text=dumps(to_exact(result)))], structured_content=result
         )
@@ -174,8 +171,8 @@ class McpEndpoint:
 
     async def _send_task(self, call: SendTask, caller: Caller) -> Result:
         message: JsonObject = {"messageId": call.idempotency_key or str(uuid4()), "parts": [{"text": call.text}]}
-        named: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
-        message |= {name: value for name, value in named.items() if value is not None}
+        ids: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
+        message |= {name: value for name, value in ids.items() if value is not None}
         ticket = await self._services.tasks.submit(read_message({"message": message}, A2aVersion.A2A_1_0), caller)
         if not call.wait:
             return self._task_result(ticket.record)
@@ -184,20 +181,20 @@ class McpEndpoint:
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> Result:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
         page = await self._services.lists.list_tasks(query, caller)
-        shown: list[JsonValue] = [_summarize_task(record) for record in page.records]
-        return {"tasks": shown, "next_page_token": page.next_token, "total": page.total}
+        summaries: list[JsonValue] = [_summarize_task(record) for record in page.records]
+        return {"tasks": summaries, "next_page_token": page.next_token, "total": page.total}
 
     async def _decide_approval(self, call: DecideApproval, caller: Caller) -> Result:
         answer = ApproverAnswer(call.decision, call.comment)
-        question, heeded = await self._services.approvals.answer(call.approval_id, answer, caller)
-        return {**self._services.approvals.view(question, caller), "heeded": heeded}
+        question, has_effect = await self._services.approvals.answer(call.approval_id, answer, caller)
+        return {**self._services.approvals.view(question, caller), "heeded": has_effect}
 
     def _task_result(self, record: TaskRecord) -> Result:
         return {name: value for name, value in public_view(record, self._notice).items() if name != "history"}
 
 
 async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[_describe_tool(call) for call in CALLS])
+    return types.ListToolsResult(tools=[_describe_tool(call) for call in TOOL_CALLS])
 
 
 def _describe_tool(call: type[ToolCall]) -> types.Tool:
@@ -210,15 +207,15 @@ def _describe_tool(call: type[ToolCall]) -> types.Tool:
 
 def _parse_call(params: types.CallToolRequestParams) -> ToolCall:
     """Parse a call of a tool; raises ``ValidationError``, and ``UnknownMcpTool`` for an unknown tool."""
-    known: Mapping[str, type[ToolCall]] = {call.name: call for call in CALLS}
-    if params.name not in known:
+    calls_by_name: Mapping[str, type[ToolCall]] = {call.name: call for call in TOOL_CALLS}
+    if params.name not in calls_by_name:
         raise UnknownMcpTool(params.name)
-    return known[params.name].model_validate(params.arguments or {})
+    return calls_by_name[params.name].model_validate(params.arguments or {})
 
 
 class UnknownMcpTool(GatewayRefusal):
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no tool {name[:100]!r}; there are {', '.join(call.name for call in CALLS)}")
+        super().__init__(f"there is no tool {name[:100]!r}; there are {', '.join(call.name for call in TOOL_CALLS)}")
 
 
 def _summarize_task(record: TaskRecord) -> JsonValue:
@@ -234,8 +231,8 @@ def _summarize_task(record: TaskRecord) -> JsonValue:
 def _describe_validation_error(error: ValidationError) -> str:
     """The path and error of each invalid field, without its value."""
     faults = error.errors(include_input=False, include_url=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in faults)
+    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults)
 
 
-def _error_result(why: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=why)], is_error=True)
+def _error_result(reason: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=reason)], is_error=True)

@@ -14,11 +14,11 @@ async def find_world(
     participations: Participations | None, tenant: str, session_id: str, assessment: str
 ) -> BridgedWorld | None:
     """The world of a running assessment; None if it no longer runs."""
-    found = await participations.find(tenant, session_id) if participations else None
-    if participations is None or found is None or found.assessment != assessment:
+    participation = await participations.find(tenant, session_id) if participations else None
+    if participations is None or participation is None or participation.assessment != assessment:
         return None
     try:
-        return BridgedWorld(found.ues_url, participations.decrypt_key(found))
+        return BridgedWorld(participation.ues_url, participations.decrypt_key(participation))
     except UndecryptableKey:
         return None
 
@@ -27,6 +27,6 @@ def build_worlds(host: PartHost) -> GatewayPart:
     settings = host.settings
     keys = settings.world_sealing_keys
     guard = Guard(addresses_for_tools(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
-    kept = Participations(host.state, keys) if keys else None
-    endpoint = WorldsEndpoint(partial(find_world, kept), WorldToolCaller(guard))
+    participations = Participations(host.state, keys) if keys else None
+    endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(guard))
     return GatewayPart(endpoint.routes, endpoint.open)

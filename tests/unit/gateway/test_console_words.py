@@ -11,7 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from services.gateway.features.audit.rows import rows_from_record
-from services.gateway.features.console.pages import FOLDER
+from services.gateway.features.console.pages import ASSETS_FOLDER
 from services.gateway.features.console.sessions import form_token, is_form_token_of, safe_destination
 from services.gateway.features.console.views.evidence import (
     policy_evidence,
@@ -21,7 +21,7 @@ from services.gateway.features.console.views.evidence import (
 )
 from services.gateway.features.console.views.replay import action_rows, replayed_turn, timeline_turns
 from services.gateway.features.console.views.tasks import (
-    DRY,
+    DRY_RUN_REMARK,
     as_dollars,
     remark_on_task,
     task_page,
@@ -130,7 +130,7 @@ def test_a_forms_token_is_that_of_its_secret_alone() -> None:
     assert not is_form_token_of("s", "\u00e9")
 
 
-CSS = (FOLDER / "console.css").read_text()
+CSS = (ASSETS_FOLDER / "console.css").read_text()
 TEXT, PARTS = 4.5, 3.0
 PAIRS = [
     *(("text", ground, TEXT) for ground in ("ground", "surface", "sunken")),
@@ -185,7 +185,7 @@ def test_a_dark_device_gets_the_dark_colours_and_below_the_tokens_none_is_named_
     assert "color-scheme: light dark;" in CSS[: CSS.index("}")]
     assert [f':root[data-theme="{theme}"] {{ color-scheme: {theme}; }}' in CSS for theme in THEMES] == [True, True]
     assert set(THEMES["light"]) == {front for front, _, _ in PAIRS} | {back for _, back, _ in PAIRS} | {"line"}
-    rules = CSS[CSS.index("/* --- ground */") :] + (FOLDER / "figures.css").read_text()
+    rules = CSS[CSS.index("/* --- ground */") :] + (ASSETS_FOLDER / "figures.css").read_text()
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b", rules) == []
 
 
@@ -268,7 +268,7 @@ def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry:
     found = a_record("s")
     request = found.request.model_copy(update={"metadata": asked})
     ended = found.model_copy(update={"state": TaskState.COMPLETED, "request": request})
-    assert (remark_on_task(ended) == DRY, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
+    assert (remark_on_task(ended) == DRY_RUN_REMARK, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
 
 
 def test_what_many_calls_have_in_common_is_said_once() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, RateLimitStatus, Unauthenticated
-from services.gateway.features.identity.model import Caller, RateAllowance, RequestCost
+from services.gateway.features.identity.model import Caller, LimitUse, RateAllowance
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import (
     HttpJwks,
@@ -54,13 +54,13 @@ class NobodysMeter(RateMeter):
 
     @override
     async def count_for_key(
-        self, key_id: str, digest: str, errand: RequestCost, default_allowance: RateAllowance
+        self, key_id: str, digest: str, errand: LimitUse, default_allowance: RateAllowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         raise AssertionError("no key was presented")
 
     @override
     async def count_for_bearer(
-        self, caller: Caller, errand: RequestCost, default_allowance: RateAllowance
+        self, caller: Caller, errand: LimitUse, default_allowance: RateAllowance
     ) -> RateLimitStatus:
         raise AssertionError("nothing is limited")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE, Envelope, StreamAnswer, rpc_envelope, sse_response
+from services.gateway.a2a.streams import BARE_ENVELOPE, Envelope, StreamAnswer, rpc_envelope, sse_response
 from services.gateway.a2a.views import ANSWER_FORMATS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.keep_alive import KeepAliveResponse
@@ -186,7 +186,7 @@ async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: A2aVersion
 
 
 @pytest.mark.promise("gateway.store_down")
-@each_row("envelope", [rpc_envelope(1), BARE])
+@each_row("envelope", [rpc_envelope(1), BARE_ENVELOPE])
 async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
     """So the last id is still that of the last update, and the client goes on after it."""
     played = Played()
@@ -204,7 +204,7 @@ async def test_in_the_early_protocol_a_gap_is_said_with_the_status() -> None:
         await played.tells(stream.record, "phase", phase="REFLECT")
     played.tasks.drop(stream.record, 4)
     again = await played.replica().subscribe("t1", ANN, "2-0", A2aVersion.LEGACY)
-    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE, A2aVersion.LEGACY)]
+    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE_ENVELOPE, A2aVersion.LEGACY)]
     metadata = status["metadata"]
     assert isinstance(metadata, dict)
     assert (status["final"], metadata["gap"]) == (True, {"lost_after": "2-0"})

@@ -230,10 +230,8 @@ class Notifier:
         await webhooks.posts.enqueue(build_signed_post(news, addressed, self._console, self._clock()))
 
     def _resolve_target(self, target: NoticeTarget, tenant: str, reach: AllowedAddresses) -> AddressedTarget:
-        url, secret = (
-            self._resolve_env_reference(target.url, tenant),
-            self._resolve_env_reference(target.secret, tenant),
-        )
+        url = self._resolve_env_reference(target.url, tenant)
+        secret = self._resolve_env_reference(target.secret, tenant)
         if problem := why_refused(url, reach):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):

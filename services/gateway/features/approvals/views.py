@@ -1,7 +1,6 @@
 """Approvals as JSON for approvers: the calls, their grounds, and the decisions."""
 
 from datetime import datetime
-from functools import partial
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -21,10 +20,10 @@ class ApprovalRequest(NamedTuple):
 
 
 def approval_view(
-    question: ApprovalRequest, reader: Principal | None = None, now: datetime | None = None
+    request: ApprovalRequest, reader: Principal | None = None, now: datetime | None = None
 ) -> dict[str, JsonValue]:
     """An approval as JSON. With ``reader`` and ``now`` it also says whether that principal's answer would count."""
-    approval, record = question
+    approval, record = request
     return {
         "approval_id": approval.approval_id,
         "task_id": record.task_id,
@@ -43,7 +42,7 @@ def approval_view(
         "confirmation": _describe_confirmation(approval),
         "values": record.metadata.get("values") or {},
         "policy": _describe_policy(approval),
-        "evidence": [_read_view(read) for read in approval.grounds.reads],
+        "evidence": [_read_view(ground) for ground in approval.grounds.reads],
         "figures": [_to_i_json(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
@@ -57,13 +56,13 @@ def decisions_view(approval: Approval) -> list[JsonValue]:
     """The decisions on an approval, as JSON."""
     return [
         {
-            "decision": "approve" if one.approve else "reject",
-            "by": one.by.id,
-            "verified": one.by.verified,
-            "at": one.at.isoformat(),
-            "comment": one.comment,
+            "decision": "approve" if decision.approve else "reject",
+            "by": decision.by.id,
+            "verified": decision.by.verified,
+            "at": decision.at.isoformat(),
+            "comment": decision.comment,
         }
-        for one in approval.decisions
+        for decision in approval.decisions
     ]
 
 
@@ -76,8 +75,8 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
         "tool": call.tool,
         "class": call.tool_class.value,
         "arguments": _to_i_json(call.arguments),
-        "origins": {one.argument: f"{one.source} {one.ref}".strip() for one in sources},
-        "provenance": [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources],
+        "origins": {source.argument: f"{source.source} {source.ref}".strip() for source in sources},
+        "provenance": [{"argument": source.argument, "source": source.source, "ref": source.ref} for source in sources],
         "read_back": {"tool": call.read_back.tool, "arguments": _parse_json(call.read_back.arguments_json)}
         if call.read_back
         else None,
@@ -86,10 +85,12 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
     }
 
 
-def sources_of(call: PlannedCall, *asked: Approval) -> list[ArgumentSource]:
+def sources_of(call: PlannedCall, *approvals: Approval) -> list[ArgumentSource]:
     """The source of each of a call's arguments: as the latest approval recorded it, else as the plan says."""
-    frozen = [one for approval in asked for one in approval.grounds.arguments if one.call_id == call.call_id]
-    return [*{one.argument: one for one in frozen or map(partial(_build_source, call), call.origins)}.values()]
+    recorded = (source for approval in approvals for source in approval.grounds.arguments)
+    sources = [source for source in recorded if source.call_id == call.call_id]
+    sources = sources or [_build_source(call, origin) for origin in call.origins]
+    return [*{source.argument: source for source in sources}.values()]
 
 
 def _build_source(call: PlannedCall, origin: Origin) -> ArgumentSource:
@@ -101,8 +102,8 @@ def _describe_confirmation(approval: Approval) -> JsonValue:
     step = approval.confirmation
     if step is None:
         return None
-    given: list[JsonValue] = [{"about": one.about, "by": list(one.by)} for one in step.given]
-    return {"about": step.about, "number": step.number, "of": step.of, "given": given}
+    earlier: list[JsonValue] = [{"about": answer.about, "by": list(answer.by)} for answer in step.given]
+    return {"about": step.about, "number": step.number, "of": step.of, "given": earlier}
 
 
 def _describe_policy(approval: Approval) -> JsonValue:
@@ -126,25 +127,25 @@ def _rule_view(rule: RuleGround) -> JsonValue:
     }
 
 
-def _read_view(read: ReadGround) -> JsonValue:
+def _read_view(ground: ReadGround) -> JsonValue:
     return {
-        "ref": read.ref,
-        "connection": read.connection_id,
-        "tool": read.tool,
-        "arguments": _parse_json(read.arguments_json),
-        "shows": _parse_json(read.shows),
-        "cut": read.cut,
-        "ok": read.ok,
-        "note": read.note,
-        "supports": list(read.supports),
+        "ref": ground.ref,
+        "connection": ground.connection_id,
+        "tool": ground.tool,
+        "arguments": _parse_json(ground.arguments_json),
+        "shows": _parse_json(ground.shows),
+        "cut": ground.cut,
+        "ok": ground.ok,
+        "note": ground.note,
+        "supports": list(ground.supports),
     }
 
 
 def _describe_escalations(approval: Approval) -> list[JsonValue]:
     """The levels that did not decide in time."""
     return [
-        {"level": one.level, "deadline": one.deadline.isoformat(), "at": one.at.isoformat()}
-        for one in approval.escalations
+        {"level": escalation.level, "deadline": escalation.deadline.isoformat(), "at": escalation.at.isoformat()}
+        for escalation in approval.escalations
     ]
 
 

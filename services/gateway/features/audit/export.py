@@ -49,7 +49,7 @@ class AuditPage(NamedTuple):
 
     writes: Sequence[JsonObject]
     token: str
-    archive: bool  # whether ended tasks are still found after they have left the store
+    has_archive: bool  # whether ended tasks are still found after they have left the store
 
 
 def check_auditor(caller: Caller) -> None:
@@ -291,7 +291,7 @@ def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
 
 
 def _answer_page(page: AuditPage) -> Response:
-    body: JsonObject = {"writes": [*page.writes], "token": page.token, "archive": page.archive}
+    body: JsonObject = {"writes": [*page.writes], "token": page.token, "archive": page.has_archive}
     return Response(dumps(body), media_type="application/json")
 
 

@@ -21,13 +21,13 @@ from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role
 
-PREFIX = "pa"
+PREFIX_OF_KEYS = "pa"
 _LONGEST_LABEL = 200
 _MOST_DAYS = 3650
 _MOST_LIMIT = 1_000_000_000
 _WARNING_BEFORE_EXPIRY = timedelta(days=14)
-LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
-_FIELDS = frozenset({"principal", "roles", "levels", "label", "days", *LIMITS})
+LIMIT_FIELDS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
+_KEY_FIELDS = frozenset({"principal", "roles", "levels", "label", "days", *LIMIT_FIELDS})
 
 
 class KeyRequest(NamedTuple):
@@ -63,33 +63,33 @@ class CreatedKey(NamedTuple):
     token: str
 
 
-def make_key(request: KeyRequest, tenant: str, created_by: str, fresh: NewKeyValues) -> CreatedKey:
-    wish = request._asdict()
-    days = wish.pop("days")
+def make_key(request: KeyRequest, tenant: str, created_by: str, generated: NewKeyValues) -> CreatedKey:
+    properties = request._asdict()
+    days = properties.pop("days")
     key = ApiKey(
-        **wish,
-        key_id=fresh.key_id,
+        **properties,
+        key_id=generated.key_id,
         tenant=tenant,
-        secret_sha256=hash_secret(fresh.secret),
-        created_at=fresh.now,
+        secret_sha256=hash_secret(generated.secret),
+        created_at=generated.now,
         created_by=created_by,
-        expires_at=None if days is None else fresh.now + timedelta(days=days),
+        expires_at=None if days is None else generated.now + timedelta(days=days),
     )
-    return CreatedKey(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
+    return CreatedKey(key, "_".join((PREFIX_OF_KEYS, generated.key_id, generated.secret)))
 
 
 def split_token(token: str) -> tuple[str, str] | None:
     """The key's id and the secret in a token; None if it has not the form of an API key."""
     parts = token.split("_", 2)
-    if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
+    if len(parts) != 3 or parts[0] != PREFIX_OF_KEYS or not parts[1].isalnum():
         return None
     return parts[1], parts[2]
 
 
 def is_valid_secret(key: ApiKey | None, secret: str, now: datetime) -> bool:
     """Whether ``secret`` is that of a valid, unexpired key; the comparison takes constant time."""
-    known = key.secret_sha256 if key else hash_secret("")
-    return hmac.compare_digest(hash_secret(secret), known) and key is not None and key.is_valid(now)
+    stored_hash = key.secret_sha256 if key else hash_secret("")
+    return hmac.compare_digest(hash_secret(secret), stored_hash) and key is not None and key.is_valid(now)
 
 
 def caller_of_key(key: ApiKey) -> identity.Caller:
@@ -100,14 +100,14 @@ def caller_of_key(key: ApiKey) -> identity.Caller:
 
 def parse_key_request(body: JsonObject) -> KeyRequest:
     """Parse ``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
-    if unread := sorted(body.keys() - _FIELDS):
+    if unread := sorted(body.keys() - _KEY_FIELDS):
         raise InvalidField(f"key.{unread[0]}", "nobody reads this field")  # a misspelled "days" would never expire
     label = short_text_at(body, "label", _LONGEST_LABEL, "key.label")
     days = count_at(body, "days", "key.days")
     if days is not None and not 1 <= days <= _MOST_DAYS:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id_at(body, "principal", "key.principal")
-    limits = {name: _limit_at(body, name) for name in LIMITS}
+    limits = {name: _limit_at(body, name) for name in LIMIT_FIELDS}
     roles, levels = identity.parse_roles(body, "key"), identity.parse_levels(body, "key")
     if levels and Role.APPROVER not in roles:
         raise InvalidField("key.levels", "only the role approver decides at levels, and it is not among the roles")
@@ -123,8 +123,8 @@ def _limit_at(body: JsonObject, name: str) -> int | None:
 
 def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
     """The key as JSON for operators, without the hash of its secret."""
-    shown = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
-    return {**shown, "good": key.is_valid(now), "warning": _expiry_warning(key, now)}
+    fields = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
+    return {**fields, "good": key.is_valid(now), "warning": _expiry_warning(key, now)}
 
 
 def _expiry_warning(key: ApiKey, now: datetime) -> str | None:
@@ -154,7 +154,7 @@ def hash_secret(secret: str) -> str:
 
 class UnverifiedIdentity(identity.Identity):
     @override
-    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
+    async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
         return identity.AdmittedCaller(None)
 
     @override
@@ -173,7 +173,7 @@ class KeyIdentity(identity.Identity):
     ) -> None:
         self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
 
-    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
+    async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
         token = _read_credential(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
@@ -181,7 +181,7 @@ class KeyIdentity(identity.Identity):
         if parts is None:
             raise _unknown_key_error()
         key_id, digest = parts[0], hash_secret(parts[1])
-        key, rate_limits = await self._meter.count_for_key(key_id, digest, cost, self._default_allowance)
+        key, rate_limits = await self._meter.count_for_key(key_id, digest, use, self._default_allowance)
         if key is None or not is_valid_secret(key, parts[1], self._clock()):
             raise _unknown_key_error()
         return identity.AdmittedCaller(
@@ -190,7 +190,7 @@ class KeyIdentity(identity.Identity):
 
     async def _count_message(self, key_id: str, digest: str) -> RateLimitStatus:
         _, rate_limits = await self._meter.count_for_key(
-            key_id, digest, identity.RequestCost.MESSAGE, self._default_allowance
+            key_id, digest, identity.LimitUse.MESSAGE, self._default_allowance
         )
         return check_rate_limits(rate_limits)
 
@@ -200,9 +200,9 @@ def _unknown_key_error() -> Unauthenticated:
 
 
 def _read_credential(headers: Mapping[str, str]) -> str | None:
-    given = headers.get("authorization", "")
-    if given.lower().startswith(_BEARER):
-        return given[len(_BEARER) :].strip()
+    authorization = headers.get("authorization", "")
+    if authorization.lower().startswith(_BEARER):
+        return authorization[len(_BEARER) :].strip()
     return headers.get("x-api-key")
 
 
@@ -210,12 +210,12 @@ class KeyOrTokenIdentity(identity.Identity):
     def __init__(self, keys: identity.Identity, tokens: identity.Identity) -> None:
         self._keys, self._tokens = keys, tokens
 
-    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
-        return await self._identity_for(headers).admit(headers, cost)
+    async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
+        return await self._identity_for(headers).admit(headers, use)
 
     def _identity_for(self, headers: Mapping[str, str]) -> identity.Identity:
-        given = headers.get("authorization", "")
-        if not given and "x-api-key" not in headers:
+        authorization = headers.get("authorization", "")
+        if not authorization and "x-api-key" not in headers:
             raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
-        is_key = not given or given.split(" ")[-1].startswith(f"{PREFIX}_")
+        is_key = not authorization or authorization.split(" ")[-1].startswith(f"{PREFIX_OF_KEYS}_")
         return self._keys if is_key else self._tokens

@@ -32,8 +32,8 @@ class ApiCall(NamedTuple):
 Act = Callable[[ApiCall], Awaitable[JsonValue | Response]]
 Method = TypeVar("Method", bound=Callable[..., object])
 Service = TypeVar("Service", covariant=True)
-CALLERS = "x-callers"  # in the OpenAPI document: who may call a path, in words
-OPERATORS = "operators of the tenant"
+CALLERS_KEY = "x-callers"  # in the OpenAPI document: who may call a path, in words
+OPERATORS_TEXT = "operators of the tenant"
 
 
 class PathRules(NamedTuple):
@@ -86,24 +86,24 @@ class ApiRouterFactory:
     def router(self, endpoints: ApiEndpoints[object]) -> APIRouter:
         router = APIRouter()
         for name, method in vars(type(endpoints)).items():
-            place: _ApiPath | None = getattr(method, "api_path", None)
-            if place is not None:
-                rules = place.rules or endpoints.rules
+            api_path: _ApiPath | None = getattr(method, "api_path", None)
+            if api_path is not None:
+                rules = api_path.rules or endpoints.rules
                 router.add_api_route(
-                    place.path,
-                    self._make_endpoint(place.verb, getattr(endpoints, name), rules),
-                    methods=[place.verb],
+                    api_path.path,
+                    self._make_endpoint(api_path.verb, getattr(endpoints, name), rules),
+                    methods=[api_path.verb],
                     response_class=JSONResponse,
                     name=name,
                     description=method.__doc__ or "",
-                    openapi_extra={CALLERS: OPERATORS} if rules.operators else None,
+                    openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if rules.operators else None,
                 )
         return router
 
     def _make_endpoint(self, verb: str, act: Act, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            reads = verb != "GET"
-            body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}
+            has_body = verb != "GET"
+            body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if has_body else {}
             caller = self._identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
             call = ApiCall(caller, body, request)
             rules.check(call)

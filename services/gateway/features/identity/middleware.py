@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge import errors
-from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, rpc_error_reply
-from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, RequestCost
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, TOO_MANY_REQUESTS, rpc_error_reply
+from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, LimitUse
 from services.gateway.features.identity.throttle import FailureThrottle, ThrottleSettings, client_address
 from shared.ports.store import StoreUnavailable
 
@@ -22,45 +22,36 @@ _MESSAGE_PATH = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
 _LIMIT_NAMES = {"requests": "requests a minute", "messages": "messages a minute", "daily": "messages a day (UTC)"}
 JSON_RPC_PATH = "/"
 MESSAGE_METHODS = frozenset(
-    {
-        "tasks/send",
-        "tasks/sendSubscribe",
-        "message/send",
-        "message/stream",
-        "SendMessage",
-        "SendStreamingMessage",
-    }
+    {"tasks/send", "tasks/sendSubscribe", "message/send", "message/stream", "SendMessage", "SendStreamingMessage"}
 )
 
 
-def cost_of(method: str, path: str) -> RequestCost:
+def limit_use_of(method: str, path: str) -> LimitUse:
     """The cost of a request by its method and path; a JSON-RPC message is counted later, when its body is parsed."""
     is_message = method == "POST" and _MESSAGE_PATH.fullmatch(path)
-    return RequestCost.REQUEST_AND_MESSAGE if is_message else RequestCost.REQUEST
+    return LimitUse.REQUEST_AND_MESSAGE if is_message else LimitUse.REQUEST
 
 
 def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitStatus:
     """Raises ``TooManyRequests`` if a limit is used up; otherwise returns ``rate_limits``."""
-    for one in rate_limits.measures:
-        if one.name == rate_limits.used_up:
-            raise errors.TooManyRequests(
-                f"{one.quota} {_LIMIT_NAMES[one.name]} are used up", rate_limits.wait, rate_limits
-            )
+    for measure in rate_limits.measures:
+        if measure.name == rate_limits.used_up:
+            cause = f"{measure.quota} {_LIMIT_NAMES[measure.name]} are used up"
+            raise errors.TooManyRequests(cause, rate_limits.wait, rate_limits)
     return rate_limits
 
 
 def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
     """The rate-limit headers of the IETF draft "RateLimit header fields for HTTP"."""
-    if not (measures := rate_limits.measures):
+    if not rate_limits.measures:
         return {}
-    return {
-        "RateLimit-Policy": ", ".join(f'"{one.name}";q={one.quota};w={one.window}' for one in measures),
-        "RateLimit": ", ".join(f'"{one.name}";r={one.left};t={ceil(one.reset_seconds)}' for one in measures),
-    }
+    policies = (f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in rate_limits.measures)
+    usages = (f'"{limit.name}";r={limit.left};t={ceil(limit.reset_seconds)}' for limit in rate_limits.measures)
+    return {"RateLimit-Policy": ", ".join(policies), "RateLimit": ", ".join(usages)}
 
 
 log = structlog.get_logger()
-_ENTRY = "purple.entry"
+_SCOPE_ENTRY = "purple.entry"
 _OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 WORLDS_PATH = "/worlds/"
 # Cards are public; the console asks for a sign-in of its own; a world is named by its assessment, which nobody guesses.
@@ -83,7 +74,7 @@ class CallerMiddleware:
         path = scope["path"]
         if scope["type"] != "http" or path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS):
             return await self._app(scope, receive, send)
-        entry = scope.get(_ENTRY)
+        entry = scope.get(_SCOPE_ENTRY)
         if entry is None:
             headers = Headers(scope=scope)
             entry = await self.admit(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
@@ -104,7 +95,7 @@ class CallerMiddleware:
             errors.IssuerUnavailable,
         ) as fault:
             entry = _reply_to_unadmitted(scope, fault)
-        scope[_ENTRY] = entry
+        scope[_SCOPE_ENTRY] = entry
         return entry
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
@@ -114,7 +105,7 @@ class CallerMiddleware:
         if wait := self._throttle.seconds_to_wait(source, credential):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         try:
-            admitted = await self._identity.admit(headers, cost_of(str(scope["method"]), str(scope["path"])))
+            admitted = await self._identity.admit(headers, limit_use_of(str(scope["method"]), str(scope["path"])))
         except errors.Unauthenticated:
             if any(name in headers for name in _CREDENTIALS) and self._throttle.count_failure(source, credential):
                 log.warning("guesses_braked", source=source)
@@ -125,13 +116,13 @@ class CallerMiddleware:
 
 def caller_of_request(request: Request) -> Caller | None:
     """The caller that the middleware has identified; None if there is no authentication."""
-    entry = cast("AdmittedCaller | None", request.scope.get(_ENTRY))
+    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_ENTRY))
     return entry.caller if entry else None
 
 
 async def count_message(request: Request) -> None:
     """Count a JSON-RPC request as a message; raises ``TooManyRequests`` and ``StoreUnavailable``."""
-    entry = cast("AdmittedCaller | None", request.scope.get(_ENTRY))
+    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_ENTRY))
     if entry:
         await entry.count_message()
 
@@ -146,7 +137,7 @@ def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
             in_vain = any(name in Headers(scope=scope) for name in _CREDENTIALS)
             return JSONResponse({"error": str(fault)}, 401, _challenge_header("invalid_token" if in_vain else ""))
         case _:
-            return JSONResponse({"error": str(fault)}, 503, RETRY_LATER)
+            return JSONResponse({"error": str(fault)}, 503, RETRY_LATER_HEADERS)
 
 
 def _challenge_header(error: str) -> dict[str, str]:

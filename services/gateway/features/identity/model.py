@@ -25,7 +25,7 @@ class Caller(NamedTuple):
     principal: Principal
 
 
-class RequestCost(StrEnum):
+class LimitUse(StrEnum):
     """What a request counts as against rate limits: nothing, a request, a message, or both."""
 
     LOOK = "look"
@@ -35,7 +35,7 @@ class RequestCost(StrEnum):
 
 
 class Identity(Protocol):
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":
+    async def admit(self, headers: Mapping[str, str], use: LimitUse) -> "AdmittedCaller":
         """Identify the caller by the headers, and count the request against its rate limits.
 
         Raises ``Unauthenticated`` and ``TooManyRequests``, and may raise ``StoreUnavailable``.
@@ -43,7 +43,7 @@ class Identity(Protocol):
 
     async def identify(self, headers: Mapping[str, str]) -> Caller | None:
         """Like ``admit``, for a request that counts as nothing; None if there is no authentication."""
-        return (await self.admit(headers, RequestCost.LOOK)).caller
+        return (await self.admit(headers, LimitUse.LOOK)).caller
 
     def caller_of(self, authenticated: Caller | None, metadata: JsonObject) -> Caller:
         """The caller of a request. ``authenticated``: as ``identify`` found it; ``metadata``: the request's own claims.
@@ -150,11 +150,11 @@ def parse_roles(claim: JsonObject, path: str) -> tuple[Role, ...]:
     """Parse the ``roles`` of an object at ``path``, by default the role client; raises ``InvalidField``."""
     if claim.get("roles") is None:
         return (Role.CLIENT,)
-    known = ", ".join(role.value for role in Role)
+    role_names = ", ".join(role.value for role in Role)
     try:
         return tuple(Role(word) for word in _read_strings(claim, "roles", path))
     except ValueError:
-        raise InvalidField(f"{path}.roles", f"known roles are {known}") from None
+        raise InvalidField(f"{path}.roles", f"known roles are {role_names}") from None
 
 
 def parse_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
@@ -169,10 +169,10 @@ def parse_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
 
 def _read_strings(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
     words: list[str] = []
-    for index, item in enumerate(list_at(claim, key, f"{path}.{key}")):
-        if not isinstance(item, str):
-            raise InvalidField(f"{path}.{key}[{index}]", f"must be a string, not {json_type_name(item)}")
-        words.append(item)
+    for index, word in enumerate(list_at(claim, key, f"{path}.{key}")):
+        if not isinstance(word, str):
+            raise InvalidField(f"{path}.{key}[{index}]", f"must be a string, not {json_type_name(word)}")
+        words.append(word)
     return tuple(words)
 
 

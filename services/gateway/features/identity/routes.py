@@ -21,10 +21,10 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
 
         201 with the key and its token. The token is shown in this answer only.
         """
-        fresh, wish = new_key_values(), parse_key_request(object_at(call.body, "key", "key"))
-        made = make_key(wish, call.caller.tenant, call.caller.principal.id, fresh)
-        await self._service.add(made.key)
-        return JSONResponse({**key_view(made.key, fresh.now), "token": made.token}, 201, _SECRET)
+        generated, request = new_key_values(), parse_key_request(object_at(call.body, "key", "key"))
+        created = make_key(request, call.caller.tenant, call.caller.principal.id, generated)
+        await self._service.add(created.key)
+        return JSONResponse({**key_view(created.key, generated.now), "token": created.token}, 201, _SECRET)
 
     @api_path("POST", "/keys/list")
     async def list_all(self, call: ApiCall) -> JsonValue:

@@ -30,10 +30,10 @@ def may_fetch_keys_from(url: str) -> bool:
 
 
 log = structlog.get_logger()
-_OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-_OF_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdDSA"}
+_RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+_ALGORITHMS_BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdDSA"}
 _RSA_BITS = 2048
-_ALL_ALGORITHMS = frozenset((*_OF_RSA, *_OF_CURVE.values()))
+_ALL_ALGORITHMS = frozenset((*_RSA_ALGORITHMS, *_ALGORITHMS_BY_CURVE.values()))
 _MOST_KEYS = 100
 
 
@@ -62,12 +62,12 @@ class SigningKeys:
     def __init__(
         self, fetch: Callable[[], Awaitable[Sequence[JsonObject]]], clock: Callable[[], float], times: RenewalTimes
     ) -> None:
-        self._published, self._clock, self._times = fetch, clock, times
+        self._fetch_published, self._clock, self._times = fetch, clock, times
         self._keys: Sequence[SigningKey] = ()
-        self._had_at: float | None = None
+        self._renewed_at: float | None = None
         self._tried_at: float | None = None
         self._problem = "they were not fetched yet"
-        self._turn = asyncio.Lock()
+        self._fetch_lock = asyncio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> SigningKey | None:
         """The key with that id and algorithm; an unknown one is fetched from the issuer. None if there is none.
@@ -77,45 +77,45 @@ class SigningKeys:
         """
         if algorithm not in _ALL_ALGORITHMS:
             return None
-        found = self._find_known(kid, algorithm) if self._are_fresh() else None
-        if found is None:
+        key = self._find_known(kid, algorithm) if self._are_fresh() else None
+        if key is None:
             await self._renew_if_missing(kid, algorithm)
-            found = self._find_known(kid, algorithm)
-            self._check_available(missed=found is None)
-        return found
+            key = self._find_known(kid, algorithm)
+            self._check_available(is_missing=key is None)
+        return key
 
     async def keep_renewed(self) -> None:
         """Renew the keys regularly, for ever, so that no request has to wait for them."""
         while True:
-            async with self._turn:
+            async with self._fetch_lock:
                 await self._fetch()
             await asyncio.sleep(self._times.interval if self._problem == "" else self._times.retry_pause)
 
     async def _renew_if_missing(self, kid: str | None, algorithm: str) -> None:
         """Fetch the keys if the key is still unknown: once for all waiting requests, and not before the retry pause."""
-        async with self._turn:
-            missed = not self._are_fresh() or self._find_known(kid, algorithm) is None
-            if missed and (self._tried_at is None or self._clock() - self._tried_at >= self._times.retry_pause):
+        async with self._fetch_lock:
+            is_missing = not self._are_fresh() or self._find_known(kid, algorithm) is None
+            if is_missing and (self._tried_at is None or self._clock() - self._tried_at >= self._times.retry_pause):
                 await self._fetch()
 
     async def _fetch(self) -> None:
         self._tried_at = self._clock()
         try:
-            self._keys = usable_keys(await self._published())
-            self._had_at, self._problem = self._clock(), ""
+            self._keys = usable_keys(await self._fetch_published())
+            self._renewed_at, self._problem = self._clock(), ""
         except IssuerUnavailable as error:
             self._problem = str(error)
             log.warning("signing_keys_not_renewed", error=self._problem, known=len(self._keys))
 
     def _find_known(self, kid: str | None, algorithm: str) -> SigningKey | None:
-        fitting = [key for key in self._keys if algorithm in key.algorithms and kid in (None, key.kid)]
-        return fitting[0] if len(fitting) == 1 or (fitting and kid) else None
+        matches = [key for key in self._keys if algorithm in key.algorithms and kid in (None, key.kid)]
+        return matches[0] if len(matches) == 1 or (matches and kid) else None
 
     def _are_fresh(self) -> bool:
-        return self._had_at is not None and self._clock() - self._had_at < self._times.max_age
+        return self._renewed_at is not None and self._clock() - self._renewed_at < self._times.max_age
 
-    def _check_available(self, *, missed: bool) -> None:
-        if not self._are_fresh() or (missed and self._problem):
+    def _check_available(self, *, is_missing: bool) -> None:
+        if not self._are_fresh() or (is_missing and self._problem):
             raise IssuerUnavailable("tokens cannot be verified for now: the issuer's keys cannot be had")
 
 
@@ -142,9 +142,9 @@ def _parse_jwk(jwk: Mapping[str, object]) -> SigningKey | None:
 def _permitted_algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
     permitted: Sequence[str] = ()
     if jwk.get("kty") == "RSA":
-        permitted = _OF_RSA
+        permitted = _RSA_ALGORITHMS
     elif jwk.get("kty") in ("EC", "OKP"):
-        permitted = tuple(filter(None, (_OF_CURVE.get(str(jwk.get("crv"))),)))
+        permitted = tuple(filter(None, (_ALGORITHMS_BY_CURVE.get(str(jwk.get("crv"))),)))
     return permitted if jwk.get("alg") is None else tuple(name for name in permitted if name == jwk["alg"])
 
 
@@ -171,9 +171,9 @@ class HttpJwks:
 
     async def _discover(self) -> str:
         document = await self._fetch_object(discovery_url(self._issuer))
-        named, url = document.get("issuer"), document.get("jwks_uri")
-        if named != self._issuer:
-            raise IssuerUnavailable(f"the discovery document is that of issuer {named!r}, not of {self._issuer!r}")
+        issuer, url = document.get("issuer"), document.get("jwks_uri")
+        if issuer != self._issuer:
+            raise IssuerUnavailable(f"the discovery document is that of issuer {issuer!r}, not of {self._issuer!r}")
         if not isinstance(url, str) or not may_fetch_keys_from(url):
             raise IssuerUnavailable("the discovery document names no https address in jwks_uri")
         return url

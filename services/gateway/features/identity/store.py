@@ -10,18 +10,18 @@ from shared.contracts.api_key import ApiKey
 from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore
 
-_USED_SECONDS = 60  # a key's last use is noted at most so often
+_LAST_USE_SECONDS = 60  # a key's last use is noted at most so often
 _MINUTE, _DAY = 60, 86400
-_REQUEST = (identity.RequestCost.REQUEST, identity.RequestCost.REQUEST_AND_MESSAGE)
-_MESSAGE = (identity.RequestCost.MESSAGE, identity.RequestCost.REQUEST_AND_MESSAGE)
-_MICRO = 1_000_000
+_COSTS_A_REQUEST = (identity.LimitUse.REQUEST, identity.LimitUse.REQUEST_AND_MESSAGE)
+_COSTS_A_MESSAGE = (identity.LimitUse.MESSAGE, identity.LimitUse.REQUEST_AND_MESSAGE)
+_MICROS_PER_SECOND = 1_000_000
 
 
 class RateMeter(ScriptedStore):
     """Counts requests and messages of callers over all replicas. Both methods may raise ``StoreUnavailable``."""
 
     async def count_for_key(
-        self, key_id: str, digest: str, cost: identity.RequestCost, default_allowance: identity.RateAllowance
+        self, key_id: str, digest: str, use: identity.LimitUse, default_allowance: identity.RateAllowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         """Count a request for a key; returns the key, None if there is none, and its rate limits afterwards.
 
@@ -29,20 +29,20 @@ class RateMeter(ScriptedStore):
         key's secret, so that nobody can use up another's limits.
         """
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
-        reply = await self._count_request(names, cost, default_allowance, digest)
+        reply = await self._count_request(names, use, default_allowance, digest)
         return read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 
     async def count_for_bearer(
-        self, caller: identity.Caller, cost: identity.RequestCost, default_allowance: identity.RateAllowance
+        self, caller: identity.Caller, use: identity.LimitUse, default_allowance: identity.RateAllowance
     ) -> RateLimitStatus:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
-        return _parse_rate_limits((await self._count_request(names, cost, default_allowance, ""))[3:])
+        return _parse_rate_limits((await self._count_request(names, use, default_allowance, ""))[3:])
 
     async def _count_request(
-        self, names: Sequence[str], cost: identity.RequestCost, default_allowance: identity.RateAllowance, digest: str
+        self, names: Sequence[str], use: identity.LimitUse, default_allowance: identity.RateAllowance, digest: str
     ) -> list[str]:
-        wants: list[Argument] = [int(cost in _REQUEST), int(cost in _MESSAGE)]
-        reply = await self._scripts.run("admit", names, [*wants, *default_allowance, digest, _USED_SECONDS])
+        counted: list[Argument] = [int(use in _COSTS_A_REQUEST), int(use in _COSTS_A_MESSAGE)]
+        reply = await self._scripts.run("admit", names, [*counted, *default_allowance, digest, _LAST_USE_SECONDS])
         return cast("list[str]", reply)
 
 
@@ -67,12 +67,12 @@ def _parse_rate_limits(reply: Sequence[str]) -> RateLimitStatus:
         _read_quota_usage("messages", _MINUTE, numbers[3:6]),
         _read_quota_usage("daily", _DAY, numbers[6:9]),
     )
-    return RateLimitStatus(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICRO)
+    return RateLimitStatus(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICROS_PER_SECOND)
 
 
 def _read_quota_usage(name: str, window: int, numbers: Sequence[str]) -> QuotaUsage:
-    quota, left, whole_in = map(int, numbers)
-    return QuotaUsage(name, quota, window, left, whole_in / _MICRO)
+    quota, remaining, reset_micros = map(int, numbers)
+    return QuotaUsage(name, quota, window, remaining, reset_micros / _MICROS_PER_SECOND)
 
 
 class Keyring(ScriptedStore):
@@ -84,10 +84,10 @@ class Keyring(ScriptedStore):
 
     async def keys_of(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.api_keys_of(tenant)))
-        found = {key_id: await self.find(key_id) for key_id in ids}
-        if gone := [key_id for key_id, key in found.items() if key is None]:
-            await self._scripts.execute("SREM", keys.api_keys_of(tenant), *gone)
-        return [key for key in found.values() if key is not None]
+        keys_by_id = {key_id: await self.find(key_id) for key_id in ids}
+        if missing_ids := [key_id for key_id, key in keys_by_id.items() if key is None]:
+            await self._scripts.execute("SREM", keys.api_keys_of(tenant), *missing_ids)
+        return [key for key in keys_by_id.values() if key is not None]
 
     async def add(self, key: ApiKey) -> None:
         """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""
@@ -98,18 +98,18 @@ class Keyring(ScriptedStore):
         if key.expires_at:
             await self._expire_at(name, key.expires_at)
 
-    async def revoke(self, key: ApiKey, at: datetime) -> None:
-        """Revoke a key as of ``at``; a repeat does not change the time."""
+    async def revoke(self, key: ApiKey, time: datetime) -> None:
+        """Revoke a key as of ``time``; a repeat does not change the time."""
         name = keys.api_key(key.key_id)
-        await self._scripts.execute("HSETNX", name, "revoked_at", at.isoformat())
-        await self._expire_at(name, at)
+        await self._scripts.execute("HSETNX", name, "revoked_at", time.isoformat())
+        await self._expire_at(name, time)
 
     async def _expire_at(self, name: str, end: datetime) -> None:
-        leaves = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
-        await self._scripts.execute("EXPIREAT", name, int(leaves.timestamp()))
+        expires_at = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
+        await self._scripts.execute("EXPIREAT", name, int(expires_at.timestamp()))
 
 
 def _format_limits(key: ApiKey) -> str:
     """The key's own limits in the form that the counting script reads; empty for those that it has not."""
-    own = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
-    return ":".join("" if limit is None else str(limit) for limit in own)
+    own_limits = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
+    return ":".join("" if limit is None else str(limit) for limit in own_limits)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from shared.domain.lru_cache import LruCache
 
-_MOST_KNOWN = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
+_MOST_ADDRESSES = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
 
 
 class ThrottleSettings(NamedTuple):
@@ -29,8 +29,8 @@ class FailureThrottle:
 
     def __init__(self, clock: Callable[[], float], settings: ThrottleSettings) -> None:
         self._clock, self._settings = clock, settings
-        self._failures = LruCache[str, tuple[float, int]](_MOST_KNOWN)  # address -> since when, how many
-        self._good = LruCache[int, None](_MOST_KNOWN)
+        self._failures = LruCache[str, tuple[float, int]](_MOST_ADDRESSES)  # address -> since when, how many
+        self._good = LruCache[int, None](_MOST_ADDRESSES)
 
     def seconds_to_wait(self, address: str, credential: int) -> float:
         """The seconds until the address may try again; 0 if it is not throttled, or unknown."""
@@ -57,7 +57,7 @@ class FailureThrottle:
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
-_WORDS_REMEMBERED = 256  # words of clients, up to a whole head of a request each
+_MOST_CACHED_HEADERS = 256  # words of clients, up to a whole head of a request each
 _HOST_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
 
 
@@ -76,18 +76,18 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
         return _peer_text(peer)
     if not trusted:
         return ""
-    found = _parse_address(peer)
+    address = _parse_address(peer)
     for hop in reversed(forwarded.split(",")):
-        if found is None or not any(found in network for network in trusted):
+        if address is None or not any(address in network for network in trusted):
             break
-        before = _parse_address(hop.strip())
-        if before is None:
+        previous = _parse_address(hop.strip())
+        if previous is None:
             break
-        found = before
-    return _address_text(found)
+        address = previous
+    return _address_text(address)
 
 
-@lru_cache(_WORDS_REMEMBERED)
+@lru_cache(_MOST_CACHED_HEADERS)
 def _parse_address(text: str) -> Address | None:
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     if bare.count(":") == 1:
@@ -100,12 +100,12 @@ def _parse_address(text: str) -> Address | None:
     return mapped or address
 
 
-@lru_cache(_WORDS_REMEMBERED)
+@lru_cache(_MOST_CACHED_HEADERS)
 def _peer_text(peer: str) -> str:
     return _address_text(_parse_address(peer))
 
 
-@lru_cache(_WORDS_REMEMBERED)
+@lru_cache(_MOST_CACHED_HEADERS)
 def _address_text(address: Address | None) -> str:
     if isinstance(address, IPv6Address):
         return str(ip_network((address, _HOST_BITS), strict=False))

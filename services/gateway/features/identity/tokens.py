@@ -37,14 +37,13 @@ def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
 
 def _read_roles(claims: JsonObject, settings: IdentitySettings) -> tuple[Role, ...]:
     """This product's roles in the token's roles; raises ``NotEntitled`` if there are none."""
-    known = {f"{settings.jwt_roles_prefix}{role.value}": role for role in Role}
+    roles_by_word = {f"{settings.jwt_roles_prefix}{role.value}": role for role in Role}
     words = _claim_words(claims, settings.jwt_roles_claim)
-    found = tuple(dict.fromkeys(known[word] for word in words if word in known))
-    if not found:
-        raise NotEntitled(
-            f"the token gives no role here: its claim {settings.jwt_roles_claim!r} must name one of {', '.join(known)}"
-        )
-    return found
+    roles = tuple(dict.fromkeys(roles_by_word[word] for word in words if word in roles_by_word))
+    if not roles:
+        claim = f"its claim {settings.jwt_roles_claim!r} must name one of {', '.join(roles_by_word)}"
+        raise NotEntitled(f"the token gives no role here: {claim}")
+    return roles
 
 
 def _read_levels(claims: JsonObject, settings: IdentitySettings) -> tuple[str, ...]:
@@ -79,7 +78,7 @@ def _find_claim(claims: JsonObject, name: str) -> Json:
 _BEARER = "bearer "
 _LONGEST_TOKEN = 16 * 1024
 _REQUIRED_CLAIMS = ["exp", "iss", "aud"]
-_UNREADABLE = (faults.PyJWTError, RecursionError, OverflowError)  # the last two by JSON that is too deep, or too large
+_TOKEN_ERRORS = (faults.PyJWTError, RecursionError, OverflowError)  # the last two: JSON that is too deep, or too large
 _ERROR_SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (faults.ExpiredSignatureError, "the token has expired"),
     (faults.ImmatureSignatureError, "the token is not valid yet"),
@@ -96,14 +95,14 @@ class JwtIdentity(identity.Identity):
         self._keys, self._settings, self._meter = keys, settings, meter
         self._default_allowance = settings.allowance
 
-    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
+    async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
         """Admit a bearer token's caller; also raises ``NotEntitled`` and ``IssuerUnavailable``."""
-        given = headers.get("authorization", "")
-        if not given.lower().startswith(_BEARER):
+        authorization = headers.get("authorization", "")
+        if not authorization.lower().startswith(_BEARER):
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
-        caller = await self.caller_of_token(given[len(_BEARER) :].strip())
-        count_message = partial(self._count_request, caller, identity.RequestCost.MESSAGE)
-        return identity.AdmittedCaller(caller, await self._count_request(caller, cost), count_message)
+        caller = await self.caller_of_token(authorization[len(_BEARER) :].strip())
+        count_message = partial(self._count_request, caller, identity.LimitUse.MESSAGE)
+        return identity.AdmittedCaller(caller, await self._count_request(caller, use), count_message)
 
     async def caller_of_token(self, token: str) -> identity.Caller:
         """Verify a token and return its caller; raises as ``admit`` does."""
@@ -113,10 +112,10 @@ class JwtIdentity(identity.Identity):
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
         return caller_from_claims(self._verify(token, key.key, algorithm), self._settings)
 
-    async def _count_request(self, caller: identity.Caller, cost: identity.RequestCost) -> RateLimitStatus:
-        if cost is identity.RequestCost.LOOK or not any(self._default_allowance):
+    async def _count_request(self, caller: identity.Caller, use: identity.LimitUse) -> RateLimitStatus:
+        if use is identity.LimitUse.LOOK or not any(self._default_allowance):
             return RateLimitStatus()
-        return check_rate_limits(await self._meter.count_for_bearer(caller, cost, self._default_allowance))
+        return check_rate_limits(await self._meter.count_for_bearer(caller, use, self._default_allowance))
 
     def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:
         """Verify a token's signature, issuer, audience and times; returns its claims. Raises ``Unauthenticated``."""
@@ -132,7 +131,7 @@ class JwtIdentity(identity.Identity):
             )
         except faults.MissingRequiredClaimError as fault:
             raise Unauthenticated(f"the token has no claim {fault.claim!r}") from None
-        except _UNREADABLE as fault:
+        except _TOKEN_ERRORS as fault:
             raise Unauthenticated(_describe_fault(fault)) from None
         return cast(JsonObject, claims)
 
@@ -143,11 +142,12 @@ def _read_header(token: str) -> tuple[str, str | None]:
         raise Unauthenticated(f"the token is longer than {_LONGEST_TOKEN} characters")
     try:
         header = jwt.get_unverified_header(token)
-    except _UNREADABLE:
+    except _TOKEN_ERRORS:
         raise Unauthenticated("the token cannot be read") from None
     kid = header.get("kid")
     return str(header.get("alg")), str(kid) if kid is not None else None
 
 
 def _describe_fault(fault: Exception) -> str:
-    return next((said for kind, said in _ERROR_SENTENCES if isinstance(fault, kind)), "the token cannot be verified")
+    sentences = (sentence for kind, sentence in _ERROR_SENTENCES if isinstance(fault, kind))
+    return next(sentences, "the token cannot be verified")

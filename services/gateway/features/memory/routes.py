@@ -45,13 +45,13 @@ class MemoryEndpoints(ApiEndpoints[TenantMemories]):
     async def requests(self, call: ApiCall) -> JsonValue:
         """List the requests to forget, the newest first."""
         requests = await self._service.forget_requests_of(call.caller.tenant)
-        return {"requests": [memory.forget_request_view(one) for one in requests]}
+        return {"requests": [memory.forget_request_view(request) for request in requests]}
 
     @api_path("POST", "/memory/forget/{request_id}/show")
     async def progress(self, call: ApiCall) -> JsonValue:
         """Show the state of a request to forget."""
         request_id = call.path_value("request_id")
-        found = await self._service.find_forget_request(call.caller.tenant, request_id)
-        if found is None:
+        request = await self._service.find_forget_request(call.caller.tenant, request_id)
+        if request is None:
             raise NotFound(f"request to forget {request_id!r}")
-        return memory.forget_request_view(found)
+        return memory.forget_request_view(request)

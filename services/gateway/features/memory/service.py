@@ -57,31 +57,31 @@ def accuracy_view(memory: TenantMemory) -> dict[str, JsonValue]:
 
 
 def forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
-    said: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
-    return said
+    view: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
+    return view
 
 
 def _describe_fact(fact: KnownFact) -> JsonValue:
-    said: dict[str, JsonValue] = fact.model_dump(mode="json", exclude={"v"})
-    return {**said, "holds": fact.superseded_at is None}
+    view: dict[str, JsonValue] = fact.model_dump(mode="json", exclude={"v"})
+    return {**view, "holds": fact.superseded_at is None}
 
 
 def _describe_entity(linked: LinkedEntity) -> JsonValue:
-    said: dict[str, JsonValue] = linked.entity.model_dump(mode="json", exclude={"v"})
+    view: dict[str, JsonValue] = linked.entity.model_dump(mode="json", exclude={"v"})
     tasks: list[JsonValue] = [task.model_dump(mode="json", exclude={"v"}) for task in linked.links.tasks]
-    return {**said, "together": list(linked.links.together), "tasks": tasks}
+    return {**view, "together": list(linked.links.together), "tasks": tasks}
 
 
 def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
-    held, of = count_recent_matches(row.window)
+    matches, recent = count_recent_matches(row.window)
     return {
         "process_type": process_type,
         "kind": kind,
         "attempts": row.attempts,
         "matches": row.matches,
         "confidence": round(prediction_confidence(row.attempts, row.matches), 4),
-        "recent_matches": held,
-        "recent": of,
+        "recent_matches": matches,
+        "recent": recent,
         "trust": judge_trust(row.attempts, row.matches, row.window).value,
         "drift_alerts": row.drift_alerts,
         "at": row.at.isoformat() if row.at else None,

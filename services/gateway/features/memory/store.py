@@ -28,14 +28,14 @@ class TenantMemories(ScriptedStore):
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
         hashes = (names.entities, names.entity_links, names.accuracy, names.memory)
-        asked = (("HGETALL", name) for name in hashes)
-        found = await self._scripts.execute_many(("LRANGE", names.knowledge, 0, FACTS_KEPT - 1), *asked)
-        facts, things, links, accuracy, finding = cast(
-            "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
+        commands = (("HGETALL", name) for name in hashes)
+        answers = await self._scripts.execute_many(("LRANGE", names.knowledge, 0, FACTS_KEPT - 1), *commands)
+        facts, entities, links, accuracy, finding = cast(
+            "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", answers
         )
         return TenantMemory(
             tuple(parse_rows(KnownFact, enumerate(facts)).values()),
-            _read_entities(things, links),
+            _read_entities(entities, links),
             {keys.unpack_accuracy_field(field): row for field, row in parse_rows(Accuracy, accuracy.items()).items()},
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
@@ -66,6 +66,9 @@ class TenantMemories(ScriptedStore):
 
 def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[LinkedEntity, ...]:
     """The entities with their links, the most often seen first."""
-    linked, known = parse_rows(EntityLinks, links.items()), parse_rows(KnownEntity, entities.items())
-    found = [LinkedEntity(row, linked.get(field, EntityLinks())) for field, row in known.items()]
-    return tuple(sorted(found, key=lambda thing: (-thing.entity.seen, -thing.entity.last_seen.timestamp())))
+    links_by_field = parse_rows(EntityLinks, links.items())
+    linked_entities = [
+        LinkedEntity(entity, links_by_field.get(field, EntityLinks()))
+        for field, entity in parse_rows(KnownEntity, entities.items()).items()
+    ]
+    return tuple(sorted(linked_entities, key=lambda row: (-row.entity.seen, -row.entity.last_seen.timestamp())))

@@ -9,19 +9,15 @@ from pydantic import ValidationError
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import to_invalid_field
 from services.gateway.features.tasks.message import ClientMessage, to_json_values
-from shared.contracts.assessment.messages import (
-    AssessmentMessage,
-    AssessmentStart,
-    TurnStart,
-)
+from shared.contracts.assessment.messages import AssessmentMessage, AssessmentStart, TurnStart
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _T = TypeVar("_T", bound=AssessmentMessage)
 _WORLD_FIELDS = ("ues_url", "assessment_instructions", "initial_state_summary")
-_REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
-_KEY = re.compile(r"api_?key", re.IGNORECASE)
-_STARTS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
-_FENCE = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
+_COMPLETION_REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
+_KEY_WORDS = re.compile(r"api_?key", re.IGNORECASE)
+_START_WORDS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
+_FENCED_JSON = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
 
 
 class AssessorMessageKind(StrEnum):
@@ -43,12 +39,12 @@ def find_assessor_message(message: ClientMessage) -> AssessorMessage | None:
 
     Raises ``InvalidField`` if the text or metadata seems to contain a start message with a key, which would be stored.
     """
-    found = (
+    assessor_message = (
         None if message.solver else next(filter(None, map(_parse_assessor_message, _message_objects(message))), None)
     )
-    if found is None or found.kind is not AssessorMessageKind.START:
+    if assessor_message is None or assessor_message.kind is not AssessorMessageKind.START:
         _check_no_key_in_text(message, "task" if message.solver else "message.parts")
-    return found
+    return assessor_message
 
 
 def parse_start_message(data: JsonObject) -> AssessmentStart:
@@ -68,7 +64,7 @@ def _message_objects(message: ClientMessage) -> list[JsonObject]:
     """The message's data parts, and its text if that is a JSON object."""
     parts = [_unwrap_data(part) for part in message.data]
     text = message.text.strip()
-    if fenced := _FENCE.fullmatch(text):
+    if fenced := _FENCED_JSON.fullmatch(text):
         text = fenced["inside"]
     try:
         return [*parts, loads_object(text)] if text.startswith("{") else parts
@@ -82,27 +78,27 @@ def _unwrap_data(part: JsonObject) -> JsonObject:
 
 
 def _parse_assessor_message(data: JsonObject) -> AssessorMessage | None:
-    said = data.get("message_type")
-    if said in tuple(AssessorMessageKind):
-        return AssessorMessage(AssessorMessageKind(str(said)), data)
+    message_type = data.get("message_type")
+    if message_type in tuple(AssessorMessageKind):
+        return AssessorMessage(AssessorMessageKind(str(message_type)), data)
     if "api_key" in data and any(name in data for name in _WORLD_FIELDS):
         return AssessorMessage(AssessorMessageKind.START, data)
-    return _guess_assessor_message(data) if said is None else None
+    return _guess_assessor_message(data) if message_type is None else None
 
 
 def _guess_assessor_message(data: JsonObject) -> AssessorMessage | None:
     if {"turn_number", "current_time"} <= data.keys():
         return AssessorMessage(AssessorMessageKind.TURN, data, guessed=True)
-    if list(data) == ["reason"] and data["reason"] in _REASONS:
+    if list(data) == ["reason"] and data["reason"] in _COMPLETION_REASONS:
         return AssessorMessage(AssessorMessageKind.COMPLETE, data, guessed=True)
     return None
 
 
 def _check_no_key_in_text(message: ClientMessage, field: str) -> None:
-    for written in (message.whole_text, dumps(message.metadata)):
-        if _KEY.search(written) and _STARTS.search(written):
-            found = f"there seems to be an {AssessorMessageKind.START} in it, with a key"
-            raise InvalidField(field, f"{found}: send it as one data part, or as JSON alone")
+    for text in (message.whole_text, dumps(message.metadata)):
+        if _KEY_WORDS.search(text) and _START_WORDS.search(text):
+            problem = f"there seems to be an {AssessorMessageKind.START} in it, with a key"
+            raise InvalidField(field, f"{problem}: send it as one data part, or as JSON alone")
 
 
 def _validate_message(shape: type[_T], data: JsonObject) -> _T:

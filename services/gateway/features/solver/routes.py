@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 
 from services.gateway.edge.body import BadCall, read_object
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTenant, TooManyRequests
-from services.gateway.edge.replies import FAILED
+from services.gateway.edge.replies import FAILED_TEXT
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import (
@@ -28,7 +28,7 @@ from shared.domain.answer import is_json_list
 from shared.domain.exact_json import loads
 from shared.ports.store import StoreUnavailable
 
-PATH = "/api/a2a/purple-agent"
+SOLVER_PATH = "/api/a2a/purple-agent"
 log = structlog.get_logger()
 
 
@@ -38,7 +38,7 @@ class SolverEndpoint:
 
     def routes(self) -> APIRouter:
         router = APIRouter()
-        router.add_api_route(PATH, self.solve, methods=["POST"], response_class=JSONResponse)
+        router.add_api_route(SOLVER_PATH, self.solve, methods=["POST"], response_class=JSONResponse)
         return router
 
     async def solve(self, request: Request) -> JSONResponse:
@@ -57,8 +57,8 @@ class SolverEndpoint:
         except GatewayRefusal as fault:
             return _error_response(409, str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
-            log.exception("request_failed", path=PATH)
-            return _error_response(500, FAILED)
+            log.exception("request_failed", path=SOLVER_PATH)
+            return _error_response(500, FAILED_TEXT)
 
     async def _solve(self, call: SolverCall, caller: Caller) -> JSONResponse:
         ticket = await self._tasks.submit(_scope_session_to_caller(call.message, caller), caller)
@@ -77,18 +77,18 @@ def _build_response(call: SolverCall, record: TaskRecord) -> JSONResponse:
     status = http_status_of(record)
     if status == 200:
         return JSONResponse(solver_view(call, record))
-    told = {"task_id": call.task_id, "state": record.state.value, "error": _describe_missing_answers(record)}
-    return JSONResponse({**told, "metadata": solver_metadata(record)} if record.state.is_terminal else told, status)
+    answer = {"task_id": call.task_id, "state": record.state.value, "error": _describe_missing_answers(record)}
+    return JSONResponse({**answer, "metadata": solver_metadata(record)} if record.state.is_terminal else answer, status)
 
 
 def _describe_missing_answers(record: TaskRecord) -> str:
     """Why there are no answers: the task's answer text or its reason; for an answer that is a list, both."""
-    said = answer_of(record)
-    if said is None:
+    answer = answer_of(record)
+    if answer is None:
         return "the task is being worked on; send the same request again to wait on"
-    if not is_json_list(said.text):
-        return said.text
-    return "\n\n".join(filter(None, (record.reason, said.text if loads(said.text) else "")))
+    if not is_json_list(answer.text):
+        return answer.text
+    return "\n\n".join(filter(None, (record.reason, answer.text if loads(answer.text) else "")))
 
 
 def _field_error(fault: InvalidField) -> JSONResponse:

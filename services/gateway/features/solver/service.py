@@ -20,18 +20,18 @@ from shared.domain.words import A2aVersion, TaskState
 def check_policy_document(document: Json, path: str) -> None:
     """Raises ``InvalidField`` for a policy document with invalid rules, also in a text; prose is accepted."""
     try:
-        found = parse_rules_in_text(document) if isinstance(document, str) else document
-        if found and isinstance(found, dict | list):
-            read_rules(found, "request")
+        rules = parse_rules_in_text(document) if isinstance(document, str) else document
+        if rules and isinstance(rules, dict | list):
+            read_rules(rules, "request")
     except BadPolicyDocument as error:
         raise InvalidField(".".join(filter(None, (path, error.field))), error.problem) from error
 
 
 Format = Literal["list", "single", "json"]
 
-_ITEM = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
+_ITEM_LINE = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
 _LIST_SEPARATOR = re.compile(r";|,(?!\d{3}(?!\d))")  # the comma of 5,000 separates nothing
-_ORDER = re.compile(
+_ORDER_WORDS = re.compile(
     r"\bin (?:(?:the|this|that|a) )?(?:(?:a|de)scending|(?:in|de)creasing|\w+ical|numeric|reverse|given|same|original"
     r"|right|correct|date|size|following) order\b"
     r"|\b(?:order|sort|rank)(?:ed)? (?:them )?by\b|\brank(?:ed|ing)?\b|\bchronological(?:ly)?\b"
@@ -39,7 +39,7 @@ _ORDER = re.compile(
     r"|\b(?:earliest|latest|oldest|newest|largest|smallest|highest|lowest) first\b",
     re.IGNORECASE,
 )
-_REFUSAL = re.compile(  # says by itself that there is no answer
+_REFUSAL_WORDS = re.compile(  # says by itself that there is no answer
     r"\b(?:sorry|apolog\w+|unfortunately|unable to|not able to|cannot|can't|can not|could not|couldn't|won't|will not"
     r"|did not|didn't|failed to|not possible|nothing (?:more )?was|timed out|against (?:the |our )?polic\w+)\b"
     r"|\b(?:request|task|question|access|permission|call|change|write|this|that|it) (?:was|is|has been|were|are)"
@@ -49,7 +49,7 @@ _REFUSAL = re.compile(  # says by itself that there is no answer
     r"|^(?:error|failure|failed|refused|rejected|denied|blocked)\s*[:.!-]",
     re.IGNORECASE,
 )
-_REFUSAL_WORD = re.compile(  # may be one of several words of a refusal, or a state of something
+_MAYBE_REFUSAL_WORD = re.compile(  # may be one of several words of a refusal, or a state of something
     r"\b(?:refus\w+|reject\w+|den(?:y|ied|ies)|declin\w+|forbidden|prohibited|blocked|fail\w*|errors?|unavailable"
     r"|violat\w+|no (?:access|answer|permission|result|data)|not (?:allowed|permitted|authori[sz]ed|available|possible)"
     r"|(?:needed|required|timeout|unanswered))\b",
@@ -61,17 +61,17 @@ _DECODER = json.JSONDecoder(parse_float=Decimal)
 
 def asks_for_given_order(task: str) -> bool:
     """Whether the task's text asks for answers in a certain order, so that they must not be sorted."""
-    return _ORDER.search(task) is not None
+    return _ORDER_WORDS.search(task) is not None
 
 
-def extract_answers(text: str, wanted: Format, *, in_given_order: bool) -> tuple[str, ...]:
+def extract_answers(text: str, answer_format: Format, *, in_given_order: bool) -> tuple[str, ...]:
     """Extract the answers from a text; sorted alphabetically unless ``in_given_order``; empty if there are none."""
-    found = tuple(filter(None, (item.strip() for item in _find_answers(text.strip(), wanted))))
-    return found if in_given_order else tuple(sorted(found, key=lambda item: (item.casefold(), item)))
+    answers = tuple(filter(None, (item.strip() for item in _find_answers(text.strip(), answer_format))))
+    return answers if in_given_order else tuple(sorted(answers, key=lambda item: (item.casefold(), item)))
 
 
-def _find_answers(text: str, wanted: Format) -> tuple[str, ...]:
-    match wanted:
+def _find_answers(text: str, answer_format: Format) -> tuple[str, ...]:
+    match answer_format:
         case "single":
             return _single_answer(text)
         case "json":
@@ -85,8 +85,8 @@ def _list_items(text: str) -> tuple[str, ...]:
     array = _find_answer_array(text)
     if array is not None:
         return tuple(map(as_text, array))
-    items = tuple(_ITEM.finditer(text))
-    if items and _REFUSAL.search(text[: items[0].start()].replace("’", "'").strip()):
+    items = tuple(_ITEM_LINE.finditer(text))
+    if items and _REFUSAL_WORDS.search(text[: items[0].start()].replace("’", "'").strip()):
         return (text,)
     return tuple(match["item"] for match in items) or _split_items(text)
 
@@ -102,10 +102,10 @@ def _is_refusal(text: str) -> bool:
 
     Words that may also be states ("Rejected, Approved") count only if most parts of the text contain one.
     """
-    plain = text.replace("’", "'").strip()
-    parts = [part.strip() for part in _LIST_SEPARATOR.split(plain) if part.strip()]
-    refusing = sum(_REFUSAL_WORD.search(part) is not None for part in parts)
-    return _REFUSAL.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
+    normalized = text.replace("’", "'").strip()
+    parts = [part.strip() for part in _LIST_SEPARATOR.split(normalized) if part.strip()]
+    refusing = sum(_MAYBE_REFUSAL_WORD.search(part) is not None for part in parts)
+    return _REFUSAL_WORDS.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
 
 
 def _single_answer(text: str) -> tuple[str, ...]:
@@ -122,9 +122,9 @@ def _answers_of_json(text: str) -> tuple[str, ...]:
 
 def _find_answer_array(text: str) -> list[Json] | None:
     """The text as a JSON array, else the first array in it with a string, else None (``[1]`` is a footnote)."""
-    whole = _parse_json(text)
-    if isinstance(whole, list):
-        return whole
+    value = _parse_json(text)
+    if isinstance(value, list):
+        return value
     return next((array for array in _find_arrays(text) if any(isinstance(item, str) for item in array)), None)
 
 
@@ -154,8 +154,8 @@ def _parse_json(text: str) -> Json:
         return None
 
 
-_FORMATS = ("list", "single", "json")
-_ROLES = ("user", "assistant")
+_FORMAT_NAMES = ("list", "single", "json")
+_TURN_ROLES = ("user", "assistant")
 
 
 class SolverCall(NamedTuple):
@@ -171,8 +171,8 @@ def parse_solver_call(body: JsonObject) -> SolverCall:
     task_id = required_id_at(body, "task_id", "task_id")
     task = _required_text(body, "task")
     context = text_at(body, "context", "context")
-    wanted = _read_format(body)
-    solver = SolverRequest(history=_read_history(body), expected_format=wanted)
+    answer_format = _read_format(body)
+    solver = SolverRequest(history=_read_history(body), expected_format=answer_format)
     policy = body.get("policy_doc")
     check_policy_document(policy, "policy_doc")
     message = ClientMessage(
@@ -187,14 +187,14 @@ def parse_solver_call(body: JsonObject) -> SolverCall:
         metadata={},
         solver=solver,
     )
-    return SolverCall(task_id, wanted, message)
+    return SolverCall(task_id, answer_format, message)
 
 
 def solver_view(call: SolverCall, record: TaskRecord) -> dict[str, JsonValue]:
     """The response for an ended task, as JSON; without answers unless the task was completed."""
-    said = record.answer if record.state is TaskState.COMPLETED else None
+    answer = record.answer if record.state is TaskState.COMPLETED else None
     ordered = asks_for_given_order(call.message.text)
-    answers = extract_answers(said or "", call.answer_format, in_given_order=ordered)
+    answers = extract_answers(answer or "", call.answer_format, in_given_order=ordered)
     return {"task_id": call.task_id, "answers": list(answers), "metadata": solver_metadata(record)}
 
 
@@ -214,22 +214,18 @@ def http_status_of(record: TaskRecord) -> int:
 
 def solver_metadata(record: TaskRecord) -> dict[str, JsonValue]:
     """The response's metadata: whether the answer complies with the policy, and the summary of the history."""
-    checked, memory = (
-        cast("dict[str, JsonValue]", as_object(record.metadata.get(name))) for name in ("text_policy", "memory")
-    )
-    violations = list(cast("list[JsonValue]", checked.get("violations", [])))
-    if (
-        record.state is TaskState.REJECTED
-        and record.reason
-        and not any(str(one) in record.reason for one in violations)
-    ):
-        violations.append(record.reason)
+    objects = (as_object(record.metadata.get(name)) for name in ("text_policy", "memory"))
+    text_policy, memory = (cast("dict[str, JsonValue]", value) for value in objects)
+    violations = list(cast("list[JsonValue]", text_policy.get("violations", [])))
+    reason = record.reason if record.state is TaskState.REJECTED else None
+    if reason and not any(str(violation) in reason for violation in violations):
+        violations.append(reason)
     unenforced = record.metadata.get("policy_unenforced")
     return {
         **({"policy_unenforced": unenforced} if unenforced else {}),
-        "policy_compliant": checked.get("compliant", True) is True and not violations,
+        "policy_compliant": text_policy.get("compliant", True) is True and not violations,
         "policy_violations": violations,
-        "applied_rules": checked.get("applied_rules", []),
+        "applied_rules": text_policy.get("applied_rules", []),
         "memory_compressed": memory.get("compressed", False),
         "memory_summary": memory.get("summary"),
     }
@@ -246,8 +242,8 @@ def _read_format(body: JsonObject) -> Format:
     value = text_at(body, "expected_format", "expected_format")
     if value is None:
         return "list"
-    if value not in _FORMATS:
-        raise InvalidField("expected_format", f"must be one of {', '.join(_FORMATS)}")
+    if value not in _FORMAT_NAMES:
+        raise InvalidField("expected_format", f"must be one of {', '.join(_FORMAT_NAMES)}")
     return cast(Format, value)
 
 
@@ -261,8 +257,8 @@ def _read_turn(item: Json, path: str) -> PriorTurn:
     if not isinstance(item, dict):
         raise InvalidField(path, f"must be an object, not {json_type_name(item)}")
     role, content = text_at(item, "role", f"{path}.role"), text_at(item, "content", f"{path}.content")
-    if role not in _ROLES:
-        raise InvalidField(f"{path}.role", f"must be one of {', '.join(_ROLES)}")
+    if role not in _TURN_ROLES:
+        raise InvalidField(f"{path}.role", f"must be one of {', '.join(_TURN_ROLES)}")
     if content is None:
         raise InvalidField(f"{path}.content", "is required")
     return PriorTurn.model_validate({"role": role, "content": content})

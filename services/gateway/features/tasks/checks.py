@@ -60,7 +60,7 @@ class MessageRules(NamedTuple):
         except BadRecord:  # written by another version of the gateway: the executor refuses it too
             return False
         connections = record.connections if record else ()
-        return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)
+        return any(connection.url and connection.url.rstrip("/") == url.rstrip("/") for connection in connections)
 
 
 def check_size(message: ClientMessage, limits: MessageLimits) -> None:
@@ -71,6 +71,6 @@ def check_size(message: ClientMessage, limits: MessageLimits) -> None:
     history = message.solver.history if message.solver else ()
     if len(message.whole_text) + sum(len(turn.content) for turn in history) > limits.text_characters:
         raise InvalidField(parts, f"texts and data are over the limit of {limits.text_characters} characters")
-    told = len(message.practice.instructions) if message.practice else 0
-    if len(dumps(message.other_metadata)) + told > limits.metadata_characters:
+    instruction_characters = len(message.practice.instructions) if message.practice else 0
+    if len(dumps(message.other_metadata)) + instruction_characters > limits.metadata_characters:
         raise InvalidField("metadata", f"is over the limit of {limits.metadata_characters} characters as JSON")

@@ -15,8 +15,8 @@ from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 RETRY_SECONDS = 5.0
-TOLD_SECONDS = 10.0  # until it is said again that messages are refused
-_WHY: dict[type[Exception], str] = {
+LOG_AGAIN_SECONDS = 10.0  # until it is said again that messages are refused
+_REFUSAL_WORDS: dict[type[Exception], str] = {
     ports.TooManyWaiting: "shed",
     ports.TenantIsStopped: "stopped",
     ports.SessionBelongsToOther: "other_session",
@@ -48,8 +48,9 @@ class GuardedTasks(ports.Tasks):
         """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
         try:
             accepted = await self._accept_in_span(record, turn, dedupe, prepare)
-        except tuple(_WHY) as error:
-            self._meter.add(names.TURNS_REFUSED, why=next(why for kind, why in _WHY.items() if isinstance(error, kind)))
+        except tuple(_REFUSAL_WORDS) as error:
+            word = next(word for kind, word in _REFUSAL_WORDS.items() if isinstance(error, kind))
+            self._meter.add(names.TURNS_REFUSED, why=word)
             match error:
                 case ports.TooManyWaiting(waiting=waiting):
                     self._log_shedding(waiting)
@@ -58,8 +59,8 @@ class GuardedTasks(ports.Tasks):
                     raise StoppedTenant(record.tenant, reason) from error
                 case _:
                     raise
-        fresh = "yes" if accepted.fresh else "no"
-        self._meter.add(names.TURNS_ACCEPTED, dialect=record.dialect.value, fresh=fresh)
+        freshness = "yes" if accepted.fresh else "no"
+        self._meter.add(names.TURNS_ACCEPTED, dialect=record.dialect.value, fresh=freshness)
         if accepted.fresh:
             await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
         return accepted
@@ -76,8 +77,8 @@ class GuardedTasks(ports.Tasks):
         with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             span.annotate({spans.TENANT: tenant, spans.SESSION: session_id, spans.TASK: turn.task_id})
             span.annotate({spans.TURN_KIND: turn.kind.value})
-            here = {"traceparent": self._tracer.traceparent()}
-            return await self._tasks.signal(tenant, session_id, turn.model_copy(update=here))
+            trace = {"traceparent": self._tracer.traceparent()}
+            return await self._tasks.signal(tenant, session_id, turn.model_copy(update=trace))
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         return await self._tasks.get_record(tenant, task_id, session_id)
@@ -97,8 +98,8 @@ class GuardedTasks(ports.Tasks):
         if not self._tracer.is_on:
             return await self._tasks.accept(record, turn, dedupe, prepare)
         with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:
-            here = {"traceparent": self._tracer.traceparent()}
-            record, turn = record.model_copy(update=here), turn.model_copy(update=here)
+            trace = {"traceparent": self._tracer.traceparent()}
+            record, turn = record.model_copy(update=trace), turn.model_copy(update=trace)
             accepted = await self._tasks.accept(record, turn, dedupe, prepare)
             task = accepted.record
             span.annotate({spans.TENANT: task.tenant, spans.SESSION: task.session_id, spans.TASK: task.task_id})
@@ -108,7 +109,7 @@ class GuardedTasks(ports.Tasks):
 
     def _log_shedding(self, waiting: int) -> None:
         if self._clock() >= self._tell_at:
-            self._tell_at = self._clock() + TOLD_SECONDS
+            self._tell_at = self._clock() + LOG_AGAIN_SECONDS
             log.warning("load_shedding", waiting=waiting)
 
 

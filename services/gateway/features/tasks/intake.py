@@ -80,7 +80,7 @@ Intake = AcceptTurn | SignalTurn | JoinTurn
 
 
 def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask, moment: TimeAndFreshId) -> Intake:
-    """Decide what a message becomes. ``found``: the task that its task id leads to, if any.
+    """Decide what a message becomes. ``found_task``: the task that its task id leads to, if any.
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """

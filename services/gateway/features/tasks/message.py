@@ -23,7 +23,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins
 from shared.domain.words import A2aVersion
 
 _PART_FIELDS = frozenset({"text", "data", "metadata", "mediaType", "filename"})
-_OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id", "practice"})
+_REQUEST_FIELDS = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id", "practice"})
 
 
 class ClientMessage(NamedTuple):
@@ -54,8 +54,8 @@ class ClientMessage(NamedTuple):
     @property
     def whole_text(self) -> str:
         """The text for the worker: text parts, then data parts as JSON; if there are only files, their names."""
-        said = "\n".join(filter(None, [self.text, *(dumps(part) for part in self.data)]))
-        return said if said.strip() else "Attached: " + ", ".join(file.file.shown_name for file in self.files)
+        text = "\n".join(filter(None, [self.text, *(dumps(part) for part in self.data)]))
+        return text if text.strip() else "Attached: " + ", ".join(file.file.shown_name for file in self.files)
 
     @property
     def request_metadata(self) -> dict[str, JsonValue]:
@@ -64,7 +64,7 @@ class ClientMessage(NamedTuple):
 
     @property
     def other_metadata(self) -> JsonObject:
-        return {key: value for key, value in self.metadata.items() if key not in _OWN_METADATA}
+        return {key: value for key, value in self.metadata.items() if key not in _REQUEST_FIELDS}
 
 
 def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
@@ -111,13 +111,14 @@ def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
 
 def _read_practice(metadata: JsonObject) -> PracticeRun | None:
     """Parse ``practice`` in the metadata: ``true``, or an object with ``current_time`` and ``instructions``."""
-    given = metadata.get("practice")
-    if given in (None, False):
+    practice = metadata.get("practice")
+    if practice in (None, False):
         return None
-    if given is not True and not isinstance(given, dict):
-        raise InvalidField("metadata.practice", f"must be true or an object, not {json_type_name(given)}")
+    if practice is not True and not isinstance(practice, dict):
+        raise InvalidField("metadata.practice", f"must be true or an object, not {json_type_name(practice)}")
     try:
-        return PracticeRun() if given is True else PracticeRun.model_validate({**to_json_values(given), "turn": 0})
+        fields = {} if practice is True else {**to_json_values(practice), "turn": 0}
+        return PracticeRun.model_validate(fields)
     except ValidationError as error:
         raise to_invalid_field(error, "metadata.practice") from None
 
@@ -132,12 +133,12 @@ def _read_message(params: JsonObject) -> JsonObject:
     return message
 
 
-def _session_id(metadata: JsonObject, named: str | None, dialect: A2aVersion) -> str | None:
+def _session_id(metadata: JsonObject, session_id: str | None, dialect: A2aVersion) -> str | None:
     in_metadata = id_at(metadata, "session_id", "metadata.session_id")
-    if in_metadata and named and in_metadata != named:
+    if in_metadata and session_id and in_metadata != session_id:
         field = "params.sessionId" if dialect is A2aVersion.LEGACY else "message.contextId"
         raise InvalidField("metadata.session_id", f"differs from {field}; send one of them")
-    return in_metadata or named
+    return in_metadata or session_id
 
 
 def _split_parts_by_kind(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
@@ -164,11 +165,12 @@ def _split_parts_by_kind(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...]
 
 def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[dict[str, JsonValue], ...]:
     """The parts as the task's history stores them: with known fields only, and files without their bytes."""
-    objects, file = [part for part in parts if isinstance(part, dict)], iter(files)
-    shown = [to_json_values({key: value for key, value in part.items() if key in _PART_FIELDS}) for part in objects]
-    return tuple(
-        {**one, **next(file).stored_part} if is_file(part) else one for part, one in zip(objects, shown, strict=True)
-    )
+    stored_parts, file = [], iter(files)
+    for part in parts:
+        if isinstance(part, dict):
+            fields = to_json_values({key: value for key, value in part.items() if key in _PART_FIELDS})
+            stored_parts.append({**fields, **next(file).stored_part} if is_file(part) else fields)
+    return tuple(stored_parts)
 
 
 def read_policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:

@@ -113,7 +113,10 @@ class TaskService:
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
     async def _record_newest_task(self, key: MessageKey, record: TaskRecord, newest_before: TaskRecord | None) -> None:
-        """Record that the client's task id leads to ``record``, unless that is its own id, or ``before`` is as new."""
+        """Record that the client's task id leads to ``record``, unless it is that task's own id.
+
+        Nor is it recorded if ``newest_before``, the task to which the id led until now, is as new.
+        """
         if record.task_id != key.alias and (newest_before is None or record.accepted_at > newest_before.accepted_at):
             await self._client_ids.record_task(key, record.task_id)
 
@@ -175,17 +178,17 @@ class TaskService:
 
     async def snapshot(self, record: TaskRecord) -> TaskSnapshot:
         """Read a task again, with the first and last ids of its event stream."""
-        fresh = await self._tasks.get_snapshot(record.tenant, record.task_id, record.session_id)
-        if fresh is None:
+        newest = await self._tasks.get_snapshot(record.tenant, record.task_id, record.session_id)
+        if newest is None:
             raise NoVisibleTask(record.task_id)
-        return fresh
+        return newest
 
     async def refresh(self, record: TaskRecord) -> TaskRecord:
         """Read a task again."""
-        fresh = await self._tasks.get_record(record.tenant, record.task_id, record.session_id)
-        if fresh is None:
+        newest = await self._tasks.get_record(record.tenant, record.task_id, record.session_id)
+        if newest is None:
             raise NoVisibleTask(record.task_id)
-        return fresh
+        return newest
 
     def watch(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, last_event_id, record.session_id)

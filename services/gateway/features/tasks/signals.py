@@ -61,15 +61,15 @@ class TaskSignals:
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
         turn = cancel_turn(record, caller, self._take_time_and_id())
-        after = None if record.state.is_terminal else await self._signal_and_wait(record, turn)
-        if after is None:
+        signalled = None if record.state.is_terminal else await self._signal_and_wait(record, turn)
+        if signalled is None:
             raise NotCancelable(task_id, (await self._service.refresh(record)).state.value)
-        is_over = after.state.is_terminal or turn.turn_id in after.turns_done
+        is_over = signalled.state.is_terminal or turn.turn_id in signalled.turns_done
         if not is_over and not await self._tasks.signal(record.tenant, record.session_id, turn):
-            after = await self._service.refresh(record)
-        if after.state.is_terminal and after.state is not TaskState.CANCELED:
-            raise NotCancelable(task_id, after.state.value)
-        return after
+            signalled = await self._service.refresh(record)
+        if signalled.state.is_terminal and signalled.state is not TaskState.CANCELED:
+            raise NotCancelable(task_id, signalled.state.value)
+        return signalled
 
     async def resolve(self, task_id: str, resolution: WriteResolution, caller: Caller) -> tuple[TaskRecord, bool]:
         """Send an operator's decision on a write in doubt to its task, and wait a little.
@@ -85,19 +85,19 @@ class TaskSignals:
                 return record, True
             raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
         turn = _resolution_turn(record, resolution, doubt, caller, self._take_time_and_id().now)
-        after = await self._signal_and_wait(record, turn)
-        if after is None:
+        signalled = await self._signal_and_wait(record, turn)
+        if signalled is None:
             raise NothingToResolve(task_id, resolution.call, "the task has ended")
-        heeded = _has_taken_effect(after, resolution, caller)
-        if not heeded:
-            _check_not_refused(after, turn, resolution)
-        return after, heeded
+        has_effect = _has_taken_effect(signalled, resolution, caller)
+        if not has_effect:
+            _check_not_refused(signalled, turn, resolution)
+        return signalled, has_effect
 
     async def send_signal(self, record: TaskRecord, turn: Turn) -> TaskRecord:
         """Store a turn ahead of its session's queued messages, wait a little for its end, and return the task."""
         is_new = turn.turn_id not in record.turns_done
-        after = await self._signal_and_wait(record, turn) if is_new else None
-        return after or await self._service.refresh(record)
+        signalled = await self._signal_and_wait(record, turn) if is_new else None
+        return signalled or await self._service.refresh(record)
 
     async def _signal_and_wait(self, record: TaskRecord, turn: Turn) -> TaskRecord | None:
         """Store the turn and wait for its end, up to the limit; returns the task then, None if it had already ended."""
@@ -159,12 +159,12 @@ def _check_not_refused(record: TaskRecord, turn: Turn, resolution: WriteResoluti
 
 def _find_doubt(record: TaskRecord, call: str) -> str | None:
     doubts = objects_in(record.metadata.get("doubts")) if not record.state.is_terminal else []
-    return next((str(item["doubt"]) for item in doubts if item.get("call_id") == call), None)
+    return next((str(doubt["doubt"]) for doubt in doubts if doubt.get("call_id") == call), None)
 
 
 def _last_resolution(record: TaskRecord, call: str) -> JsonObject | None:
-    said = reversed(objects_in(record.metadata.get("resolutions")))
-    return next((item for item in said if item.get("call_id") == call), None)
+    resolutions = reversed(objects_in(record.metadata.get("resolutions")))
+    return next((resolution for resolution in resolutions if resolution.get("call_id") == call), None)
 
 
 def _why_not_resolvable(record: TaskRecord, call: str) -> str:

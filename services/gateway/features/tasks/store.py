@@ -19,10 +19,10 @@ from shared.infra.stored_tasks import read_record
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 
-_TASK = "task"
-_MOST_KNOWN = 1024
-_LARGEST_KEPT = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
-MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
+_TASK_FIELD = "task"
+_MOST_CACHED_TASKS = 1024
+_LARGEST_CACHED_RECORD = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
+MOST_RECORDED_MESSAGES = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
 class _CachedTask(NamedTuple):
@@ -31,12 +31,12 @@ class _CachedTask(NamedTuple):
     session_id: str
     place: str
     reads: PackedReads
-    stored: str = ""
+    record_json: str = ""
     record: TaskRecord | None = None
 
 
 def _fields_of_message(fingerprint: str) -> list[str]:
-    return [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
+    return [_TASK_FIELD, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
 
 
 def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
@@ -54,47 +54,47 @@ class RedisClientIds(ScriptedStore, ClientIds):
     def __init__(self, redis: Redis, reads: ReadPipeline, tasks: Tasks) -> None:
         super().__init__(redis)
         self._reads, self._tasks = reads, tasks
-        self._known = LruCache[tuple[str, str], _CachedTask](_MOST_KNOWN)
+        self._cached_tasks = LruCache[tuple[str, str], _CachedTask](_MOST_CACHED_TASKS)
 
     @override
     async def find(self, key: MessageKey) -> FoundTask:
         """As in ``ClientIds``; one round trip for a task that this process has cached."""
         tenant, alias, fingerprint = key
-        known = self._known.get((tenant, alias))
-        if known is None:
+        cached = self._cached_tasks.get((tenant, alias))
+        if cached is None:
             return await self._find_uncached(key)
-        reads = known.reads if not fingerprint else _packed_reads(key, known.session_id)
-        noted, place, stored = await self._reads.fetch(reads)
-        task_id, signalled, answered = (field or "" for field in cast("list[str | None]", noted))
-        is_there = place == known.place and task_id in ("", alias)
-        if not is_there or not isinstance(stored, str):
-            self._known.pop((tenant, alias), None)
+        reads = cached.reads if not fingerprint else _packed_reads(key, cached.session_id)
+        fields, place, record_json = await self._reads.fetch(reads)
+        task_id, signalled, answered = (field or "" for field in cast("list[str | None]", fields))
+        is_there = place == cached.place and task_id in ("", alias)
+        if not is_there or not isinstance(record_json, str):
+            self._cached_tasks.pop((tenant, alias), None)
             return await self._find_uncached(key)
-        if known.record is not None and stored == known.stored:
-            self._known.look_up((tenant, alias))
-            return FoundTask(key, known.record, signalled, answered)
-        record = read_record(stored)
-        self._cache(record, stored)
+        if cached.record is not None and record_json == cached.record_json:
+            self._cached_tasks.look_up((tenant, alias))
+            return FoundTask(key, cached.record, signalled, answered)
+        record = read_record(record_json)
+        self._cache(record, record_json)
         return FoundTask(key, record, signalled, answered)
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
         name = client_task_key(key.tenant, key.alias)
-        noted = await self._scripts.execute("HMGET", name, *_fields_of_message(key.fingerprint))
-        task_id, signalled, answered = cast("list[str | None]", noted)
+        fields = await self._scripts.execute("HMGET", name, *_fields_of_message(key.fingerprint))
+        task_id, signalled, answered = cast("list[str | None]", fields)
         record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
             self._cache(record, "")
         return FoundTask(key, record, signalled or "", answered or "")
 
-    def _cache(self, record: TaskRecord, stored: str) -> None:
+    def _cache(self, record: TaskRecord, record_json: str) -> None:
         """Cache a task's place, and its record unless it is large."""
         place = f"{record.task_id}\n{record.session_id}"
         reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
-        cached = (stored, record) if 0 < len(stored) <= _LARGEST_KEPT else ()
-        self._known.put((record.tenant, record.task_id), _CachedTask(record.session_id, place, reads, *cached))
+        cached = (record_json, record) if 0 < len(record_json) <= _LARGEST_CACHED_RECORD else ()
+        self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, place, reads, *cached))
 
     async def record_task(self, key: MessageKey, task_id: str) -> None:
-        await self._record(key, _TASK, task_id)
+        await self._record(key, _TASK_FIELD, task_id)
 
     async def record_signal(self, key: MessageKey, turn_id: str) -> None:
         await self._record(key, f"signalled:{key.fingerprint}", turn_id)
@@ -108,14 +108,14 @@ class RedisClientIds(ScriptedStore, ClientIds):
             pipe.hset(name, field, value)
             pipe.expire(name, THREAD_SECONDS)
             pipe.hlen(name)
-            *_, noted = cast("list[int]", await pipe.execute())
-        if noted > MOST:
+            *_, count = cast("list[int]", await pipe.execute())
+        if count > MOST_RECORDED_MESSAGES:
             await self._evict_some(name, field)
 
     async def _evict_some(self, name: str, newest: str) -> None:
         """Delete some random entries: each matters only to a client that sends the very same message again."""
-        found = cast("list[str]", await self._scripts.execute("HRANDFIELD", name, MOST // 4))
-        if some := [field for field in found if field not in (_TASK, newest)]:
+        names = cast("list[str]", await self._scripts.execute("HRANDFIELD", name, MOST_RECORDED_MESSAGES // 4))
+        if some := [field for field in names if field not in (_TASK_FIELD, newest)]:
             await self._scripts.execute("HDEL", name, *some)
 
 
@@ -130,8 +130,8 @@ class RedisReadiness:
         """Why this replica should get no requests, one sentence each; empty if it is ready."""
         if self._shutdown.announced:
             return ("draining: this replica was told to stop, and finishes what it has begun",)
-        found = await asyncio.gather(self._state_problem(), self._queue_problem())
-        return tuple(problem for problem in found if problem)
+        problems = await asyncio.gather(self._state_problem(), self._queue_problem())
+        return tuple(problem for problem in problems if problem)
 
     async def _state_problem(self) -> str | None:
         try:

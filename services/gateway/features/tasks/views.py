@@ -12,10 +12,9 @@ from shared.domain.exact_json import objects_in
 from shared.domain.instants import format_duration, parse_duration
 from shared.domain.words import TaskState
 
-NAME = "assessment_turn"
-SHORTEST, USUAL, LONGEST = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-_NEXT = re.compile(
-    r"^[ \t]*[*_`]*Next(?: turn)?[*_`]*:[*_` \t]*(?P<said>[^\s`*_]+)[^\n]*$", re.IGNORECASE | re.MULTILINE
+_SHORTEST_STEP, _USUAL_STEP, _LONGEST_STEP = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_NEXT_TURN_LINE = re.compile(
+    r"^[ \t]*[*_`]*Next(?: turn)?[*_`]*:[*_` \t]*(?P<next_turn>[^\s`*_]+)[^\n]*$", re.IGNORECASE | re.MULTILINE
 )
 _WORD_FOR_FINISHED = "finished"
 _LONGEST_NOTES = 4_000  # characters of the notes
@@ -30,10 +29,8 @@ def artifacts_of(record: TaskRecord) -> tuple[Artifact, ...]:
     """The task's results; for an ended turn of an assessment also its reply, as the last one."""
     if not is_assessment_turn(record) or not record.state.is_terminal:
         return record.artifacts
-    return (
-        *record.artifacts,
-        Artifact(name=NAME, data=_build_assessor_reply(record).to_json(), media_type="application/json"),
-    )
+    reply = _build_assessor_reply(record).to_json()
+    return (*record.artifacts, Artifact(name="assessment_turn", data=reply, media_type="application/json"))
 
 
 def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
@@ -42,21 +39,22 @@ def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     It is ``EarlyCompletion`` only if the answer says so and every write of the turn was verified.
     """
     answer = record.answer or record.reason or ""
-    said = [match["said"] for match in _NEXT.finditer(answer)][-1:] if record.state is TaskState.COMPLETED else []
-    told = _NEXT.sub("", answer).strip()[:_LONGEST_NOTES]
-    are_verified = all(one.get("status") == "verified" for one in objects_in(record.metadata.get("writes")))
-    if said and said[0].casefold().rstrip(".") == _WORD_FOR_FINISHED and are_verified:
-        return EarlyCompletion(reason=told)
-    return TurnComplete(notes=told, time_step=format_duration(_parse_time_step(said[0] if said else "")))
+    lines = [*_NEXT_TURN_LINE.finditer(answer)] if record.state is TaskState.COMPLETED else []
+    next_turn = lines[-1]["next_turn"] if lines else ""
+    notes = _NEXT_TURN_LINE.sub("", answer).strip()[:_LONGEST_NOTES]
+    are_verified = all(write.get("status") == "verified" for write in objects_in(record.metadata.get("writes")))
+    if next_turn.casefold().rstrip(".") == _WORD_FOR_FINISHED and are_verified:
+        return EarlyCompletion(reason=notes)
+    return TurnComplete(notes=notes, time_step=format_duration(_parse_time_step(next_turn)))
 
 
 def _parse_time_step(text: str) -> timedelta:
     """Parse a duration, limited to a minute to a day; an hour if the text is invalid."""
     try:
-        wanted = parse_duration(text.rstrip("."))
+        duration = parse_duration(text.rstrip("."))
     except ValueError:
-        return USUAL
-    return min(max(wanted, SHORTEST), LONGEST) if wanted else USUAL
+        return _USUAL_STEP
+    return min(max(duration, _SHORTEST_STEP), _LONGEST_STEP) if duration else _USUAL_STEP
 
 
 _LEGACY_STATES = {TaskState.REJECTED: TaskState.FAILED}
@@ -144,14 +142,14 @@ def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
 
 
 def _legacy_file(file: File) -> dict[str, JsonValue]:
-    named: dict[str, JsonValue] = {"name": file.name, "mimeType": file.media_type}
-    return {**named, "uri": file.url} if file.url else {**named, "bytes": file.content or ""}
+    details: dict[str, JsonValue] = {"name": file.name, "mimeType": file.media_type}
+    return {**details, "uri": file.url} if file.url else {**details, "bytes": file.content or ""}
 
 
 def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:
     if not length:
         return []
-    return [{"role": item.role, "parts": [_text_part(item.text)]} for item in record.history[-length:]]
+    return [{"role": message.role, "parts": [_text_part(message.text)]} for message in record.history[-length:]]
 
 
 def _add_media_type(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
