@@ -60,7 +60,7 @@ async def complete_answer(
     dossier, ledger = said.dossier, await ctx.store.read_ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")
-    reasons = {one.call.call_id: one.why for one in calls_not_made(ctx, dossier)}
+    reasons = {one.call.call_id: one.reason for one in calls_not_made(ctx, dossier)}
     left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrected)
     lists = ((part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed)
     left += [(part, f"no call names {', '.join(ids)}") for part, ids in lists]

@@ -241,7 +241,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
 def _reasons_not_sent(
     ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], entries: Mapping[str, LedgerEntry]
 ) -> list[str]:
-    reasons = {left_out.call.call_id: left_out.why for left_out in left_out_calls(ctx, plan)}
+    reasons = {left_out.call.call_id: left_out.reason for left_out in left_out_calls(ctx, plan)}
     reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in entries.items()}
     return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 

@@ -11,7 +11,7 @@ from services.executor.core.reflect.documents import DocumentMaterial, build_doc
 from services.executor.core.reflect.outcome import outcome_of_run, parts_of_score
 from services.executor.core.reflect.quality import ReflectedRun, collect_evidence
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import KEY, RunEnd, artifacts_of_dry_run
+from services.executor.core.session.dossier import DRY_RUN_KEY, RunEnd, artifacts_of_dry_run
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import calls_to_remember, past_calls_of_facts, past_calls_of_writes
 from services.executor.core.states.machine import ends_timed_wait
@@ -128,7 +128,7 @@ def _build_record(
     work: TurnWork, ended: RunEnd, answer: str, about: Mapping[str, JsonValue], journal: Journal
 ) -> TaskRecord:
     record, now = work.record, journal.now
-    dry = {KEY: True} if record.request.is_dry_run else {}
+    dry = {DRY_RUN_KEY: True} if record.request.is_dry_run else {}
     told = HistoryMessage(role="agent", text=answer, message_id=f"{work.turn.turn_id}:answer", at=now)
     return record.model_copy(
         update={

@@ -6,7 +6,6 @@ count what is fresh: output, and input beyond the static prefix and what an earl
 contained.
 """
 
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -39,10 +38,10 @@ from shared.ports.models import (
     ToolUse,
 )
 
-FEWEST = 256  # an answer of fewer tokens would be cut off
-_LONGEST_ANSWER = 4_096
+FEWEST_ANSWER_TOKENS = 256  # an answer of fewer would be cut off
+_LONGEST_ANSWER = 4_096  # in tokens, as the next two
 _SHORT_ANSWER = 512
-_LONGEST_BY_TOKENS_LEFT = ((500, FEWEST), (2_000, _SHORT_ANSWER))  # tokens left -> the longest answer
+_LONGEST_BY_TOKENS_LEFT = ((500, FEWEST_ANSWER_TOKENS), (2_000, _SHORT_ANSWER))  # tokens left -> the longest answer
 _MILD_BELOW = Fraction(30, 100)
 _CHEAP_ABOVE = Fraction(80, 100)
 
@@ -66,18 +65,18 @@ def choose_call_mode(tier: Tier, used: Fraction, *, keeps_tier: bool) -> CallMod
     """The tier and pressure of a call, by the share of the budget that is ``used``. Above 80 % the tier becomes the
     small one, unless ``keeps_tier``.
     """
-    cheap = used > _CHEAP_ABOVE and not keeps_tier
-    return CallMode(Tier.SMALL if cheap else tier, _find_pressure(used))
+    uses_small_tier = used > _CHEAP_ABOVE and not keeps_tier
+    return CallMode(Tier.SMALL if uses_small_tier else tier, _find_pressure(used))
 
 
-def longest_answer(tokens_left: int, *, undivided: bool) -> int:
+def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:
     """The longest answer in tokens, of those ``tokens_left``: only part of them, unless a shorter answer would be
-    worthless (``undivided``).
+    worthless (``is_undivided``).
     """
-    short = next((most for bound, most in _LONGEST_BY_TOKENS_LEFT if tokens_left < bound), None)
-    if undivided:
+    lowered = next((most for bound, most in _LONGEST_BY_TOKENS_LEFT if tokens_left < bound), None)
+    if is_undivided:
         return min(_LONGEST_ANSWER, tokens_left)
-    return min(tokens_left, short) if short is not None else min(_LONGEST_ANSWER, tokens_left // 2)
+    return min(tokens_left, lowered) if lowered is not None else min(_LONGEST_ANSWER, tokens_left // 2)
 
 
 def _find_pressure(used: Fraction) -> BudgetPressure:
@@ -143,8 +142,8 @@ class BudgetShare(Enum):
     WHOLE = ("whole", 4)
     PLAN = ("plan", 4)
 
-    def portion_of(self, whole: int) -> int:
-        return whole * self.value[1] // 4
+    def portion_of(self, amount: int) -> int:
+        return amount * self.value[1] // 4
 
     @property
     def keeps_tier(self) -> bool:
@@ -191,11 +190,11 @@ class Settlement(NamedTuple):
         return Charge(f"{task_id}:{self.name}", self.amount.tokens, self.amount.nanos, bool(self.reserved))
 
     def as_json(self) -> JsonObject:
-        of_amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
+        amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
         cheaper: JsonObject = {"cheaper": True} if self.cheaper else {}
         doubt: JsonObject = {"doubt": self.doubt} if self.doubt else {}
         reserved: JsonObject = {} if self.reserved is None else {"reserved": self.reserved}
-        return {"name": self.name, **of_amount, "day": self.day, **cheaper, **doubt, **reserved}
+        return {"name": self.name, **amount, "day": self.day, **cheaper, **doubt, **reserved}
 
 
 class BudgetSpent(EarlyEnd):
@@ -235,7 +234,7 @@ class TaskSpending:
 
     def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
         """The spending for people. Calls without a stored reply are listed separately."""
-        aside = sum(self._open.values(), CallCost())
+        set_aside = sum(self._open.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
         of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": as_dollars(ceilings.nanos)}
         return {
@@ -245,8 +244,8 @@ class TaskSpending:
             "dollars": as_dollars(self.spent.nanos),
             "calls": self.calls,
             "cheaper_calls": self.cheaper_calls,
-            "set_aside_tokens": aside.tokens,
-            "set_aside_dollars": as_dollars(aside.nanos),
+            "set_aside_tokens": set_aside.tokens,
+            "set_aside_dollars": as_dollars(set_aside.nanos),
         }
 
     def reserve_cost(
@@ -255,9 +254,9 @@ class TaskSpending:
         """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
         ``BudgetSpent``.
         """
-        left = self._output_left(size, ceilings, price, share)
-        affordable = min(output, longest_answer(left, undivided=share is BudgetShare.PLAN))
-        if affordable < min(output, FEWEST):
+        tokens_left = self._output_left(size, ceilings, price, share)
+        affordable = min(output, longest_answer(tokens_left, is_undivided=share is BudgetShare.PLAN))
+        if affordable < min(output, FEWEST_ANSWER_TOKENS):
             raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
         self._reserved += 1
         reservation = Reservation(f"reserve:{self._reserved}:{key}", estimate_cost(size, affordable, price), affordable)
@@ -281,26 +280,26 @@ class TaskSpending:
     def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
         """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
-        shares = (Fraction(used, max(1, share.portion_of(whole))) for used, whole in pairs if whole is not None)
+        shares = (Fraction(used, max(1, share.portion_of(ceiling))) for used, ceiling in pairs if ceiling is not None)
         return max(shares, default=Fraction(0))
 
     def _output_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of answer fit under both ceilings after the request itself."""
-        counted, asked = self.counted_cost, estimate_cost(size, 0, price)
-        left = []
+        counted, request_cost = self.counted_cost, estimate_cost(size, 0, price)
+        tokens_left = []
         if ceilings.tokens is not None:
-            left.append(share.portion_of(ceilings.tokens) - counted.tokens - asked.tokens)
+            tokens_left.append(share.portion_of(ceilings.tokens) - counted.tokens - request_cost.tokens)
         if ceilings.nanos is not None:
-            money = share.portion_of(ceilings.nanos) - counted.nanos - asked.nanos
-            left.append(money // price.output if price.output else (0 if money < 0 else _NO_CEILING))
-        return min(left, default=_NO_CEILING)
+            money = share.portion_of(ceilings.nanos) - counted.nanos - request_cost.nanos
+            tokens_left.append(money // price.output if price.output else (0 if money < 0 else _NO_CEILING))
+        return min(tokens_left, default=_NO_CEILING)
 
-    def _describe_refusal(self, asked: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
-        """Why the call does not fit. ``asked``: the cost of the request alone."""
+    def _describe_refusal(self, request_cost: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
+        """Why the call does not fit. ``request_cost``: the cost of the request alone."""
         counted = self.counted_cost
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {as_dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
-        kept = (
+        remark = (
             "; a quarter is kept for the plan of writes and the answer"
             if share in (BudgetShare.READING, BudgetShare.PROPOSING)
             else ""
@@ -308,8 +307,9 @@ class TaskSpending:
         return (
             "the task's budget does not allow a further model call: "
             f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
-            f"{as_dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{kept}; the "
-            f"call's request alone takes about {asked.tokens:,} tokens and {as_dollars(asked.nanos)} US dollars"
+            f"{as_dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{remark}; the "
+            f"call's request alone takes about {request_cost.tokens:,} tokens and "
+            f"{as_dollars(request_cost.nanos)} US dollars"
         )
 
     def _apply_entry(self, entry: JournalEntry) -> None:
@@ -332,11 +332,11 @@ def settlement_in(reply: str) -> Settlement:
 
 def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
     """Yields the settlements of a turn's earlier attempts, which are counted in the tenant's day when the turn ends."""
-    began = False
+    has_begun = False
     for entry in entries:
-        began = began or entry.key.startswith(f"turn:{turn_id}#")
-        if began and entry.kind == "model" and (told := settlement_in(entry.data_json)).reserved is not None:
-            yield told
+        has_begun = has_begun or entry.key.startswith(f"turn:{turn_id}#")
+        if has_begun and entry.kind == "model" and (settlement := settlement_in(entry.data_json)).reserved is not None:
+            yield settlement
 
 
 def as_dollars(nanos: int) -> str:
@@ -344,26 +344,24 @@ def as_dollars(nanos: int) -> str:
     return format((Decimal(nanos) / NANO).normalize(), "f")
 
 
-_NO_CEILING = 2**53  # no ceiling speaks about it
+_NO_CEILING = 2**53  # tokens, where no ceiling limits them
 _CHARACTERS_A_TOKEN = 4
-_ABSURD_FACTOR = 10  # times what a number of tokens can be: then it is none
-_LEAST_ESTIMATE = 500  # estimates below it say little: an endpoint has a preamble of its own
+_ABSURD_FACTOR = 10  # a usage of that many times the estimate is not believed
+_LEAST_ESTIMATE = 500  # in tokens; smaller estimates say little, since an endpoint has a preamble of its own
 
 
-def request_size(request: ModelRequest, before: ModelRequest | None = None) -> RequestSize:
-    """The size of a request in tokens. What it shares with the beginning of the request ``before``, and that one's
-    reply, count as repeated; the rest counts as fresh.
+def request_size(request: ModelRequest, earlier: ModelRequest | None = None) -> RequestSize:
+    """The size of a request in tokens. What it shares with the beginning of the ``earlier`` request, and the reply to
+    that, count as repeated; the rest counts as fresh.
     """
     blocks = _list_blocks(request)
-    repeated = _count_repeated_blocks(request, before)
+    repeated = _count_repeated_blocks(request, earlier)
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
     prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
-    repeated_length, fresh = (
-        _length_without_stable_texts(blocks[:repeated]),
-        _length_without_stable_texts(blocks[repeated:]),
-    )
-    return RequestSize(to_tokens(prefix), to_tokens(fresh), to_tokens(repeated_length))
+    fresh_length = _length_without_stable_texts(blocks[repeated:])
+    repeated_length = _length_without_stable_texts(blocks[:repeated])
+    return RequestSize(to_tokens(prefix), to_tokens(fresh_length), to_tokens(repeated_length))
 
 
 def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
@@ -394,16 +392,18 @@ def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
     return ""
 
 
-def _count_repeated_blocks(request: ModelRequest, before: ModelRequest | None) -> int:
-    """How many blocks at the beginning were counted with the request ``before``; none if that went to another model."""
-    if before is None or before.tier is not request.tier:
+def _count_repeated_blocks(request: ModelRequest, earlier: ModelRequest | None) -> int:
+    """How many blocks at the beginning were counted with the ``earlier`` request; 0 if that went to another tier."""
+    if earlier is None or earlier.tier is not request.tier:
         return 0
-    asked = [one for one in _list_blocks(before) if not isinstance(one[1], PassingText)]
+    earlier_blocks = [pair for pair in _list_blocks(earlier) if not isinstance(pair[1], PassingText)]
     blocks = _list_blocks(request)
-    pairs = enumerate(zip(asked, blocks, strict=False))
-    same = next((place for place, (one, other) in pairs if one != other), min(len(asked), len(blocks)))
-    replied = itertools.takewhile(lambda block: block[0] == "assistant", blocks[same:])
-    return same + sum(1 for _ in replied)
+    count = 0
+    while count < min(len(earlier_blocks), len(blocks)) and earlier_blocks[count] == blocks[count]:
+        count += 1
+    while count < len(blocks) and blocks[count][0] == "assistant":  # the reply to the earlier request
+        count += 1
+    return count
 
 
 def _list_blocks(request: ModelRequest) -> list[tuple[str, Block]]:
@@ -432,8 +432,8 @@ def _block_length(block: Block) -> int:
     match block:
         case TextBlock(text):
             return len(text)
-        case ToolUse(_, name, given):
-            return len(name) + len(dumps(given))
+        case ToolUse(_, name, arguments):
+            return len(name) + len(dumps(arguments))
         case ToolResult(_, content):
             return len(content)
         case OpaqueBlock(text):

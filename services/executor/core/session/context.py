@@ -171,68 +171,76 @@ def session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
     return SessionState() if starts_assessment(record) else session
 
 
-FILE = "attached_file"  # what stands in place of a tool where a file is a source
+FILE = "attached_file"  # stands in place of a tool's name where a file is a source
 _NO_IMAGE_MODEL = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
     """Reads the files of the task's messages in order, each as a journal step, so that all attempts read it once."""
-    sent = (*record.request.files, *record.later_files, *turn.files)
-    return tuple(
-        [
-            await _read_file(files, record.tenant, journal, number, file)  # one after the other: one parser a task
-            for number, file in enumerate(sent, 1)
-        ]
-    )
+    sent_files = (*record.request.files, *record.later_files, *turn.files)
+    reads = (_read_file(files, record.tenant, journal, number, file) for number, file in enumerate(sent_files, 1))
+    return tuple([await read for read in reads])  # one after the other: one parser a task
 
 
-async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
+async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
     """The pictures for the model. One that no longer exists is named, but has no data."""
-    shown = [file for file in read if file.picture_id]
-    found = [await files.get_content(record.tenant, file.picture_id) for file in shown]
+    with_picture = [file for file in files if file.picture_id]
+    contents = [await archive.get_content(record.tenant, file.picture_id) for file in with_picture]
     return tuple(
         ImageBlock(file.picture_id, file.name, base64.b64encode(data or b"").decode(), file.picture_tokens)
-        for file, data in zip(shown, found, strict=True)
+        for file, data in zip(with_picture, contents, strict=True)
     )
 
 
-def files_section(read: Sequence[ReadFile], most: int) -> list[Json]:
-    """The files as quoted in the first message; their texts share ``most`` characters."""
-    texts = [file for file in read if file.text]
-    share = most // max(1, len(texts))
-    return [_describe_file(number, file, share) for number, file in enumerate(read, 1)]
+def files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]:
+    """The files as quoted in the first message; their texts share ``most_characters``."""
+    texts = [file for file in files if file.text]
+    share = most_characters // max(1, len(texts))
+    return [_describe_file(number, file, share) for number, file in enumerate(files, 1)]
 
 
-def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
+def files_as_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files' texts as facts under the names that the first message gives them."""
-    return tuple(_file_as_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
+    return tuple(
+        _file_as_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(files, 1) if file.text
+    )
 
 
-def files_for_look_tool(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
+def files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files' texts as results whose lines the tool ``look`` can show."""
-    return tuple(_file_as_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
+    return tuple(_file_as_fact(number, file.text) for number, file in enumerate(files, 1) if file.text)
 
 
-def file_notes(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
+def file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
     """The files for the task's metadata; empty if there are none."""
     rows: list[JsonValue] = []
-    for file in read:
-        about: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
-        rows.append({**about, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})})
+    for file in files:
+        row: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
+        row["file_id"] = file.file_id
+        if file.problem:
+            row["problem"] = file.problem
+        rows.append(row)
     return {"files": rows} if rows else {}
 
 
-def describe_unread_files(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
+def describe_unread_files(files: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
     """A sentence for the answer on each file that could not be read, or whose picture the model did not see."""
-    why = [(file, file.problem or (_NO_IMAGE_MODEL if file.picture_id and not saw_pictures else "")) for file in read]
-    return tuple(f"{file.name}: {said}" for file, said in why if said)
+    unseen = _NO_IMAGE_MODEL if not saw_pictures else ""
+    problems = [(file, file.problem or (unseen if file.picture_id else "")) for file in files]
+    return tuple(f"{file.name}: {problem}" for file, problem in problems if problem)
 
 
 async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: int, file: SentFile) -> ReadFile:
     async def step() -> str:
-        read = await files.fetch_and_parse(tenant, file)
-        journal.add_event("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
-        return read.model_dump_json()
+        parsed = await files.fetch_and_parse(tenant, file)
+        entry: dict[str, JsonValue] = {
+            "file": parsed.name,
+            "media_type": parsed.media_type,
+            "size": parsed.size,
+            "problem": parsed.problem,
+        }
+        journal.add_event("note", **entry)
+        return parsed.model_dump_json()
 
     return ReadFile.model_validate_json(await journal.run_local_step(f"file:{number}", step))
 
@@ -242,15 +250,17 @@ def _file_as_fact(number: int, result: Json) -> Fact:
 
 
 def _describe_file(number: int, file: ReadFile, share: int) -> Json:
-    about: JsonObject = {"ref": f"file{number}", "name": file.name, "type": file.media_type, "bytes": file.size}
+    entry: JsonObject = {"ref": f"file{number}", "name": file.name, "type": file.media_type, "bytes": file.size}
     if file.problem:
-        return {**about, "problem": f"this file could not be read: {file.problem}"}
+        return {**entry, "problem": f"this file could not be read: {file.problem}"}
     if file.picture_id:
-        return {**about, "image": "it stands before this text"}
-    rest = len(file.text) - share
-    note: JsonObject = {"note": f"cut; look shows the rest: {rest:,} characters"} if rest > 0 else {}
-    more: JsonObject = {"more": "the file goes on beyond what was read of it"} if file.is_cut else {}
-    return {**about, "text": file.text[:share], **note, **more}
+        return {**entry, "image": "it stands before this text"}
+    entry["text"] = file.text[:share]
+    if (rest := len(file.text) - share) > 0:
+        entry["note"] = f"cut; look shows the rest: {rest:,} characters"
+    if file.is_cut:
+        entry["more"] = "the file goes on beyond what was read of it"
+    return entry
 
 
 T = TypeVar("T")
@@ -266,8 +276,8 @@ async def run_in_parallel(steps: Iterable[Coroutine[object, Never, T]]) -> list[
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(step) for step in steps]
-    except BaseExceptionGroup as several:
-        raise _find_first_error(several) from several
+    except BaseExceptionGroup as errors:
+        raise _find_first_error(errors) from errors
     return [task.result() for task in tasks]
 
 
@@ -277,11 +287,11 @@ async def run_with_companion(step: Coroutine[object, Never, T], companion: Corou
     """
     try:
         async with asyncio.TaskGroup() as group:
-            beside, running = group.create_task(companion), group.create_task(step)
-            running.add_done_callback(lambda _: beside.cancel())
-    except BaseExceptionGroup as several:
-        raise _find_first_error(several) from several
-    return running.result()
+            companion_task, step_task = group.create_task(companion), group.create_task(step)
+            step_task.add_done_callback(lambda _: companion_task.cancel())
+    except BaseExceptionGroup as errors:
+        raise _find_first_error(errors) from errors
+    return step_task.result()
 
 
 @overload
@@ -297,9 +307,9 @@ async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object
     return tuple(await run_in_parallel(steps))
 
 
-def _find_first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = several.exceptions[0]
-    return _find_first_error(first) if isinstance(first, BaseExceptionGroup) else first
+def _find_first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = group.exceptions[0]
+    return _find_first_error(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 class DispatchRefused(Exception):

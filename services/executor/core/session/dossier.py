@@ -25,7 +25,7 @@ from shared.domain.words import FsmState, Strategy, TaskState
 
 
 class Dossier(Contract):
-    """What a run knows and has decided. ``approved_hash``: that of the plan that a person or the gate has permitted."""
+    """What a run knows and has decided. ``approved_hash``: of the plan that a person or the gate has permitted."""
 
     parts: tuple[PartOfTask, ...] = ()  # of the task, as the first reply understood it
     answer_format: Literal["prose", "list"] = "prose"
@@ -133,32 +133,32 @@ def changed_fields_as_json(progress: Progress, stored: Progress | None) -> dict[
     """The fields that differ from the ``stored`` progress, as JSON texts; those of the dossier have a prefix. Values
     that Python calls equal (``True == 1``) are compared by their texts, too.
     """
-    before = stored or NO_PROGRESS
-    changed = (_changed_fields(progress, before), _changed_fields(progress.dossier, before.dossier))
-    alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
-    was = _format_fields(before, *alike) if any(alike) else {}
+    progress_before = stored or NO_PROGRESS
+    changed = (_changed_fields(progress, progress_before), _changed_fields(progress.dossier, progress_before.dossier))
+    equal_fields = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
+    texts_before = _format_fields(progress_before, *equal_fields) if any(equal_fields) else {}
     texts = _format_fields(progress, set(changed[0]), set(changed[1]))
     # Other releases may have another default.
     template = {} if stored else {"template": _template_text(progress.template)}
-    return {name: text for name, text in texts.items() if text != was.get(name)} | template
+    return {name: text for name, text in texts.items() if text != texts_before.get(name)} | template
 
 
-def _changed_fields(now: Contract, before: Contract) -> dict[str, bool]:
-    """The fields whose object is another one than in ``before``, and whether the two are equal."""
-    mine, theirs = now.__dict__, before.__dict__
-    others = [name for name in mine if mine[name] is not theirs[name] and name != "dossier"]
-    return {name: mine[name] == theirs[name] for name in others}
+def _changed_fields(new: Contract, old: Contract) -> dict[str, bool]:
+    """The names of the fields whose object was replaced, each with whether the new object equals the old one."""
+    new_fields, old_fields = new.__dict__, old.__dict__
+    replaced = [name for name in new_fields if new_fields[name] is not old_fields[name] and name != "dossier"]
+    return {name: new_fields[name] == old_fields[name] for name in replaced}
 
 
-def _format_fields(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
+def _format_fields(progress: Progress, fields: set[str], dossier_fields: set[str]) -> dict[str, str]:
     """These fields of the progress and its dossier as JSON texts, with exact numbers."""
-    dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
-    flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
+    dated = progress.model_dump(mode="json", include=fields & {"confirmed"})  # what has times; it holds no figure
+    flat = {**progress.model_dump(include=fields - {"confirmed", "template"}), **dated}
     texts = {name: dumps_inexact(value) for name, value in flat.items()}
-    if "template" in own:
+    if "template" in fields:
         texts["template"] = _template_text(progress.template)
-    found = progress.dossier.model_dump(include=of_dossier)
-    return texts | {f"dossier.{name}": dumps_inexact(value) for name, value in found.items()}
+    dossier = progress.dossier.model_dump(include=dossier_fields)
+    return texts | {f"dossier.{name}": dumps_inexact(value) for name, value in dossier.items()}
 
 
 _template_text = IdentityCache[ProcessTemplate, str](lambda template: dumps_inexact(template.model_dump()), 256)
@@ -170,7 +170,7 @@ class TimedWait(NamedTuple):
     """A wait until a time: the end of quiet hours, or the next question to a model or agent."""
 
     until: datetime
-    why: str
+    reason: str
 
     @property
     def timer(self) -> Timer:
@@ -178,24 +178,24 @@ class TimedWait(NamedTuple):
 
 
 class WaitsForDecision(NamedTuple):
-    """The run waits for a person to decide on its plan. ``why``: what changed, if the question is asked again."""
+    """The run waits for a person to decide on its plan. ``changes``: sentences, if the question is asked again."""
 
     progress: Progress
-    why: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
 
 class WaitsForTime(NamedTuple):
     """The run waits until the time of its next step."""
 
     progress: Progress
-    rest: TimedWait
+    wait: TimedWait
 
 
 class StaleInputs(NamedTuple):
-    """Nothing was written, since what the plan was based on has changed (``why``). ``progress`` has the new values."""
+    """Nothing was written, since what the plan was based on has changed. ``progress`` has the new values."""
 
     progress: Progress
-    why: str
+    reason: str
 
 
 class AnsweredTask(NamedTuple):
@@ -231,7 +231,7 @@ class RunEnd(NamedTuple):
         return self.progress or NO_PROGRESS
 
 
-KEY = "dry_run"
+DRY_RUN_KEY = "dry_run"  # in a task's metadata
 _HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
 
 

@@ -36,7 +36,7 @@ from shared.domain.words import DOUBTS, FsmState, Phase, TaskState, ToolClass, W
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
 
-_ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
+_STATUSES_ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
 
 
 class TurnCounts:
@@ -44,7 +44,7 @@ class TurnCounts:
 
     def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
         self._meter = meter
-        self._took: dict[Phase, float] = {}  # seconds of the phases: what they count for is known when the turn ends
+        self._seconds_by_phase: dict[Phase, float] = {}  # observed at the turn's end, when its outcome is known
         self._outcome = ""  # the state in which the turn left its task, once it has
 
     @contextmanager
@@ -54,34 +54,34 @@ class TurnCounts:
         """
         if waited_us is not None:
             self._meter.observe(names.ACCEPT_TO_START, waited_us / 1_000_000, kind=kind.value)
-        began, broke = perf_counter(), "broken"
+        start, outcome_if_raised = perf_counter(), "broken"
         try:
             yield
         except (HandedOver, LeaseLost, asyncio.CancelledError):
-            broke = "handed_over"
+            outcome_if_raised = "handed_over"
             raise
         except TenantStopped:
-            broke = "stopped"
+            outcome_if_raised = "stopped"
             raise
         finally:
-            outcome = self._outcome or broke
-            self._meter.observe(names.TURN_SECONDS, perf_counter() - began, outcome=outcome)
-            for phase, seconds in self._took.items():
+            outcome = self._outcome or outcome_if_raised
+            self._meter.observe(names.TURN_SECONDS, perf_counter() - start, outcome=outcome)
+            for phase, seconds in self._seconds_by_phase.items():
                 self._meter.observe(names.PHASE_SECONDS, seconds, phase=phase.value, outcome=outcome)
 
     @contextmanager
-    def time_span(self, what: Phase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
+    def time_span(self, stage: Phase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
         """A context for the span of a phase or state, which also counts its seconds."""
-        began = perf_counter()
+        start = perf_counter()
         try:
             with span as opened:
                 yield opened
         finally:
-            seconds = perf_counter() - began
-            if isinstance(what, Phase):
-                self._took[what] = seconds
+            seconds = perf_counter() - start
+            if isinstance(stage, Phase):
+                self._seconds_by_phase[stage] = seconds
             else:
-                self._meter.observe(names.STATE_SECONDS, seconds, state=what.value)
+                self._meter.observe(names.STATE_SECONDS, seconds, state=stage.value)
 
     def count_event(self, event: TaskEvent) -> None:
         data = event.data
@@ -94,42 +94,43 @@ class TurnCounts:
         elif event.kind == "note" and "not_applied" in data:
             self._meter.add(names.STRATEGIES_LEFT, strategy=str(data["strategy"]))
 
-    def count_settlement(self, entry: LedgerEntry, before: WriteStatus) -> None:
+    def count_settlement(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
         """Counts a write whose status is final for now: it is not being sent, and no proof is outstanding. Counts a
         doubt that is settled by it, too.
         """
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
-        if entry.status not in _ON_THE_WAY and not proof_comes:
+        if entry.status not in _STATUSES_ON_THE_WAY and not proof_comes:
             self._meter.add(names.WRITES, proof=entry.status.value)
-        if before in DOUBTS and entry.status not in DOUBTS:
+        if status_before in DOUBTS and entry.status not in DOUBTS:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
 
-    def count_end(self, end: TurnEnd, approval: Approval | None) -> None:
-        """Counts the approval that the turn asked for, those that it ended, and its task if that has ended.
-
-        ``approval``: the approval before the turn.
-        """
-        self._outcome, now = end.record.state.value, end.approval
+    def count_end(self, end: TurnEnd, approval_before: Approval | None) -> None:
+        """Counts the approval that the turn asked for, those that it ended, and its task if that has ended."""
+        self._outcome, new_approval = end.record.state.value, end.approval
         if end.settled is not None:
             self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)
-        if now and not (approval and (approval.approval_id, approval.status) == (now.approval_id, now.status)):
-            if now.status is ApprovalStatus.WAITING:
+        if new_approval and not (approval_before and _have_equal_status(approval_before, new_approval)):
+            if new_approval.status is ApprovalStatus.WAITING:
                 self._meter.add(names.APPROVALS_ASKED)
             else:
-                self._meter.add(names.APPROVALS_ENDED, status=now.status.value)
-        if (ended := end.outcome) is not None:
+                self._meter.add(names.APPROVALS_ENDED, status=new_approval.status.value)
+        if (outcome := end.outcome) is not None:
             part = str(end.record.metadata.get("failed_part") or "task")
-            count_ended_task(self._meter, ended, part)
+            count_ended_task(self._meter, outcome, part)
 
 
-def count_ended_task(meter: Meter, ended: TaskOutcome, failed_part: str) -> None:
+def _have_equal_status(approval: Approval, other: Approval) -> bool:
+    return (approval.approval_id, approval.status) == (other.approval_id, other.status)
+
+
+def count_ended_task(meter: Meter, outcome: TaskOutcome, failed_part: str) -> None:
     """Counts an ended task. ``failed_part``: the label of ``purple_tasks_failed_total``, if the task failed."""
-    state, strategy = ended.state.value, ended.strategy.value
+    state, strategy = outcome.state.value, outcome.strategy.value
     meter.add(names.TASKS_ENDED, state=state, strategy=strategy)
-    meter.observe(names.TASK_SECONDS, ended.duration_ms / 1000, state=state)
-    if not ended.dry_run:
-        meter.observe(names.TASK_QUALITY, ended.quality, strategy=strategy)
-    if ended.state is TaskState.FAILED:
+    meter.observe(names.TASK_SECONDS, outcome.duration_ms / 1000, state=state)
+    if not outcome.dry_run:
+        meter.observe(names.TASK_QUALITY, outcome.quality, strategy=strategy)
+    if outcome.state is TaskState.FAILED:
         meter.add(names.TASKS_FAILED, part=failed_part)
 
 
@@ -141,21 +142,21 @@ INPUT = "input"  # what the run was given by the world outside its steps; key: n
 NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
 
 
-def write_early_end_note(early: EarlyEnd, began: datetime, **more: JsonValue) -> str:
+def write_early_end_note(early: EarlyEnd, began: datetime, **extra_fields: JsonValue) -> str:
     """The JSON note of how a run or step ended early, in the attempt that began at ``began``. ``kind`` is the name of
     the exception's class: one that was ever noted must keep its name.
     """
-    said = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
-    away = {"retry_after": early.retry_after} if isinstance(early, ModelRests) else {}
-    return json.dumps({**said, **away, **more})
+    note = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
+    retry = {"retry_after": early.retry_after} if isinstance(early, ModelRests) else {}
+    return json.dumps({**note, **retry, **extra_fields})
 
 
-_STEP: ContextVar[str] = ContextVar("step", default="")
+_CURRENT_STEP_KEY: ContextVar[str] = ContextVar("step", default="")
 
 
 def current_step_key() -> str:
     """The key of the journal step in progress; empty outside of any step."""
-    return _STEP.get()
+    return _CURRENT_STEP_KEY.get()
 
 
 class JournalLimits(NamedTuple):
@@ -190,13 +191,13 @@ class Journal:
         """``seconds``: the working time that the task has left."""
         self._store = store
         self._steps: dict[str, str] = {}
-        self._given: dict[str, str] = {}
+        self._input_by_name: dict[str, str] = {}
         self._size = 0
-        self._inputs = 0
+        self._input_count = 0
         self._waiting: list[JournalEntry] = []
-        self._common: tuple[str, ...] = ()  # texts that many tasks have in common
+        self._common_texts: tuple[str, ...] = ()  # texts that many tasks have in common
         self._record: TaskRecord | None = None
-        self._storing = asyncio.Lock()
+        self._store_lock = asyncio.Lock()
         self._events: list[TaskEvent] = []
         self.now = now  # the store's time, as of its last reply
         self.began = now  # when this attempt at the turn began; it differs for each attempt
@@ -213,7 +214,7 @@ class Journal:
         self.hidden: dict[str, ProtectedKind] = {}  # what the guard marked in this run, and nobody who watches is told
         for entry in entries:
             self._index_entry(entry)
-        self._earlier = frozenset(self._steps)
+        self._keys_of_earlier_attempts = frozenset(self._steps)
 
     @property
     def worked_seconds(self) -> float:
@@ -230,7 +231,7 @@ class Journal:
 
     def get_from_earlier_attempt(self, key: str) -> str | None:
         """The data of a step that an earlier attempt finished; None if there is none."""
-        return self.get(key) if key in self._earlier else None
+        return self.get(key) if key in self._keys_of_earlier_attempts else None
 
     def add_event(self, kind: str, **data: JsonValue) -> None:
         """Adds an event for those who watch the task, published with the next store. Protected values are redacted."""
@@ -263,35 +264,35 @@ class Journal:
         """Notes an input from outside, for a replay. Stored with the next step. ``shared``: texts in it that many tasks
         have.
         """
-        if self._given.get(name) != data:
-            self._queue_entry(JournalEntry(f"{name}#{self._inputs}", INPUT, data, shared))
+        if self._input_by_name.get(name) != data:
+            self._queue_entry(JournalEntry(f"{name}#{self._input_count}", INPUT, data, shared))
 
     def last_input(self, name: str) -> str | None:
         """The newest noted input of this name; None if there is none."""
-        return self._given.get(name)
+        return self._input_by_name.get(name)
 
     def record_attempt(self, turn_id: str, data: str) -> None:
         """Notes the beginning of an attempt at a turn. Stored with its first step."""
-        self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
+        self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._input_count}", TURN, data))
 
     async def run_step(
         self,
         key: str,
         kind: str,
         step: Callable[[], Awaitable[str]],
-        asked: str = "",  # noqa: ARG002  # a replay looks at it
-        before: Callable[[], Awaitable[None]] | None = None,
+        question_digest: str = "",  # noqa: ARG002  # a replay looks at it
+        check_before: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
         """The result of a step: from the journal if it is finished, else by running it.
 
-        ``asked``: a digest of the question, which a replay compares. ``before``: raises if the step must not be run; by
+        ``question_digest``: a replay compares it with its own. ``check_before``: raises if the step must not be run; by
         default ``store_then_check``.
         """
         stored = self._steps.get(key)
         if stored is not None:
             return stored
         try:
-            result = await self._run_bounded_step(key, step, before or self.store_then_check)
+            result = await self._run_bounded_step(key, step, check_before or self.store_then_check)
         except EarlyEnd as early:
             self.stopped_at = self.stopped_at or key
             self.record_input(f"{ENDED_AT}{key}", write_early_end_note(early, self.began))
@@ -302,9 +303,9 @@ class Journal:
         self.add_entry(key, kind, result)
         return result
 
-    async def run_local_step(self, key: str, step: Callable[[], Awaitable[str]], asked: str = "") -> str:
+    async def run_local_step(self, key: str, step: Callable[[], Awaitable[str]], question_digest: str = "") -> str:
         """The result of a step that calls nothing outside; like ``run_step``, but nothing is stored before it."""
-        return await self.run_step(key, NOTE, step, asked, self.check_may_go_on)
+        return await self.run_step(key, NOTE, step, question_digest, self.check_may_go_on)
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
         """The decision under this key; if no attempt has made it, it is made now and stored with the next step."""
@@ -326,7 +327,7 @@ class Journal:
         """Stores the reservation for a model call. Raises what ``check_may_go_on`` raises."""
         self._queue_entry(reservation.entry)
         await self.check_may_go_on()
-        async with self._storing:
+        async with self._store_lock:
             pulse = await self._store.append(*self.pop_unstored())
         self.check_pulse(pulse)
 
@@ -335,9 +336,10 @@ class Journal:
         from now on.
         """
         waiting = {settlement_in(entry.data_json) for entry in self._waiting if entry.kind == "model"}
-        told = tuple(one for one in self.spending.uncounted if one.day == day and one not in waiting)
-        self.spending.uncounted = [one for one in self.spending.uncounted if one not in told]
-        return told
+        uncounted = self.spending.uncounted
+        settlements = tuple(paid for paid in uncounted if paid.day == day and paid not in waiting)
+        self.spending.uncounted = [paid for paid in uncounted if paid not in settlements]
+        return settlements
 
     def release_reservation(self, reservation: Reservation) -> None:
         """Releases the reservation of a call that was never made."""
@@ -363,10 +365,10 @@ class Journal:
             self.check_pulse(pulse)
         self.update_time(pulse)
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus) -> None:
+    async def settle_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
         """Stores the outcome of a write."""
-        self.update_time(await self._store.settle_write(entry, before, self.pop_unstored()))
-        self.counts.count_settlement(entry, before)
+        self.update_time(await self._store.settle_write(entry, status_before, self.pop_unstored()))
+        self.counts.count_settlement(entry, status_before)
 
     def clear_early_end(self) -> None:
         """Notes that the run continues although a step raised an early end, so that a replay does not end there."""
@@ -376,7 +378,7 @@ class Journal:
         """Stores what waits if it contains a reply or a state, then does what ``check_may_go_on`` does. Called before a
         tool is asked.
         """
-        async with self._storing:  # what another step is just storing may be what this one rests on
+        async with self._store_lock:  # what another step is just storing may be what this one rests on
             if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))
         await self.check_may_go_on()
@@ -399,24 +401,22 @@ class Journal:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
     def update_time(self, pulse: Pulse) -> None:
-        """Takes the store's time from the pulse without any check: nothing may stop a run between a write's intent and
-        its result.
-        """
+        """Takes the store's time, but checks nothing: no run may stop between a write's intent and its result."""
         self.now = pulse.now
 
     async def _run_bounded_step(
-        self, key: str, step: Callable[[], Awaitable[str]], before: Callable[[], Awaitable[None]]
+        self, key: str, step: Callable[[], Awaitable[str]], check_before: Callable[[], Awaitable[None]]
     ) -> str:
         if len(self._steps) >= self._bounds.steps:
             raise Failed(
                 f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"
             )
-        await before()
-        outer = _STEP.set(key)
+        await check_before()
+        outer_step = _CURRENT_STEP_KEY.set(key)
         try:
             result = await step()
         finally:
-            _STEP.reset(outer)
+            _CURRENT_STEP_KEY.reset(outer_step)
         if self._size + len(result) > self._bounds.size:
             raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
         return result
@@ -444,10 +444,10 @@ class Journal:
 
     def register_shared_texts(self, *texts: str) -> None:
         """Registers texts that many tasks have in common, so that later entries may refer to them by name."""
-        self._common = tuple(dict.fromkeys((*self._common, *texts)))
+        self._common_texts = tuple(dict.fromkeys((*self._common_texts, *texts)))
 
     def _queue_entry(self, entry: JournalEntry) -> None:
-        if common := [text for text in self._common if text in entry.data_json]:
+        if common := [text for text in self._common_texts if text in entry.data_json]:
             entry = entry._replace(shared=tuple(dict.fromkeys((*entry.shared, *common))))
         self._waiting.append(entry)
         self._index_entry(entry)
@@ -455,8 +455,8 @@ class Journal:
     def _index_entry(self, entry: JournalEntry) -> None:
         self._size += len(entry.data_json)
         if entry.kind in NO_STEPS:
-            self._inputs += 1
-            self._given[entry.key.rpartition("#")[0]] = entry.data_json
+            self._input_count += 1
+            self._input_by_name[entry.key.rpartition("#")[0]] = entry.data_json
         else:
             self._steps.setdefault(entry.key, entry.data_json)
 

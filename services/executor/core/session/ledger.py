@@ -56,8 +56,8 @@ def took_effect(entry: LedgerEntry | None) -> bool:
     """Whether a write is verified, or an operator said that it was done."""
     if entry is None:
         return False
-    said = entry.operator_decision is not None and entry.operator_decision.resolution is Resolution.DONE
-    return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and said)
+    is_said_done = entry.operator_decision is not None and entry.operator_decision.resolution is Resolution.DONE
+    return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and is_said_done)
 
 
 DOUBT_SUBJECT = "doubt:"  # begins the subject of the timer that ends the wait for an operator
@@ -74,19 +74,23 @@ class GivenUp(Escalated):
 
 def list_open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
     """The writes that wait for an operator's decision, the oldest doubt first."""
-    found = [entry for entry in entries if entry.status in DOUBTS and entry.operator_decision is None]
-    return tuple(sorted(found, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
+    doubts = [entry for entry in entries if entry.status in DOUBTS and entry.operator_decision is None]
+    return tuple(sorted(doubts, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
 
 
 def doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
     """The timer for the deadline of the first of these doubts that has one; None if none has."""
-    return next((Timer(one.decide_by, f"{DOUBT_SUBJECT}{one.doubt_id}") for one in doubts if one.decide_by), None)
+    return next(
+        (Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt_id}") for doubt in doubts if doubt.decide_by), None
+    )
 
 
 def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     """The write for which an operator took the task over; None if there is none."""
-    words = ((entry, entry.operator_decision) for entry in entries if entry.status in DOUBTS)
-    return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
+    decisions = ((entry, entry.operator_decision) for entry in entries if entry.status in DOUBTS)
+    return next(
+        (entry for entry, decision in decisions if decision and decision.resolution is Resolution.TAKE_OVER), None
+    )
 
 
 def with_attempt_archived(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
@@ -125,30 +129,30 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
 
 def operator_decisions(entries: Iterable[LedgerEntry]) -> list[Json]:
     """The operators' decisions on these writes, the oldest first."""
-    words = [(entry, word) for entry in entries for word in entry.resolutions]
+    decisions = [(entry, decision) for entry in entries for decision in entry.resolutions]
     return [
         {
-            "doubt": word.doubt,
+            "doubt": decision.doubt,
             "call_id": entry.call.call_id,
-            "resolution": word.resolution.value,
-            "by": word.by.id,
-            "verified": word.by.verified,
-            "comment": word.comment,
-            "at": word.at.isoformat(),
+            "resolution": decision.resolution.value,
+            "by": decision.by.id,
+            "verified": decision.by.verified,
+            "comment": decision.comment,
+            "at": decision.at.isoformat(),
         }
-        for entry, word in sorted(words, key=lambda pair: pair[1].at)
+        for entry, decision in sorted(decisions, key=lambda pair: pair[1].at)
     ]
 
 
 def write_operator_brief(doubts: Iterable[LedgerEntry]) -> str:
     """The text for an operator: each write in doubt, what was read before and after it, and the possible decisions."""
-    every = tuple(doubts)
-    deadline = min((entry.decide_by for entry in every if entry.decide_by), default=None)
+    entries = tuple(doubts)
+    deadline = min((entry.decide_by for entry in entries if entry.decide_by), default=None)
     until = f" before {deadline:%Y-%m-%d %H:%M} UTC; after that the task ends as failed" if deadline else ""
     return "\n".join(
         [
             "A write is in doubt and was not repeated: an operator has to say what became of it.",
-            *(line for entry in every for line in _doubt_lines(entry)),
+            *(line for entry in entries for line in _doubt_lines(entry)),
             f"Say for each: retry, skip, done or take-over{until}.",
         ]
     )
@@ -169,10 +173,10 @@ def _describe_times(entry: LedgerEntry) -> str:
     """When the call was sent, with a warning that a server which did not answer may still carry it out."""
     if entry.sending_at is None or entry.open_until is None:
         return "nobody knows when it was sent"
-    told = f"sent {entry.sending_at:%H:%M:%S}, waited for until {entry.open_until:%H:%M:%S} UTC"
+    times = f"sent {entry.sending_at:%H:%M:%S}, waited for until {entry.open_until:%H:%M:%S} UTC"
     if entry.result_json is not None or entry.refusal:
-        return told
-    return f"{told}; without an answer the server may apply it later: look there before you say retry"
+        return times
+    return f"{times}; without an answer the server may apply it later: look there before you say retry"
 
 
 def _limit_json(text: str | None) -> Json:
@@ -197,22 +201,24 @@ _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
     WriteStatus.UNSENT: CallOutcome.UNSENT,
     WriteStatus.RESEND: CallOutcome.UNSENT,
     WriteStatus.SKIPPED: CallOutcome.UNSENT,
-}  # of any other nobody knows what came
+}  # of any other status the outcome is unknown
 
 
 def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
     """The session's calls without those of this task, which its dossier and ledger have."""
-    others = (call for call in calls if call.open_task != task_id)
+    earlier_calls = (call for call in calls if call.open_task != task_id)
     return tuple(
-        _build_past_call(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others
+        _build_past_call(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in earlier_calls
     )
 
 
 def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls. A read that the executor repeated counts once."""
-    read = {one.call for one in facts if not one.again}
-    counted = (one for one in facts if not (one.again and one.call in read))
-    return tuple(_build_past_call(one.tool, outcome_of_read(one), loads_object(one.arguments_json)) for one in counted)
+    first_reads = {fact.call for fact in facts if not fact.again}
+    counted = (fact for fact in facts if not (fact.again and fact.call in first_reads))
+    return tuple(
+        _build_past_call(fact.tool, outcome_of_read(fact), loads_object(fact.arguments_json)) for fact in counted
+    )
 
 
 def outcome_of_read(fact: Fact) -> CallOutcome:
@@ -240,34 +246,37 @@ def call_outcome(entry: LedgerEntry) -> CallOutcome:
 
 
 def calls_to_remember(
-    remembered: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
+    remembered: Sequence[SessionCall],
+    task_calls: Iterable[PastCall],
+    rules: Iterable[str],
+    task_id: str,
+    *,
+    ended: bool,
 ) -> tuple[SessionCall, ...]:
     """The calls that the session keeps: those of tools that a rule names, the newest of each tool.
 
-    ``new``: all calls of the task so far, which replace those that its earlier turns stored.
+    ``task_calls``: all calls of the task so far, which replace those that its earlier turns stored.
     """
     names, open_task = tuple(rules), "" if ended else task_id
-    counted = (call for call in new if any(fnmatchcase(call.tool, name) for name in names))
-    kept = [
+    counted = (call for call in task_calls if any(fnmatchcase(call.tool, name) for name in names))
+    session_calls = [
         SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task) for call in counted
     ]
-    return _newest_calls((*(call for call in remembered if call.open_task != task_id), *kept))
+    return _newest_calls((*(call for call in remembered if call.open_task != task_id), *session_calls))
 
 
 def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
     """The newest calls, equally many of each tool, so that frequent reads do not displace writes."""
     counts = Counter(call.tool for call in calls)
-    fitting = (
-        n
-        for n in range(_CALLS_REMEMBERED, 1, -1)
-        if sum(min(n, count) for count in counts.values()) <= _CALLS_REMEMBERED
-    )
-    share, seen, kept = next(fitting, 1), Counter[str](), list[SessionCall]()
+    most_of_a_tool = _CALLS_REMEMBERED
+    while most_of_a_tool > 1 and sum(min(most_of_a_tool, count) for count in counts.values()) > _CALLS_REMEMBERED:
+        most_of_a_tool -= 1
+    calls_seen, newest = Counter[str](), list[SessionCall]()
     for call in reversed(calls):
-        seen[call.tool] += 1
-        if seen[call.tool] <= share:
-            kept.append(call)
-    return tuple(reversed(kept))[-_CALLS_REMEMBERED:]
+        calls_seen[call.tool] += 1
+        if calls_seen[call.tool] <= most_of_a_tool:
+            newest.append(call)
+    return tuple(reversed(newest))[-_CALLS_REMEMBERED:]
 
 
 def rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:

@@ -17,49 +17,53 @@ class LeftOutCall(NamedTuple):
     """A planned call that was not made, and why."""
 
     call: PlannedCall
-    why: str
+    reason: str
 
     def as_json(self) -> Json:
         """The call for the model, next to the writes that were made."""
         call = self.call
-        about: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
-        return {**about, "status": "not made", "result": None, "note": self.why}
+        identity: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
+        return {**identity, "status": "not made", "result": None, "note": self.reason}
 
 
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
     """The answer with the remarks below it; an answer that is a JSON list is returned unchanged (I9)."""
-    said = remarks_on_run(ctx, dossier)
-    return text if is_json_list(text) or not said else text.rstrip() + said
+    remarks = remarks_on_run(ctx, dossier)
+    return text if is_json_list(text) or not remarks else text.rstrip() + remarks
 
 
 def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     """The remarks below an answer: calls that were not made, a named server without tools, files that were not read;
     empty if there are none.
     """
-    missing, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
-    said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
+    omitted, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
+    remarks = (
+        ["\n".join(["Not made:", *(f"- {left_out.call.tool}: {left_out.reason}" for left_out in omitted)])]
+        if omitted
+        else []
+    )
     if not ctx.toolbox.tools and endpoint is not None:
-        said.append(f"The tool server {endpoint} offers no tools.")
+        remarks.append(f"The tool server {endpoint} offers no tools.")
     if unread := describe_unread_files(ctx.files, saw_pictures=ctx.journal.saw_pictures):
-        said.append("\n".join(["Not read:", *(f"- {one}" for one in unread)]))
-    return "".join(f"\n\n{part}" for part in said)
+        remarks.append("\n".join(["Not read:", *(f"- {sentence}" for sentence in unread)]))
+    return "".join(f"\n\n{part}" for part in remarks)
 
 
 def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOutCall]:
     """The calls that the task's plans left out, without those that a later plan made."""
-    missing: list[LeftOutCall] = []
-    made: set[tuple[str, str, str]] = set()
+    omitted: list[LeftOutCall] = []
+    identities_made: set[tuple[str, str, str]] = set()
     for plan in reversed(dossier.every_plan):
-        left = left_out_calls(ctx, plan)
-        missing = [*(one for one in left if _call_identity(one.call) not in made), *missing]
-        made |= {_call_identity(call) for call in plan.calls} - {_call_identity(one.call) for one in left}
-    return missing
+        left_out = [(call, _call_identity(call.call)) for call in left_out_calls(ctx, plan)]
+        omitted = [*(call for call, identity in left_out if identity not in identities_made), *omitted]
+        identities_made |= {_call_identity(call) for call in plan.calls} - {identity for _, identity in left_out}
+    return omitted
 
 
-async def record_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
+async def record_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, reason: str) -> None:
     """Journals that the plan is carried out without the call, so that no later attempt makes it out of order."""
-    ctx.journal.add_event("note", call=call.call_id, tool=call.tool, left_out=why)
-    ctx.journal.add_entry(left_out_key(plan, call), "note", why)
+    ctx.journal.add_event("note", call=call.call_id, tool=call.tool, left_out=reason)
+    ctx.journal.add_entry(left_out_key(plan, call), "note", reason)
 
 
 def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
@@ -73,8 +77,8 @@ def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
 
 def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOutCall]:
     """The calls that this plan left out, in their order."""
-    noted = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
-    return [LeftOutCall(call, why) for call, why in noted if why is not None]
+    notes = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
+    return [LeftOutCall(call, reason) for call, reason in notes if reason is not None]
 
 
 def _call_identity(call: PlannedCall) -> tuple[str, str, str]:

@@ -26,8 +26,8 @@ def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
 def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
     """A sentence for each rule whose tool is not offered, since a misspelt name would silently forbid nothing."""
     names = tuple(offered)
-    about = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]
-    about += [
+    mentions = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]
+    mentions += [
         (policy.id, rule.id, tool)
         for policy in policies
         for rule in policy.rules
@@ -35,15 +35,15 @@ def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]
     ]
     return [
         f"rule {rule_id} of {policy_id} is about {tool!r}, and no such tool is offered"
-        for policy_id, rule_id, tool in about
+        for policy_id, rule_id, tool in mentions
         if not any(fnmatchcase(name, tool) for name in names)
     ]
 
 
 def tool_of_condition(condition: str) -> str:
     """The tool that a condition begins with, if it can concern no other; else empty."""
-    named = _ONE_TOOL.match(condition)
-    return named["name"] if named and _OR not in condition else ""
+    equality = _ONE_TOOL.match(condition)
+    return equality["name"] if equality and _OR not in condition else ""
 
 
 def has_tool_rules(policies: Iterable[Policy]) -> bool:
@@ -52,8 +52,9 @@ def has_tool_rules(policies: Iterable[Policy]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tools_of_condition(condition: str) -> frozenset[str]:
-    listed = (name[2] for listed in _TOOL_LIST.finditer(condition) for name in _QUOTED.finditer(listed["names"]))
-    return frozenset((*(found["name"] for found in _EQUAL.finditer(condition)), *listed))
+    lists = [tool_list["names"] for tool_list in _TOOL_LIST.finditer(condition)]
+    listed = (name[2] for names in lists for name in _QUOTED.finditer(names))
+    return frozenset((*(equality["name"] for equality in _EQUAL.finditer(condition)), *listed))
 
 
 def with_ruled_reads(box: Toolbox, policies: Iterable[Policy]) -> Toolbox:
@@ -62,10 +63,10 @@ def with_ruled_reads(box: Toolbox, policies: Iterable[Policy]) -> Toolbox:
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
     conditions = [rule.condition for rule in rules if not _NEGATION.search(rule.condition)]
-    named = frozenset[str]().union(*map(_tools_of_condition, conditions))
+    names = frozenset[str]().union(*map(_tools_of_condition, conditions))
     ruled = {
         name: tool._replace(tool_class=ToolClass.CHANGE, why_class="a rule names it")
         for name, tool in box.tools.items()
-        if tool.name in named and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE) and len(tool.required) > 1
+        if tool.name in names and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE) and len(tool.required) > 1
     }
     return box._replace(tools={**box.tools, **ruled}) if ruled else box

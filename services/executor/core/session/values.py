@@ -1,7 +1,7 @@
 """What a run found and computed: the task's parts, tool results with references, and figures with their operands."""
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -127,14 +127,14 @@ class NamedValue(Contract):
 
     def as_json(self) -> Json:
         operands: list[Json] = [operand.as_json() for operand in self.operands]
-        made: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
+        tool: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
         where: JsonObject = {"where": [condition.as_json() for condition in self.where]} if self.where else {}
         texts = {"currency": self.currency, "unit": self.unit, "by": self.by, "give": self.give, "note": self.note}
         texts |= {"kind": self.kind if self.kind != "decimal" else "", "date_order": self.date_order}
-        more: JsonObject = {name: text for name, text in texts.items() if text}
+        optional_texts: JsonObject = {name: text for name, text in texts.items() if text}
         return {
             "name": self.name, "operation": self.operation, "operands": operands, "value": self.value,
-            **more, **where, **made,
+            **optional_texts, **where, **tool,
         }  # fmt: skip
 
 
@@ -169,12 +169,12 @@ class MissingFigure(NamedTuple):
     """A figure that could not be computed. ``about``: the record that it would be about, if there are several."""
 
     name: str
-    why: str
+    reason: str
     about: str = ""
 
     @property
     def text(self) -> str:
-        return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
+        return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.reason}"
 
 
 class SharedOperand(NamedTuple):
@@ -207,10 +207,10 @@ class FigureResults(NamedTuple):
     shared: Mapping[str, tuple[SharedOperand, ...]] = MappingProxyType({})  # by figure
 
 
-def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[NamedValue, ...]:
+def with_figures(values: Sequence[NamedValue], results: FigureResults) -> tuple[NamedValue, ...]:
     """The computed figures, then the model's values; of equal names the computed figure counts."""
-    names = {value.name for value in found.values}
-    return (*found.values, *(value for value in values if not value.figure and value.name not in names))
+    names = {value.name for value in results.values}
+    return (*results.values, *(value for value in values if not value.figure and value.name not in names))
 
 
 def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Iterator[tuple[str, Operand]]:
@@ -220,9 +220,9 @@ def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Itera
     reached = {value.name}
     waiting = deque([value])
     while waiting:
-        one = waiting.popleft()
-        for operand in one.operands:
-            yield one.operation, operand
+        traced = waiting.popleft()
+        for operand in traced.operands:
+            yield traced.operation, operand
             if operand.source == "value" and operand.ref in values and operand.ref not in reached:
                 reached.add(operand.ref)
                 waiting.append(values[operand.ref])
@@ -234,10 +234,12 @@ def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[
 
 def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> dict[str, Decimal]:
     """By name, the figures of a record with one of the ``names``, or of no record; ambiguous ones are left out."""
-    own = {name.casefold() for name in names}
-    said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
-    single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
-    return {value.figure: Decimal(value.value) for value in single}
+    record_names = {name.casefold() for name in names}
+    candidates = [
+        value for value in values if value.figure and (not value.about or value.about.casefold() in record_names)
+    ]
+    counts = Counter(value.figure for value in candidates)
+    return {value.figure: Decimal(value.value) for value in candidates if counts[value.figure] == 1}
 
 
 _BLANKS = re.compile(r"[\s\u00a0]+")
@@ -273,5 +275,5 @@ def note_unmet_conditions(
     """The parts with the condition found not to hold, by part number (``unmet``). A part that was left for it counts as
     done, unless its number is in ``unexcused``.
     """
-    left = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
-    return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))
+    updates = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
+    return tuple(part.model_copy(update=update) for part, update in zip(parts, updates, strict=True))

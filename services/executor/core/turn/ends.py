@@ -148,7 +148,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
         now=ctx.journal.now,
         hours=ctx.tenant.approval_hours,
         needed=count_persons_needed(ctx, progress),
-        why=(*waits.why, *reasons_to_ask_a_person(ctx, progress)),
+        why=(*waits.changes, *reasons_to_ask_a_person(ctx, progress)),
         confirmation=next_confirmation(progress),
         ladder=ctx.tenant.approval_ladder,
         grounds=collect_approval_evidence(progress, verdict, ctx.task, ctx.toolbox.keys),
@@ -162,10 +162,10 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
 async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd:
     """The end of a run that continues at a later time. No lease is held until then."""
     ctx.ports.tracer.current_span().add_event(names.RESTS)
-    progress, rest = _store_progress_before_wait(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
-    ctx.journal.add_event("note", rests_until=rest.until.isoformat(), why=rest.why)
+    progress, wait = _store_progress_before_wait(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.wait
+    ctx.journal.add_event("note", rests_until=wait.until.isoformat(), why=wait.reason)
     writes = await list_writes(ctx.store)
-    return RunEnd(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
+    return RunEnd(TaskState.WORKING, None, wait.reason, wait.reason, progress, writes, timer=wait.timer)
 
 
 async def _end_asking_approval(

@@ -95,7 +95,7 @@ async def _run_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan
         return _CarriedPlan(closed.progress, loads_object(stored))
     match await carry_out_plan(ctx, closed.progress):
         case WaitsForDecision() as waits:
-            return waits._replace(why=_why_asked_again(ctx, closed.plan))
+            return waits._replace(changes=_why_asked_again(ctx, closed.plan))
         case WaitsForTime() as resting:
             return resting
         case StaleInputs() as stale:
@@ -105,7 +105,7 @@ async def _run_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan
 
 
 async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:
-    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
+    reasons = {one.call.call_id: one.reason for one in left_out_calls(ctx, plan)}
     outcomes = await describe_outcomes(ctx, plan, reasons, outdated)
     noted = JournalEntry(_OUTCOMES.format(plan.round), "note", dumps(outcomes))
     ctx.journal.save_progress(progress, f"carried{plan.round}", (noted,))
@@ -113,9 +113,9 @@ async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress,
 
 
 def _record_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
-    ctx.journal.add_event("note", plan=plan.round, outdated=stale.why)
-    ctx.journal.decide_once(OUTDATED.format(plan.round), lambda: stale.why)
-    return f"nothing of the plan was made: {stale.why}. Read again what it rests on, and propose what is right now"
+    ctx.journal.add_event("note", plan=plan.round, outdated=stale.reason)
+    ctx.journal.decide_once(OUTDATED.format(plan.round), lambda: stale.reason)
+    return f"nothing of the plan was made: {stale.reason}. Read again what it rests on, and propose what is right now"
 
 
 def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:

@@ -78,8 +78,8 @@ class ReplayJournal(Journal):
         key: str,
         kind: str,
         step: Callable[[], Awaitable[str]],
-        asked: str = "",
-        before: Callable[[], Awaitable[None]] | None = None,
+        question_digest: str = "",
+        check_before: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
         if key not in self._cursor.attempt.steps:
             await asyncio.sleep(0)  # those beside it may have been finished then
@@ -89,7 +89,7 @@ class ReplayJournal(Journal):
             raise PolicyUnavailable(unavailable)
         if ended := self._cursor.find_early_end(key):
             raise ended
-        return self._cursor.take_step(key, asked).data_json
+        return self._cursor.take_step(key, question_digest).data_json
 
     @override
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:

@@ -31,11 +31,11 @@ class AgentNeedsAnswer(Exception):
 
 
 class AgentAtWork(Exception):
-    """The agent has not finished; ``rest`` says until when the task waits before it asks the agent again."""
+    """The agent has not finished; ``wait`` says until when the task waits before it asks the agent again."""
 
-    def __init__(self, rest: TimedWait) -> None:
-        super().__init__(rest.why)
-        self.rest = rest
+    def __init__(self, wait: TimedWait) -> None:
+        super().__init__(wait.reason)
+        self.wait = wait
 
 
 def question_timer(entry: LedgerEntry) -> Timer | None:

@@ -56,7 +56,7 @@ async def carry_out_plan(
             with open_state_span(ctx, progress):
                 progress = await _make_calls_of_state(ctx, progress)
         except AgentAtWork as busy:
-            return WaitsForTime(progress, busy.rest)
+            return WaitsForTime(progress, busy.wait)
         following = machine.state_after(progress.path, progress.state)
         if machine.is_end_state(following):
             return progress
