@@ -26,8 +26,8 @@ from shared.domain.words import DONE, ToolClass
 from shared.ports.models import ModelReply
 
 _MOST_NAMED = 6  # figures that a sentence names
-_MOST_TOLD = 3  # times that a fault of an answer is told
-_CLAUSE_WORDS = 4  # fewer may stand in an answer by chance
+_MOST_TIMES_TOLD = 3  # that the model is told of one fault
+_FEWEST_WORDS_OF_CLAUSE = 4  # fewer may stand in an answer by chance
 _ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
 _ADVICE_TO_CALL_TOOLS = (  # of a first reply of text alone: the task's parts are not known
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
@@ -43,51 +43,52 @@ class AnswerChecks:
 
     def __init__(self, ctx: TurnContext) -> None:
         self._ctx = ctx
-        self._told: dict[str, list[str]] = {}  # by a fault's name, how far the task was each time that it was told
+        self._stands_by_fault: dict[
+            str, list[str]
+        ] = {}  # by a fault's name, how far the task was each time that it was told
         self._untraced: tuple[str, ...] = ()
-        self._cut = ""  # the text of a reply that ended at its greatest length
+        self._cut_text = ""  # the text of a reply that ended at its greatest length
 
     async def find_problem(
         self,
         key: str,
         reply: ModelReply,
         progress: Progress,
-        lacking: Sequence[int] | None,
-        unnamed: Mapping[int, Sequence[str]],
+        uncalled_parts: Sequence[int] | None,
+        unnamed_ids: Mapping[int, Sequence[str]],
     ) -> str:
         """The text that tells the model what is wrong with its answer; empty if the answer is accepted.
 
-        ``key`` names the reply in the journal. ``lacking``: the parts to be done that have no call; None if the model
-        has called no tool at all. ``unnamed``: by part, the listed identifiers that no call names. Raises ``Failed`` if
-        the answer is empty for a second time.
+        ``key`` names the reply in the journal. ``uncalled_parts``: the parts to be done that have no call; None if the
+        model has called no tool at all. ``unnamed_ids``: by part, the listed identifiers that no call names. Raises
+        ``Failed`` if the answer is empty for a second time.
         """
-        self._cut = reply.text if reply.is_cut else ""
-        told = self._ctx.journal.get_from_earlier_attempt(f"{key}:answer")
-        if told is not None:
-            head, _, problem = told.partition(": ")
+        self._cut_text = reply.text if reply.is_cut else ""
+        stored = self._ctx.journal.get_from_earlier_attempt(f"{key}:answer")
+        if stored is not None:
+            head, _, problem = stored.partition(": ")
             name, _, stand = head.partition("@")
-            self._told.setdefault(name, []).append(stand)
+            self._stands_by_fault.setdefault(name, []).append(stand)
             return problem
         writes = tuple((await self._ctx.store.read_ledger()).values())
         self._untraced = self._find_untraced(reply.text, progress, writes)
+        if uncalled_parts is not None:
+            request_to_read = self._write_request_to_read(reply, progress)
+        else:
+            request_to_read = _ADVICE_TO_CALL_TOOLS if reply.text.strip() else ""
         checks = (
             ("cut", self._find_format_problem(reply, progress)),
-            (
-                "unread",
-                self._write_request_to_read(reply, progress)
-                if lacking is not None
-                else _ADVICE_TO_CALL_TOOLS * bool(reply.text.strip()),
-            ),
-            ("lacking", self._describe_uncalled_parts(progress, lacking or ())),
-            ("unnamed", _write_request_for_unnamed_ids(unnamed)),
+            ("unread", request_to_read),
+            ("lacking", self._describe_uncalled_parts(progress, uncalled_parts or ())),
+            ("unnamed", _write_request_for_unnamed_ids(unnamed_ids)),
             ("untraced", _write_request_to_trace(self._untraced)),
-            ("unanswered", self._write_request_to_leave_parts(reply.text, progress, lacking, writes)),
+            ("unanswered", self._write_request_to_leave_parts(reply.text, progress, uncalled_parts, writes)),
         )
         stand = _progress_fingerprint(progress, self._untraced)
         for name, problem in checks:
-            told_at = self._told.setdefault(name, [])
-            if problem and len(told_at) < _MOST_TOLD and stand not in told_at:
-                told_at.append(stand)
+            earlier_stands = self._stands_by_fault.setdefault(name, [])
+            if problem and len(earlier_stands) < _MOST_TIMES_TOLD and stand not in earlier_stands:
+                earlier_stands.append(stand)
                 self._ctx.journal.add_event("note", answer_problem=problem)
                 self._ctx.journal.add_entry(f"{key}:answer", "note", f"{name}@{stand}: {problem}")
                 return problem
@@ -101,14 +102,16 @@ class AnswerChecks:
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
-        """The figures and identifiers of the text for which neither of two searches finds a source, and such days."""
-        strange = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
+        """The figures and identifiers of the text for which neither of two searches finds a source, and its days that
+        have none.
+        """
+        unsourced = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
         days = days_of_answer(text, local_now(self._ctx))
-        if not (strange or days):
+        if not (unsourced or days):
             return ()
         finder = self._make_source_finder(progress, writes)
-        others = " ".join(finder.untraced_figures(text)) if strange else ""
-        return (*(token for token in strange if token in others), *finder.untraced_days(days))
+        untraced = " ".join(finder.untraced_figures(text)) if unsourced else ""
+        return (*(token for token in unsourced if token in untraced), *finder.untraced_days(days))
 
     def _make_source_finder(self, progress: Progress, writes: Sequence[LedgerEntry] = ()) -> SourceFinder:
         facts = (*progress.dossier.facts, *map(_answer_to_write, writes))
@@ -123,14 +126,14 @@ class AnswerChecks:
         """
         if missing:
             progress = progress.add_notes(not_taken_up=[*missing])
-        is_cut = bool(text) and text == self._cut
+        is_cut = bool(text) and text == self._cut_text
         text = (parse_list_answer(text) if progress.dossier.answer_format == "list" else None) or text
         if is_json_list(text.strip()):  # what stands around a list stays, too: without it nobody said that list
             return progress.update_dossier(answer=text)
         finder = cache(lambda: self._make_source_finder(progress))  # few answers have an address
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
-        ends = f" ... {_ENDS_EARLY}" if is_cut else ""
-        text = f"{text.rstrip()}{ends}{self._build_caveat(progress, text, missing)}"
+        ending = f" ... {_ENDS_EARLY}" if is_cut else ""
+        text = f"{text.rstrip()}{ending}{self._build_caveat(progress, text, missing)}"
         text += f"\n\n{NOTHING_WRITTEN}" if was_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
@@ -148,18 +151,15 @@ class AnswerChecks:
         tool.
         """
         dossier = progress.dossier
-        if self._ctx.files or dossier.facts or dossier.values or dossier.every_plan:
+        has_source = self._ctx.files or dossier.facts or dossier.values or dossier.every_plan
+        if has_source or not reply.text.strip():
             return ""
         if not any(tool.tool_class is ToolClass.READ for tool in self._ctx.toolbox.tools.values()):
             return ""
-        return (
-            "Nothing was read yet. Call the tools that the task needs; if it needs none, give the same answer again."
-            if reply.text.strip()
-            else ""
-        )
+        return "Nothing was read yet. Call the tools that the task needs; if it needs none, give the same answer again."
 
-    def _describe_uncalled_parts(self, progress: Progress, lacking: Sequence[int]) -> str:
-        quotes = [f"{part.number} ({part.quote[:80]})" for part in progress.dossier.parts if part.number in lacking]
+    def _describe_uncalled_parts(self, progress: Progress, numbers: Sequence[int]) -> str:
+        quotes = [f"{part.number} ({part.quote[:80]})" for part in progress.dossier.parts if part.number in numbers]
         if not quotes:
             return ""
         return (
@@ -168,26 +168,25 @@ class AnswerChecks:
         )
 
     def _write_request_to_leave_parts(
-        self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
+        self, text: str, progress: Progress, uncalled_parts: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
         """The text that asks the model to leave each part that it did not answer, if the answer has nothing of what was
         read, or says that something was not found; else empty. The answer's words alone decide nothing; the model's
         declaration does.
         """
         parts = progress.dossier.parts
-        elsewhere = lacking is None or lacking or any(part.unmet for part in parts)
-        elsewhere = elsewhere or any(entry.status not in DONE for entry in writes)
+        is_all_done = uncalled_parts is not None and not uncalled_parts and not any(part.unmet for part in parts)
+        is_all_done = is_all_done and all(entry.status in DONE for entry in writes)
         questions = list_open_questions(parts)
-        if elsewhere or not questions or self._ctx.record.request.practice:
+        if not (is_all_done and questions) or self._ctx.record.request.practice:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)
         facts = [fact for fact in progress.dossier.facts if fact.ok]
-        shows = any(not is_empty_result(fact.result) for fact in facts) and not any(map(_is_yes_or_no_result, facts))
-        if (
-            shows
-            and not self._untraced
-            and not says_found_value(text, collect_sources(self._ctx.task, progress.dossier, writes))
-        ):
+        has_values = not all(is_empty_result(fact.result) for fact in facts) and not any(
+            map(_is_yes_or_no_result, facts)
+        )
+        sources = collect_sources(self._ctx.task, progress.dossier, writes)
+        if has_values and not self._untraced and not says_found_value(text, sources):
             return (
                 f"Your answer has nothing of what was found. Answer each part to find out ({numbers}), and "
                 "`leave_part` each one that has no answer; if it answers them all, give it again as it is."
@@ -200,31 +199,33 @@ class AnswerChecks:
         return ""
 
     def _build_caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
-        strange = [token for token in self._untraced if token in text]
-        said = [f"Not verified: {', '.join(strange[:_MOST_NAMED])}."] if strange else []
-        if self._told.get("unread") and not progress.dossier.facts:
-            said.append("Nothing was read for this answer.")
-        left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
-        said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _contains_reason(text, part.unmet)]
-        said += [f"Not taken up: {sentence}" for sentence in missing]
-        said += filter(None, [read_unenforced_sentence(self._ctx)])
-        return "".join(f"\n\n{one}" for one in said)
+        untraced = [token for token in self._untraced if token in text]
+        remarks = [f"Not verified: {', '.join(untraced[:_MOST_NAMED])}."] if untraced else []
+        if self._stands_by_fault.get("unread") and not progress.dossier.facts:
+            remarks.append("Nothing was read for this answer.")
+        excused_parts = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
+        remarks += [
+            f"Not done: {part.quote}: {part.unmet}." for part in excused_parts if not _contains_reason(text, part.unmet)
+        ]
+        remarks += [f"Not taken up: {sentence}" for sentence in missing]
+        remarks += filter(None, [read_unenforced_sentence(self._ctx)])
+        return "".join(f"\n\n{remark}" for remark in remarks)
 
 
 def _answer_to_write(entry: LedgerEntry) -> Fact:
-    """What was written and what the server said to it, as a source of what the answer tells of it."""
-    written, said = loads(entry.arguments_json), loads(entry.result_json or "null")
-    return write_as_fact(entry, dumps({"arguments": written, "result": said, "refusal": entry.refusal}))
+    """A write with the server's answer, as a source of what the task's answer says of it."""
+    arguments, result = loads(entry.arguments_json), loads(entry.result_json or "null")
+    return write_as_fact(entry, dumps({"arguments": arguments, "result": result, "refusal": entry.refusal}))
 
 
 def _is_yes_or_no_result(fact: Fact) -> bool:
     """Whether a read returned only true or false values. An answer tells these in words, so none of its values recurs
     there.
     """
-    asked = {as_text(value) for value in loads_object(fact.arguments_json).values()}
+    argument_texts = {as_text(value) for value in loads_object(fact.arguments_json).values()}
     values = fact.result.values() if isinstance(fact.result, dict) else ()
-    news = [value for value in values if as_text(value) not in asked]
-    return bool(news) and all(isinstance(value, bool) for value in news)
+    new_values = [value for value in values if as_text(value) not in argument_texts]
+    return bool(new_values) and all(isinstance(value, bool) for value in new_values)
 
 
 def _progress_fingerprint(progress: Progress, untraced: Sequence[str]) -> str:
@@ -242,13 +243,15 @@ def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     """
     if not text.strip():
         return "none was given"
-    read = [fact for fact in dossier.facts if not fact.by_machine]
-    if not read or dossier.values or dossier.every_plan or ctx.files:
+    reads = [fact for fact in dossier.facts if not fact.by_machine]
+    if not reads or dossier.values or dossier.every_plan or ctx.files:
         return ""
     # That a server has nothing of a name is an answer, too.
-    if any(one.ok or classify_failure(ToolAnswer(one.result, is_error=True)) is ReadFailure.NOT_FOUND for one in read):
+    if any(
+        fact.ok or classify_failure(ToolAnswer(fact.result, is_error=True)) is ReadFailure.NOT_FOUND for fact in reads
+    ):
         return ""
-    return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in read))}"
+    return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in reads))}"
 
 
 def _contains_reason(text: str, because: str) -> bool:
@@ -258,9 +261,11 @@ def _contains_reason(text: str, because: str) -> bool:
     The result's reference in brackets is meant for the model alone, and is not looked for.
     """
     reason = because.rpartition(" (")[0] or because
-    found = reason.rpartition(": ")[2]
-    said = spaced_words(text)
-    return spaced_words(reason) in said or (len(found.split()) >= _CLAUSE_WORDS and spaced_words(found) in said)
+    finding = reason.rpartition(": ")[2]
+    answer_words = spaced_words(text)
+    return spaced_words(reason) in answer_words or (
+        len(finding.split()) >= _FEWEST_WORDS_OF_CLAUSE and spaced_words(finding) in answer_words
+    )
 
 
 def _write_request_to_trace(untraced: Sequence[str]) -> str:
@@ -272,11 +277,13 @@ def _write_request_to_trace(untraced: Sequence[str]) -> str:
     )
 
 
-def _write_request_for_unnamed_ids(unnamed: Mapping[int, Sequence[str]]) -> str:
-    if not unnamed:
+def _write_request_for_unnamed_ids(unnamed_ids: Mapping[int, Sequence[str]]) -> str:
+    if not unnamed_ids:
         return ""
-    said = "; ".join(f"part {number}: no call names {', '.join(ids[:_MOST_NAMED])}" for number, ids in unnamed.items())
+    sentences = "; ".join(
+        f"part {number}: no call names {', '.join(ids[:_MOST_NAMED])}" for number, ids in unnamed_ids.items()
+    )
     return (
-        f"{said}. Make the calls that are missing now; where they must not be made, `leave_part` with the reason, and "
-        "what was made stands."
+        f"{sentences}. Make the calls that are missing now; where they must not be made, `leave_part` with the reason, "
+        "and what was made stands."
     )

@@ -54,32 +54,32 @@ async def complete_answer(
     """
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
-    said = append_rows_without_call(
+    answered = append_rows_without_call(
         await append_notice_remark(ctx, with_run_summary(progress)), ctx.task, ctx.toolbox.keys
     )
-    dossier, ledger = said.dossier, await ctx.store.read_ledger()
+    dossier, ledger = answered.dossier, await ctx.store.read_ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")
-    reasons = {one.call.call_id: one.reason for one in calls_not_made(ctx, dossier)}
-    left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrected)
-    lists = ((part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed)
-    left += [(part, f"no call names {', '.join(ids)}") for part, ids in lists]
-    if not ledger and any(part.is_to_do for part, _ in left):
+    reasons = {left_out.call.call_id: left_out.reason for left_out in calls_not_made(ctx, dossier)}
+    parts_left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrected)
+    parts_with_unnamed_ids = ((part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed)
+    parts_left += [(part, f"no call names {', '.join(ids)}") for part, ids in parts_with_unnamed_ids]
+    if not ledger and any(part.is_to_do for part, _ in parts_left):
         _refuse_forbidden_text(progress)
-    not_done = [f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left]
+    not_done = [f"part {part.number} ({part.quote[:120]}): {reason}" for part, reason in parts_left]
     is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
     if is_read_as_list and parse_list_answer(dossier.answer or "") is None:
         not_done.append("the answer is not the JSON list that was asked for")
-    return AnsweredTask(said, "; ".join(not_done))
+    return AnsweredTask(answered, "; ".join(not_done))
 
 
 def _refuse_forbidden_text(progress: Progress) -> None:
     """Raises ``Rejected`` if rules about the task's text forbid it, because then no plan of the task may pass."""
-    found = progress.notes.get("text_policy")
-    violations = found.get("violations") if isinstance(found, dict) else None
+    judgement = progress.notes.get("text_policy")
+    violations = judgement.get("violations") if isinstance(judgement, dict) else None
     if isinstance(violations, list) and violations:
-        told = "; ".join(map(str, violations))
-        raise Rejected(f"the policy forbids the task as it is written, so nothing was written: {told}")
+        sentences = "; ".join(map(str, violations))
+        raise Rejected(f"the policy forbids the task as it is written, so nothing was written: {sentences}")
 
 
 def _is_unsettled(entry: LedgerEntry) -> bool:

@@ -13,7 +13,12 @@ from services.executor.core.conversation.answers import AnswerChecks, why_not_an
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools, is_conditional
 from services.executor.core.conversation.progress_tracker import ProgressTracker
-from services.executor.core.conversation.strategies import MARK, SingleDraft, choose_drafting, with_orchestrator
+from services.executor.core.conversation.strategies import (
+    ORCHESTRATOR_MARK,
+    SingleDraft,
+    choose_drafting,
+    with_orchestrator,
+)
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     find_still_unaddressed,
@@ -81,17 +86,19 @@ class Conversation:
         self.ctx = ctx
         self._reader = reader
         self._local = LocalTools(ctx, progress)
-        self._local_thinks = progress.orchestrator is OrchestratorName.LOCAL
-        mind, prefix = (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx), f"talk:{MARK}")
+        self._uses_local_model = progress.orchestrator is OrchestratorName.LOCAL
+        model_ctx, prefix = (
+            (ctx, "talk") if self._uses_local_model else (with_orchestrator(ctx), f"talk:{ORCHESTRATOR_MARK}")
+        )
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
-        self._talk = MessageHistory(mind, sections, self._offered_tools(), prefix)
+        self._talk = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._talk)
         self._pending = PendingResults(self._talk)
         self._draft = PlanDraft(ctx.limits.plans)
-        self._proposed = False  # whether the model has called a tool that writes
-        self._closed: ClosedPlan | None = None
-        self._notice_asked = False  # whether the model was told once whom the process has to tell
-        self._written: tuple[Fact, ...] = ()  # what servers answered to the writes of earlier plans
+        self._has_proposed_writes = False
+        self._closed_plan: ClosedPlan | None = None
+        self._was_asked_for_notice = False  # whether the model was told once whom the process has to tell
+        self._write_answers: tuple[Fact, ...] = ()  # of servers to the writes of earlier plans
         self._has_outcomes = False  # whether the last thing that was heard is what became of a plan
         self._drafting = SingleDraft()  # until then it is the same for every strategy
         self._answers = AnswerChecks(ctx)
@@ -133,18 +140,18 @@ class Conversation:
         """By part number, the ids that it lists and no call names, although calls name others of the same list."""
         calls = [call for plan in self._draft.plans for call in plan.calls]
         parts = [part for part in parts_to_do(self._parts) if not part.unmet]
-        found = {
+        ids_by_part = {
             part.number: listed_ids_without_call(part, calls, self._reader.facts, self.ctx.toolbox.keys)
             for part in parts
         }
-        return {number: ids for number, ids in found.items() if ids}
+        return {number: ids for number, ids in ids_by_part.items() if ids}
 
     async def advance(self) -> AnswerFound | PlanClosed:
         """Asks the model for replies and carries out their calls, until a plan closes or the answer is found."""
         if self._has_outcomes and await self._answer_by_strategy():
             return AnswerFound(self.progress)
         while True:
-            self._talk.waits = bool(self._draft.held)
+            self._talk.has_calls_waiting = bool(self._draft.held)
             self._drafting.open_parts = self._draft.parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._talk, self._budget_share, self._tier)
             if (event := await self._act_on_reply(reply)) is not None:
@@ -155,17 +162,17 @@ class Conversation:
         after the plan.
         """
         self._tracker.progress = progress
-        closed, self._closed = self._closed, None
+        closed, self._closed_plan = self._closed_plan, None
         if closed is None:
             raise Failed("no plan was closed")
         self._reader.mark_outdated_by_writes(
             past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values())
         )
         self._has_outcomes = True
-        self._written += await answers_as_facts(self.ctx, (closed.plan,))
-        told = self._draft.record_outcomes(closed, outcomes, self._parts)
-        self._pending.send_with_outcomes([build_outcome_answer(one, outcome) for one, outcome in told])
-        self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
+        self._write_answers += await answers_as_facts(self.ctx, (closed.plan,))
+        proposals = self._draft.record_outcomes(closed, outcomes, self._parts)
+        self._pending.send_with_outcomes([build_outcome_answer(proposal, outcome) for proposal, outcome in proposals])
+        self._talk.calls_so_far += [{**proposal.as_json(), "result": outcome} for proposal, outcome in proposals]
 
     async def _act_on_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
         """Adds the reply and carries out its calls; None if the model must be asked again."""
@@ -194,7 +201,7 @@ class Conversation:
         """The model tier of the next reply: small for the first, and for all of an orchestrator; then large if the
         task is to act, or its question has a complex word.
         """
-        if self._talk.replies == 0 or not self._local_thinks:
+        if self._talk.replies == 0 or not self._uses_local_model:
             return Tier.SMALL
         return Tier.LARGE if self._is_to_act or has_complex_word(self.ctx.task) else Tier.SMALL
 
@@ -219,11 +226,11 @@ class Conversation:
         understood = await self._understand_task(uses) if is_first else {}
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
         self._pending.start({**understood, **dispatch.results})
-        self._talk.so_far += dispatch.shown
+        self._talk.calls_so_far += dispatch.calls_as_data
         if any(use.name == CALCULATE.name for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
-        if is_first and self._local_thinks and dispatch.proposed.use_ids:
+        if is_first and self._uses_local_model and dispatch.proposed.use_ids:
             self._ask_larger_model(dispatch.proposed)
             return None
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
@@ -234,8 +241,8 @@ class Conversation:
         """
         if not reply.is_cut:
             return reply.tool_uses
-        whole = reply.tool_uses[:-1]
-        return whole if self._is_understood or any(use.name == UNDERSTAND for use in whole) else ()
+        complete_uses = reply.tool_uses[:-1]
+        return complete_uses if self._is_understood or any(use.name == UNDERSTAND for use in complete_uses) else ()
 
     def _should_fix_parts(self, uses: Sequence[ToolUse]) -> bool:
         """Whether these calls fix the task's parts: they are the first that include ``understand`` or a call of a
@@ -253,11 +260,11 @@ class Conversation:
         dispatch = ReplyDispatch(self.ctx, self._reader, self.reply_key, uses)
         with open_state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_sources)
-            for use in sorted(dispatch.others, key=lambda one: not self._local.is_local_tool(one.name)):
+            for use in sorted(dispatch.other_uses, key=lambda other: not self._local.is_local_tool(other.name)):
                 result = await self._local.call(dispatch.local_step_key(use), use, self._reader.facts)
                 dispatch.add_local_result(use, result)
             await self._check_proposals(dispatch)
-        self._proposed |= bool(dispatch.proposed.use_ids)
+        self._has_proposed_writes |= bool(dispatch.proposed.use_ids)
         return dispatch
 
     async def _check_proposals(self, dispatch: ReplyDispatch) -> None:
@@ -269,12 +276,12 @@ class Conversation:
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
                 await self._read_named_records(key, ())  # what was read for them then is known again
         elif dispatch.writes:
-            setting = self._draft.build_proposal_context(
+            context = self._draft.build_proposal_context(
                 self._marked_parts, self._reader.corrections, self._talk.replies
             )
-            sourceless = dispatch.check_writes(self._draft.held, setting, self._known_sources)
+            sourceless = dispatch.check_writes(self._draft.held, context, self._known_sources)
             if sourceless and await self._read_named_records(key, sourceless):
-                dispatch.check_writes(self._draft.held, setting, self._known_sources)
+                dispatch.check_writes(self._draft.held, context, self._known_sources)
             dispatch.journal_proposals()
 
     def _ask_larger_model(self, proposed: ReplyProposals) -> None:
@@ -289,16 +296,16 @@ class Conversation:
         A reply that was cut off closes no plan, since its further proposals are unknown.
         """
         self._draft.sent_back.update(proposed.doubts)
-        if wrong := {**proposed.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
-            self._return_errors(wrong)
+        if errors := {**proposed.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
+            self._return_errors(errors)
             return None
-        made = await list_entries(self.ctx.store, self._draft.plans)
-        fresh, answered = self._draft.hold_proposals(proposed.proposals, self._parts, made)
-        self._pending.add_results(answered)
-        is_whole = not fresh or not self._draft.parts_without_calls(self._parts)
-        if self._draft.held and is_whole and not is_cut:
+        entries = await list_entries(self.ctx.store, self._draft.plans)
+        new_proposals, results = self._draft.hold_proposals(proposed.proposals, self._parts, entries)
+        self._pending.add_results(results)
+        is_complete = not new_proposals or not self._draft.parts_without_calls(self._parts)
+        if self._draft.held and is_complete and not is_cut:
             return await self._close_plan()
-        self._pending.add_results(build_held_result(one, one) for one in fresh)
+        self._pending.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
         self._send_results()
         return None
 
@@ -312,18 +319,18 @@ class Conversation:
 
     async def _read_named_records(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that these calls name and nobody has read; returns whether there were any."""
-        named = ReadsOfNamedRecords(self.ctx, self._reader, key, calls)
-        if named.has_unmade_reads:
+        reads = ReadsOfNamedRecords(self.ctx, self._reader, key, calls)
+        if reads.has_unmade_reads:
             await self._tracker.enter_state(self.ctx, FsmState.ASSESS)
-        return await named.make_reads()
+        return await reads.make_reads()
 
     def _send_results(self) -> None:
         """Sends the results back to the model, with the strategy's text and any new figures of the process."""
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
-        news = figures if figures != self._talk.figures else ""
+        new_figures = figures if figures != self._talk.figures else ""
         self._talk.figures = figures
-        said = (news, self._drafting.text_after_results(self._talk.replies))
-        self._pending.send_all("\n\n".join(filter(None, said)))
+        texts = (new_figures, self._drafting.text_after_results(self._talk.replies))
+        self._pending.send_all("\n\n".join(filter(None, texts)))
 
     async def _close_plan(self) -> PlanClosed | None:
         """Freezes the waiting proposals as a plan; None if the model has to correct something first."""
@@ -331,23 +338,23 @@ class Conversation:
             self._return_errors(early)
             return None
         number = self._draft.next_plan_number
-        calls = [one.call for one in self._draft.held]
+        calls = [proposal.call for proposal in self._draft.held]
         for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
-            before = len(self._reader.facts)
+            facts_before = len(self._reader.facts)
             await self._read_named_records(f"{self.reply_key}:named{'+' * round_}", calls)
-            if len(self._reader.facts) == before:
+            if len(self._reader.facts) == facts_before:
                 break
-        closing = PlanClosing(self.ctx, self._reader, self.reply_key, asks_for_notice=not self._notice_asked)
+        closing = PlanClosing(self.ctx, self._reader, self.reply_key, asks_for_notice=not self._was_asked_for_notice)
         closed = await closing.close(self.progress, self._draft.held, number)
         self._count_model_calls(closed.model_calls)
         if not closed.is_frozen:
-            self._notice_asked |= closed.asks_for_notice
+            self._was_asked_for_notice |= closed.asks_for_notice
             self._update_progress()
             self._return_errors(closed.errors)
             return None
         self._local.values = [*without_values(self._local.values, closed.stale)]
         self._update_progress()
-        self._closed = closed
+        self._closed_plan = closed
         await self._tracker.begin_plan(self.ctx, closed)
         return PlanClosed(self.progress, closed.plan)
 
@@ -358,20 +365,20 @@ class Conversation:
 
     @property
     def _known_sources(self) -> KnownSources:
-        return known_sources(self.ctx, (*self._reader.facts, *self._written), self._local.all_values)
+        return known_sources(self.ctx, (*self._reader.facts, *self._write_answers), self._local.all_values)
 
     def _update_progress(self) -> None:
         """Stores in the progress what was read and calculated, and computes the process's own figures from it."""
-        counted = self.progress.model_copy(
+        progress = self.progress.model_copy(
             update={"repeated_calls": self._reader.repeated_reads, "corrections": dict(self._reader.corrections.names)}
         )
-        learned = counted.update_dossier(
+        progress = progress.update_dossier(
             facts=self._reader.facts,
             values=tuple(self._local.values),
             parts=mark_unanswered(self._marked_parts, self._local.unanswered),
             made=self._local.used_made_tools,
         )
-        self._tracker.progress = with_process_figures(self.ctx, learned)
+        self._tracker.progress = with_process_figures(self.ctx, progress)
 
     async def _understand_task(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
         """Fixes the task's parts, process and strategy from the first reply with calls, before any other call of it is
@@ -380,24 +387,24 @@ class Conversation:
         self._is_understood = True
         use = next((use for use in uses if use.name == UNDERSTAND), None)
         result = await self._local.call(self.reply_key, use, ()) if use else None
-        said = self._local.understanding or whole_task_as_part(self.ctx.task)
-        if not said.parts:
-            said = said._replace(parts=whole_task_as_part(self.ctx.task).parts)
-        self.ctx = await self._tracker.set_parts_and_process(self.ctx, said)
+        understanding = self._local.understanding or whole_task_as_part(self.ctx.task)
+        if not understanding.parts:
+            understanding = understanding._replace(parts=whole_task_as_part(self.ctx.task).parts)
+        self.ctx = await self._tracker.set_parts_and_process(self.ctx, understanding)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = choose_drafting(self.ctx, self.progress)
         await self._make_missing_calculators()
         self._talk.tools = self._offered_tools()
-        self._talk.understood = {"parts": [part.as_json() for part in said.parts]}
+        self._talk.understanding = {"parts": [part.as_json() for part in understanding.parts]}
         if use is None or result is None:
             return {}
         if not result.is_error:
             process = describe_process(self.progress.template)
-            known = self.ctx.journal.decide_once(
+            learned = self.ctx.journal.decide_once(
                 f"{self.reply_key}:known", lambda: dumps(learned_sections_of_process(self.ctx, self.progress))
             )
-            self._talk.understood = {**loads_object(result.content), "process": process, **loads_object(known)}
-            result = result._replace(content=dumps(self._talk.understood))
+            self._talk.understanding = {**loads_object(result.content), "process": process, **loads_object(learned)}
+            result = result._replace(content=dumps(self._talk.understanding))
         return {use.id: result}
 
     async def _make_missing_calculators(self) -> None:
@@ -408,9 +415,9 @@ class Conversation:
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools offered to the model. Writes are offered once the parts are known and include something to do."""
-        acts = self._is_understood and self._is_to_act
-        local, is_remote = self._local.list_definitions(), not self._local_thinks
-        return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
+        may_write = self._is_understood and self._is_to_act
+        local, is_remote = self._local.list_definitions(), not self._uses_local_model
+        return offered_tools(self.ctx.toolbox, local, is_asked_only=not (may_write or is_remote), is_remote=is_remote)
 
     async def _accept_or_correct_answer(self, reply: ModelReply) -> bool:
         """Accepts the reply as the answer, or tells the model what is wrong with it and returns False."""
@@ -446,14 +453,14 @@ class Conversation:
         return True
 
     async def _store_answer(self, text: str) -> None:
-        why = why_not_answerable(text, self.ctx, self.progress.dossier)
-        reasons = {part.number: why for part in list_open_questions(self._parts)} if why else {}
+        reason = why_not_answerable(text, self.ctx, self.progress.dossier)
+        reasons = {part.number: reason for part in list_open_questions(self._parts)} if reason else {}
         self._tracker.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])
         with open_state_span(self.ctx, self.progress):
             writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITES]
             missing = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
-            refused = self._proposed and not self._is_to_act
+            refused = self._has_proposed_writes and not self._is_to_act
             self._tracker.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
 
 
@@ -470,6 +477,6 @@ def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> t
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
     general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
-    rules, called = await fetch_read_rules(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
-    reader = TaskReader(general, known_corrections(ctx, progress), rules, progress.dossier.facts, called)
+    rules, earlier_reads = await fetch_read_rules(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
+    reader = TaskReader(general, known_corrections(ctx, progress), rules, progress.dossier.facts, earlier_reads)
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

@@ -34,13 +34,13 @@ class ReplyProposals(Contract):
     @property
     def use_ids(self) -> tuple[str, ...]:
         """The ids of all calls that write, accepted or not."""
-        return (*(one.use_id for one in self.proposals), *self.wrong)
+        return (*(proposal.use_id for proposal in self.proposals), *self.wrong)
 
 
 class ReplyDispatch:
     """Carries out the calls of one reply: reads, local tools and proposals.
 
-    ``results``: by call id, the results so far. ``shown``: reads and local calls as data, for a message history that
+    ``results``: by call id, the results so far. ``calls_as_data``: reads and local calls, for a message history that
     starts again. ``proposed``: from the journal if an earlier attempt decided it, else from ``check_writes``.
     """
 
@@ -49,90 +49,97 @@ class ReplyDispatch:
         self._ctx = ctx
         self._reader = reader
         self._key = key
-        self._places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
+        self._place_by_use_id = {
+            use.id: place for place, use in enumerate(uses)
+        }  # the same whatever the servers list by now
         self.results: dict[str, ToolResult] = {}
-        self.shown: list[Json] = []
+        self.calls_as_data: list[Json] = []
         stored = ctx.journal.get_from_earlier_attempt(self._proposals_journal_key)
         self.proposed = ReplyProposals.model_validate_json(stored) if stored is not None else ReplyProposals()
         self.was_heard = bool(self.proposed.use_ids)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
-        self.others: list[ToolUse] = []  # that no server has: local tools, if there is such a tool at all
+        self.other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
         self._group_calls_by_kind([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.has_current_result(use, tool)]
 
-    async def read_all(self, known: KnownSources) -> None:
-        """Makes the reads in parallel; equal reads are made once. ``known``: the sources known before them."""
-        refused_reads = self._find_refused_reads(known)
+    async def read_all(self, known_before: KnownSources) -> None:
+        """Makes the reads in parallel; equal reads are made once. ``known_before``: the sources known before them."""
+        refused_reads = self._find_refused_reads(known_before)
         refs = [
             self._reader.reserve_reference(use, tool) if tool else self._reader.restore_reference(use)
             for use, tool in self._reads
         ]
-        firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
-        made = await run_in_parallel(
-            self._read_or_explain(place, refs[place], refused_reads) for place in sorted(firsts.values())
-        )
-        by_ref = dict(zip((refs[place] for place in sorted(firsts.values())), made, strict=True))
+        first_place_by_ref = {ref: place for place, ref in reversed(list(enumerate(refs)))}
+        first_reads = sorted((place, ref) for ref, place in first_place_by_ref.items())
+        results = await run_in_parallel(self._read_or_explain(place, ref, refused_reads) for place, ref in first_reads)
+        result_by_ref = dict(zip((ref for _, ref in first_reads), results, strict=True))
         for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
-            found = by_ref[ref] if firsts[ref] == place else await self._read_or_explain(place, ref, refused_reads)
-            self.results[use.id], data = _format_read_result(use, found)
-            self.shown.append(data)
+            result = (
+                result_by_ref[ref]
+                if first_place_by_ref[ref] == place
+                else await self._read_or_explain(place, ref, refused_reads)
+            )
+            self.results[use.id], data = _format_read_result(use, result)
+            self.calls_as_data.append(data)
 
     def local_step_key(self, use: ToolUse) -> str:
-        return f"{self._key}:local:{self._places[use.id]}"
+        return f"{self._key}:local:{self._place_by_use_id[use.id]}"
 
     def add_local_result(self, use: ToolUse, result: ToolResult) -> None:
         """Adds the result of a local tool."""
         self.results[use.id] = result
         if use.name != UNDERSTAND:
-            self.shown.append(_call_as_data(use, result))
+            self.calls_as_data.append(_call_as_data(use, result))
 
     def check_writes(
-        self, before: Sequence[Proposal], setting: ProposalContext, known: KnownSources
+        self, waiting: Sequence[Proposal], context: ProposalContext, known: KnownSources
     ) -> Sequence[PlannedCall]:
         """Checks all writes of the reply; if one is wrong, none is accepted. If an argument has
         no source, returns the checked calls, so that the caller reads what they name and checks again; else nothing.
 
-        ``before``: the proposals that wait already. ``known``: the sources after the reply's reads and calculations.
+        ``waiting``: earlier proposals. ``known``: the sources after the reply's reads and calculations.
         """
-        proposals, tried = list[Proposal](), list[PlannedCall]()
-        wrong, doubts, lacks_source = dict[str, str](), list[str](), False
+        proposals, checked_calls = list[Proposal](), list[PlannedCall]()
+        errors, doubts, lacks_source = dict[str, str](), list[str](), False
         finder = SourceFinder(known)
-        called = [
-            *((one.call.tool, one.call.arguments) for one in before),
+        proposed_calls = [
+            *((proposal.call.tool, proposal.call.arguments) for proposal in waiting),
             *((tool.name, use.input) for use, tool in self.writes),
         ]
         for use, tool in self.writes:
             try:
                 if self._new_reads:
-                    seen = ", ".join(dict.fromkeys(self._new_reads))
-                    raise InvalidProposal(f"propose it once you have seen what {seen} gives")
-                made = build_proposal(use, tool, (*before, *proposals), setting)
-                sourced = finder.find_sources(made.call, tool, self._build_part_context(made.call, setting, called))
-                tried.append(made.call)
-                lacks_source |= sourced.lacks_source
-                if sourced.problems:
-                    raise InvalidProposal("; ".join(sourced.problems))
-                if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:
-                    doubts += fresh
-                    raise InvalidProposal("; ".join(fresh))
-                proposals.append(made._replace(call=sourced.call))
-            except InvalidProposal as why:
-                wrong[use.id] = f"Not made: {why}"
-        if not wrong:
+                    read_names = ", ".join(dict.fromkeys(self._new_reads))
+                    raise InvalidProposal(f"propose it once you have seen what {read_names} gives")
+                proposal = build_proposal(use, tool, (*waiting, *proposals), context)
+                findings = finder.find_sources(
+                    proposal.call, tool, self._build_part_context(proposal.call, context, proposed_calls)
+                )
+                checked_calls.append(proposal.call)
+                lacks_source |= findings.lacks_source
+                if findings.problems:
+                    raise InvalidProposal("; ".join(findings.problems))
+                if new_doubts := [doubt for doubt in findings.doubts if doubt not in context.sent_back]:
+                    doubts += new_doubts
+                    raise InvalidProposal("; ".join(new_doubts))
+                proposals.append(proposal._replace(call=findings.call))
+            except InvalidProposal as error:
+                errors[use.id] = f"Not made: {error}"
+        if not errors:
             self.proposed = ReplyProposals(proposals=tuple(proposals))
             return ()
-        again = {one.use_id: PROPOSE_AGAIN for one in proposals}
-        self.proposed = ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
-        return tried if lacks_source else ()
+        sent_back = {proposal.use_id: PROPOSE_AGAIN for proposal in proposals}
+        self.proposed = ReplyProposals(wrong={**errors, **sent_back}, doubts=tuple(doubts))
+        return checked_calls if lacks_source else ()
 
     def _build_part_context(
-        self, call: PlannedCall, setting: ProposalContext, called: Sequence[tuple[str, JsonObject]]
+        self, call: PlannedCall, context: ProposalContext, proposed_calls: Sequence[tuple[str, JsonObject]]
     ) -> PartContext:
-        quote = next((part.quote for part in setting.parts if part.number == call.part), "")
-        others = [one.quote for one in setting.parts if one.number != call.part]
-        own = (one for one in self._ctx.toolbox.tools.values() if one.connection_id == call.connection_id)
-        return PartContext(quote, others, [one for one in own if one.tool_class in WRITES], called)
+        quote = next((part.quote for part in context.parts if part.number == call.part), "")
+        other_quotes = [part.quote for part in context.parts if part.number != call.part]
+        tools = (tool for tool in self._ctx.toolbox.tools.values() if tool.connection_id == call.connection_id)
+        return PartContext(quote, other_quotes, [tool for tool in tools if tool.tool_class in WRITES], proposed_calls)
 
     def journal_proposals(self) -> None:
         """Stores the reply's proposals in the journal."""
@@ -152,23 +159,23 @@ class ReplyDispatch:
             elif tool is not None:
                 self.writes.append((use, tool))
             else:
-                self.others.append(use)
+                self.other_uses.append(use)
 
     def _find_refused_reads(self, known: KnownSources) -> dict[str, str]:
         """By call id, why a read is refused: it would open an address that occurs only in free text which somebody
         wrote, and so send that somebody what the address contains.
         """
-        opened = [(use, address) for use, _ in self._reads for address in addresses_to_open(use.input)]
-        finder = SourceFinder(known) if opened else None
+        opened_addresses = [(use, address) for use, _ in self._reads for address in addresses_to_open(use.input)]
+        finder = SourceFinder(known) if opened_addresses else None
         return {
             use.id: f"Not called: {address[:_LONGEST_ADDRESS]} stands only in a text that somebody wrote, and the task "
             "does not say to open it."
-            for use, address in opened
+            for use, address in opened_addresses
             if finder and finder.is_address_of_free_text(address)
         }
 
     def _read_step_key(self, use: ToolUse) -> str:
-        return f"{self._key}:tool:{self._places[use.id]}"
+        return f"{self._key}:tool:{self._place_by_use_id[use.id]}"
 
     async def _read_or_explain(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
         """The fact that was read, or the reason why it was not. ``refused_reads``: by call id, the reasons for reads
@@ -177,34 +184,33 @@ class ReplyDispatch:
         use, tool = self._reads[place]
         if tool is None:
             return self._reader.find_fact(ref) or f"Not called: {use.name} is not there any more."
-        key, most = self._read_step_key(use), self._ctx.limits.tool_calls
+        key, most_reads = self._read_step_key(use), self._ctx.limits.tool_calls
         try:
-            if place >= most:
-                raise CallRefused(f"Not called: one reply makes {most} reads at most.")
+            if place >= most_reads:
+                raise CallRefused(f"Not called: one reply makes {most_reads} reads at most.")
             if use.id in refused_reads and self._ctx.journal.get(key) is None:
                 raise CallRefused(refused_reads[use.id])
             return await self._reader.read_or_reuse(key, ref, use, tool)
-        except CallRefused as why:
+        except CallRefused as refusal:
             self._reader.drop_reference(ref)
-            return str(why)
+            return str(refusal)
 
 
-def _format_read_result(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
+def _format_read_result(use: ToolUse, fact_or_reason: Fact | str) -> tuple[ToolResult, Json]:
     """A read as the tool result for the model, and as data for a message history that starts again."""
-    asked: dict[str, Json] = {"tool": use.name, "arguments": use.input}
-    if isinstance(made, str):
-        return _build_error(use, made), {**asked, "error": made}
-    seen, note = shorten_result(made.result)
-    said = " ".join(filter(None, (made.note, note)))
-    told: dict[str, Json] = {"note": said} if said else {}
-    text = f"{dumps(seen)}\n[{made.ref}{f': {said}' if said else ''}]"
-    return ToolResult(use.id, text, is_error=not made.ok), {"ref": made.ref, **asked, "result": seen, **told}
-
-
-def _build_error(use: ToolUse, why: str) -> ToolResult:
-    return ToolResult(use.id, why, is_error=True)
+    call: dict[str, Json] = {"tool": use.name, "arguments": use.input}
+    if isinstance(fact_or_reason, str):
+        return ToolResult(use.id, fact_or_reason, is_error=True), {**call, "error": fact_or_reason}
+    fact = fact_or_reason
+    result, shortening = shorten_result(fact.result)
+    note = " ".join(filter(None, (fact.note, shortening)))
+    data: dict[str, Json] = {"ref": fact.ref, **call, "result": result}
+    if note:
+        data["note"] = note
+    text = f"{dumps(result)}\n[{fact.ref}{f': {note}' if note else ''}]"
+    return ToolResult(use.id, text, is_error=not fact.ok), data
 
 
 def _call_as_data(use: ToolUse, result: ToolResult) -> Json:
-    told: Json = result.content if result.is_error else loads(result.content)
-    return {"tool": use.name, "arguments": use.input, "error" if result.is_error else "result": told}
+    content: Json = result.content if result.is_error else loads(result.content)
+    return {"tool": use.name, "arguments": use.input, "error" if result.is_error else "result": content}

@@ -121,8 +121,8 @@ class LocalTools:
             return ToolResult(use.id, f"There is no tool named {use.name!r}.", is_error=True)
         try:
             return ToolResult(use.id, dumps(await _METHODS[use.name](self, _LocalCall(key, use.input, facts))))
-        except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as why:
-            return ToolResult(use.id, str(why), is_error=True)
+        except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as error:
+            return ToolResult(use.id, str(error), is_error=True)
 
     async def _understand(self, call: _LocalCall) -> Json:
         """Stores the task's parts. Only the first call counts, so that no tool result can change what may be done."""
@@ -131,18 +131,18 @@ class LocalTools:
         self.understanding = read_understanding(call.arguments, user_texts(self.ctx))
         if self.understanding.parts:
             self.not_taken_up = unaddressed_sentences(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
-        left = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
-        problems: list[Json] = [*self.understanding.problems, *left]
+        unquoted = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
+        problems: list[Json] = [*self.understanding.problems, *unquoted]
         parts: list[Json] = [part.as_json() for part in self.understanding.parts]
         return {"parts": parts, **({"problems": problems} if problems else {})}
 
     async def _calculate(self, call: _LocalCall) -> Json:
-        asked = {name: value for name, value in call.arguments.items() if name != _PART_ARGUMENT}
-        known = known_figures(self.ctx, tuple(call.facts), self.all_values)
+        expression = {name: value for name, value in call.arguments.items() if name != _PART_ARGUMENT}
+        sources = known_figures(self.ctx, tuple(call.facts), self.all_values)
         value = await compute_with_made_tools(
-            self.ctx, call.key, self.made_tools, lambda: calculate(asked, known, self.made_tools)
+            self.ctx, call.key, self.made_tools, lambda: calculate(expression, sources, self.made_tools)
         )
-        self.values = [one for one in self.values if one.name != value.name] + [value]
+        self.values = [earlier for earlier in self.values if earlier.name != value.name] + [value]
         return {**describe_value(value), **await self._update_part_by_condition(value, call)}
 
     async def _show_rows_to_model(self, call: _LocalCall) -> Json:
@@ -173,10 +173,8 @@ class LocalTools:
         if self.hypothetical_calls >= _MOST_HYPOTHETICAL:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
         self.hypothetical_calls += 1
-        tool, arguments = (
-            self.ctx.toolbox.tools.get(str(call.arguments.get("tool", ""))),
-            call.arguments.get("arguments"),
-        )
+        tool = self.ctx.toolbox.tools.get(str(call.arguments.get("tool", "")))
+        arguments = call.arguments.get("arguments")
         if tool is None or not isinstance(arguments, dict):
             raise ValueError("name one of the tools, and its arguments as an object")
         planned = PlannedCall(
@@ -187,10 +185,10 @@ class LocalTools:
             arguments_json=dumps(arguments),
         )
         plan = WritePlan(task_id=self.ctx.record.task_id, round=0, calls=(planned,))
-        given = self.progress.update_dossier(facts=tuple(call.facts), values=tuple(self.values), plan=plan)
+        progress = self.progress.update_dossier(facts=tuple(call.facts), values=tuple(self.values), plan=plan)
 
         async def ask() -> str:
-            verdict = await request_verdict(self.ctx, given.template, given.dossier)
+            verdict = await request_verdict(self.ctx, progress.template, progress.dossier)
             self.ctx.journal.add_event("note", hypothetical=tool.name, passed=verdict.passed)
             return dumps(_verdict_in_words(verdict))
 
@@ -201,9 +199,8 @@ class LocalTools:
 
     def _find_named_part(self, call: _LocalCall) -> PartOfTask | None:
         """The part of the task that the call names; None if it names none."""
-        return next(
-            (one for one in self.progress.dossier.parts if one.number == call.arguments.get(_PART_ARGUMENT)), None
-        )
+        number = call.arguments.get(_PART_ARGUMENT)
+        return next((part for part in self.progress.dossier.parts if part.number == number), None)
 
     def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
         """Stores why a part is left. Returns a note for the model if neither the part, the task nor its practice world
@@ -211,8 +208,8 @@ class LocalTools:
         """
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
-        words = (part.quote, self.ctx.task, practice.instructions if practice else "")
-        if any(map(is_conditional, words)) or part.number in self.asked_about:
+        texts = (part.quote, self.ctx.task, practice.instructions if practice else "")
+        if any(map(is_conditional, texts)) or part.number in self.asked_about:
             self.unexcused.discard(part.number)
             return {}
         self.unexcused.add(part.number)
@@ -250,16 +247,17 @@ _METHODS: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
 
 
 def _verdict_in_words(verdict: Verdict) -> Json:
-    refused = [format_refusal(refusal) for refusal in verdict.refusals]
-    said: list[Json] = [*verdict.reasons, *refused]
-    blocked = verdict.blocked or bool(verdict.problems) or bool(refused)
-    word = "blocked" if blocked else "waits for a person" if not verdict.passed else "passes"
-    return {"it": word, "decided_by": verdict.escalation_level, "because": said}
+    refusals = [format_refusal(refusal) for refusal in verdict.refusals]
+    if verdict.blocked or verdict.problems or refusals:
+        decision = "blocked"
+    else:
+        decision = "passes" if verdict.passed else "waits for a person"
+    return {"it": decision, "decided_by": verdict.escalation_level, "because": [*verdict.reasons, *refusals]}
 
 
-def _define_calculate(made: MadeToolResults) -> ToolDefinition:
+def _define_calculate(made_tools: MadeToolResults) -> ToolDefinition:
     """The definition of ``calculate``, with an argument for the part of the task whose condition is calculated."""
-    tool = define_calculate_tool(made)
+    tool = define_calculate_tool(made_tools)
     schema = dict(tool.input_schema)
     properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
     properties[_PART_ARGUMENT] = {
@@ -275,16 +273,16 @@ _calculate_tool = IdentityCache(_define_calculate, 256)
 def _condition_in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
     """A comparison that does not hold, as a sentence: ``stock 5 is less than 2: no``."""
     relation = _RELATIONS.get(condition.operation)
-    told = [_operand_in_words(operand, facts, values) for operand in condition.operands]
-    if relation is None or len(told) != 2:
-        return f"{condition.operation.replace('_', ' ')} ({', '.join(told)}): no"
-    return f"{told[0]} {relation} {told[1]}: no"
+    operands = [_operand_in_words(operand, facts, values) for operand in condition.operands]
+    if relation is None or len(operands) != 2:
+        return f"{condition.operation.replace('_', ' ')} ({', '.join(operands)}): no"
+    return f"{operands[0]} {relation} {operands[1]}: no"
 
 
 def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
     if operand.source == "value":
-        known = next((one for one in reversed(values) if one.name == operand.ref), None)
-        return _figure_in_words(known) if known else operand.ref.replace("_", " ")
+        figure = next((value for value in reversed(values) if value.name == operand.ref), None)
+        return _figure_in_words(figure) if figure else operand.ref.replace("_", " ")
     if operand.source != "result":
         return operand.literal
     name = " ".join(words_of(operand.path.rpartition(".")[2].partition("[")[0]))
@@ -300,12 +298,12 @@ def _figure_in_words(value: NamedValue) -> str:
 
 def _single_value_text(operand: Operand, facts: Sequence[Fact]) -> str:
     """The single short value at the operand's path as text; else empty."""
-    fact = next((one for one in facts if one.ref == operand.ref), None)
+    fact = next((fact for fact in facts if fact.ref == operand.ref), None)
     try:
-        found = select_cells(fact.result, operand.path).cells if fact else []
+        cells = select_cells(fact.result, operand.path).cells if fact else []
     except NoSuchPath:
         return ""
-    value = found[0].value if len(found) == 1 else None
+    value = cells[0].value if len(cells) == 1 else None
     if value is None or isinstance(value, dict | list):
         return ""
     return (value if isinstance(value, str) else dumps(value))[:_LONGEST_OPERAND]

@@ -63,14 +63,14 @@ class ProgressTracker:
         plan = closed.plan
         if plan.round <= self._stored_plan:
             return
-        fresh: dict[str, object] = {
+        plan_fields: dict[str, object] = {
             "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed.verdict,
             "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
         }  # fmt: skip
         ctx.journal.add_event("plan", calls=[call.tool for call in plan.calls], number=plan.round)
-        planned = self._with_reply_count().update_dossier(**fresh).model_copy(update={"confirmed": ()})
-        planned = planned.model_copy(update={"path": plan_state_path(ctx, planned)})
-        self.progress = await enter_state(ctx, planned, first_plan_state(planned.path), closed.events)
+        progress = self._with_reply_count().update_dossier(**plan_fields).model_copy(update={"confirmed": ()})
+        progress = progress.model_copy(update={"path": plan_state_path(ctx, progress)})
+        self.progress = await enter_state(ctx, progress, first_plan_state(progress.path), closed.events)
 
     def _with_reply_count(self) -> Progress:
         return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})

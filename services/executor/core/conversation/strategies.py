@@ -65,8 +65,8 @@ def find_difference(first: str, second: str) -> str:
     if _has_negation(first) != _has_negation(second):
         return "one denies what the other does not"
     # Jaccard's measure on words without stop-words; two texts without any are alike.
-    one, other = _split_words(first) - _STOP_WORDS, _split_words(second) - _STOP_WORDS
-    overlap = len(one & other) / len(one | other) if one | other else 1.0
+    words, other_words = _split_words(first) - _STOP_WORDS, _split_words(second) - _STOP_WORDS
+    overlap = len(words & other_words) / len(words | other_words) if words | other_words else 1.0
     return "" if overlap >= _LEAST_OVERLAP else "too few words in common"
 
 
@@ -127,7 +127,7 @@ class SingleDraft:
         step: str,
         request: ModelRequest,
         share: BudgetShare,
-        before: ModelRequest | None = None,
+        earlier_request: ModelRequest | None = None,
     ) -> ModelReply | None:
         """A reply to a request outside the conversation. None if it is incomplete or cannot be had; that is journaled
         for later attempts.
@@ -135,9 +135,9 @@ class SingleDraft:
         if ctx.journal.get(f"{key}:away") is not None:
             return None
         try:
-            reply = await ask_if_possible(ctx, step, request, share, before)
-        except HelperUnavailable as why:
-            ctx.journal.add_entry(f"{key}:away", "note", str(why))
+            reply = await ask_if_possible(ctx, step, request, share, earlier_request)
+        except HelperUnavailable as error:
+            ctx.journal.add_entry(f"{key}:away", "note", str(error))
             return None
         self.extra_calls += 1
         return None if reply.is_cut else reply
@@ -195,10 +195,10 @@ class TwoDrafts(SingleDraft):
         """Whether the reply gives every part its calls, or is the answer. A text while proposals wait is not."""
         proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
-            return not (reply.tool_uses or talk.waits)
-        said = [use.input.get(RESERVED_ARGUMENT) for use in proposals]
-        planned = {one.get("part") for one in said if isinstance(one, dict)}
-        return len(self.open_parts) < 2 or {*self.open_parts} <= planned
+            return not (reply.tool_uses or talk.has_calls_waiting)
+        reserved_arguments = [use.input.get(RESERVED_ARGUMENT) for use in proposals]
+        planned_parts = {argument.get("part") for argument in reserved_arguments if isinstance(argument, dict)}
+        return len(self.open_parts) < 2 or {*self.open_parts} <= planned_parts
 
     def _calls_only_local_tools(self, reply: ModelReply) -> bool:
         """Whether the reply calls local tools only."""
@@ -233,12 +233,12 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
     dossier = progress.dossier
     writes = tuple((await ctx.store.read_ledger()).values())
     parts: list[Json] = [part.as_json() for part in dossier.parts]
-    most = max(_LEAST_OF_FACT, _MOST_OF_FACTS // max(1, len(dossier.facts)))
+    most_characters = max(_LEAST_OF_FACT, _MOST_OF_FACTS // max(1, len(dossier.facts)))
     sections: dict[str, Json] = {
         "task": ctx.task,
         "answer_format": dossier.answer_format,
         "parts": parts,
-        "facts": [_shorten_fact(fact, most) for fact in dossier.facts],
+        "facts": [_shorten_fact(fact, most_characters) for fact in dossier.facts],
         "values": [value.as_json() for value in dossier.values],
         "writes": [*writes_as_json(writes)],
     }
@@ -246,11 +246,17 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
     return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (message,), max_tokens=2_048)
 
 
-def _shorten_fact(fact: Fact, most: int) -> Json:
+def _shorten_fact(fact: Fact, most_characters: int) -> Json:
     """A fact for the model that writes the answer, with a long result cut to its beginning."""
-    seen, note = shorten_result(fact.result, most)
-    told: dict[str, Json] = {"note": note} if note else {}
-    return {"ref": fact.ref, "tool": fact.tool, "arguments": loads_object(fact.arguments_json), "result": seen, **told}
+    result, note = shorten_result(fact.result, most_characters)
+    remark: dict[str, Json] = {"note": note} if note else {}
+    return {
+        "ref": fact.ref,
+        "tool": fact.tool,
+        "arguments": loads_object(fact.arguments_json),
+        "result": result,
+        **remark,
+    }
 
 
 def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
@@ -282,7 +288,7 @@ def _draft_as_data(reply: ModelReply) -> Json:
     return {"text": reply.text, "calls": calls}
 
 
-MARK = "brainos"  # in the journal's names of its rounds
+ORCHESTRATOR_MARK = "brainos"  # begins the journal keys of an orchestrator's replies, after ``talk:``
 
 
 def _conversation_id(ctx: TurnContext) -> str:
@@ -324,45 +330,47 @@ class OrchestratorModel(Model):
     async def complete(self, request: ModelRequest) -> ModelReply:
         message = self._build_message(request)
         try:
-            said = await self._orchestrator.send(message)
+            reply = await self._orchestrator.send(message)
         except OrchestratorUnavailable as error:
             raise ModelUnavailable(str(error)) from error
-        return _build_reply(request, message, said)
+        return _build_reply(request, message, reply)
 
     def _build_message(self, request: ModelRequest) -> OrchestratorMessage:
         """The message to send. The spending's last unanswered key is that of this very request, which was reserved
         already.
         """
-        *lost, now = [key for key in self._spending.unanswered_keys if f":{MARK}" in key]
-        name = f"{self._id}-{len(lost) + 1}" if lost else self._id
-        if len(request.messages) == 1 or now in lost:
+        *lost_keys, current_key = [key for key in self._spending.unanswered_keys if f":{ORCHESTRATOR_MARK}" in key]
+        name = f"{self._id}-{len(lost_keys) + 1}" if lost_keys else self._id
+        if len(request.messages) == 1 or current_key in lost_keys:
             return _build_opening(name, request)
-        last = request.messages[-1]
+        last_message = request.messages[-1]
         names = {use.id: use.name for use in _list_tool_uses(request)}
-        results = [block for block in last.blocks if isinstance(block, ToolResult)]
-        told = tuple(OrchestratorResult(names[result.tool_use_id], _result_as_json(result)) for result in results)
-        text = "\n\n".join(block.text for block in last.blocks if isinstance(block, TextBlock) and block.text)
-        return OrchestratorMessage(name, "Tool results:" if told else text, results=told)
+        results = [block for block in last_message.blocks if isinstance(block, ToolResult)]
+        sent_results = tuple(
+            OrchestratorResult(names[result.tool_use_id], _result_as_json(result)) for result in results
+        )
+        text = "\n\n".join(block.text for block in last_message.blocks if isinstance(block, TextBlock) and block.text)
+        return OrchestratorMessage(name, "Tool results:" if sent_results else text, results=sent_results)
 
 
 def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
     """The first message: the task is its text; the role, the known facts and the tools are its context."""
-    first, *others = _list_texts(request.messages[0])
+    task, *sections = _list_texts(request.messages[0])
     tools: list[Json] = [
         {"name": tool.name, "description": tool.description, "input_schema": to_exact(tool.input_schema)}
         for tool in request.tools
     ]
     so_far = _results_so_far(request)
-    last = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
-    parts = (*request.system, *others, render_in_order({"read_tools": tools, "so_far": so_far}), *last)
-    return OrchestratorMessage(name, first, "\n\n".join(filter(None, parts)))
+    news = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
+    context = (*request.system, *sections, render_in_order({"read_tools": tools, "so_far": so_far}), *news)
+    return OrchestratorMessage(name, task, "\n\n".join(filter(None, context)))
 
 
 def _results_so_far(request: ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
-    came = {block.tool_use_id: _result_as_json(block) for block in blocks if isinstance(block, ToolResult)}
-    uses = [use for use in _list_tool_uses(request) if use.id in came]
-    return [{"tool": use.name, "arguments": use.input, "result": came[use.id]} for use in uses]
+    result_by_use_id = {block.tool_use_id: _result_as_json(block) for block in blocks if isinstance(block, ToolResult)}
+    uses = [use for use in _list_tool_uses(request) if use.id in result_by_use_id]
+    return [{"tool": use.name, "arguments": use.input, "result": result_by_use_id[use.id]} for use in uses]
 
 
 def _list_tool_uses(request: ModelRequest) -> list[ToolUse]:
@@ -382,12 +390,12 @@ def _result_as_json(result: ToolResult) -> Json:
 
 
 def _build_reply(request: ModelRequest, message: OrchestratorMessage, reply: OrchestratorReply) -> ModelReply:
-    began = len(_list_tool_uses(request))
-    uses = [ToolUse(f"b{began + place}", call.name, call.params) for place, call in enumerate(reply.calls)]
+    earlier_uses = len(_list_tool_uses(request))
+    uses = [ToolUse(f"b{earlier_uses + place}", call.name, call.params) for place, call in enumerate(reply.calls)]
     blocks = (*((TextBlock(reply.text),) if reply.text else ()), *uses)
     sent = len(message.message) + sum(len(dumps(told.result)) for told in message.results)
     sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
-    heard = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
+    received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
     cached = max(0, request_size(request).total - to_tokens(sent))
-    usage = Usage(to_tokens(sent), to_tokens(heard), cache_read=cached)
-    return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, MARK)
+    usage = Usage(to_tokens(sent), to_tokens(received), cache_read=cached)
+    return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_MARK)

@@ -42,7 +42,7 @@ from shared.ports.store import StoreUnavailable
 
 UNDERSTAND = "understand"
 _MOST_PARTS = 40
-_SCHEMA: dict[str, JsonValue] = {
+_UNDERSTAND_SCHEMA: dict[str, JsonValue] = {
     "type": "object",
     "properties": {
         "parts": {
@@ -102,29 +102,31 @@ def define_understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
         f"{', '.join(processes)}, or of the section process_types; or a new name in "
         "snake_case for a special kind that is not listed. "
         '`answer_form` is "list" only if the task wants one JSON list and nothing else as its answer.',
-        _SCHEMA,
+        _UNDERSTAND_SCHEMA,
     )
 
 
-def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding:
+def read_understanding(arguments: JsonObject, texts: Sequence[str]) -> Understanding:
     """Parses the call. A part that quotes none of the ``texts`` is dropped, and named among the problems.
 
     Raises ``CannotUnderstand``.
     """
     try:
-        said = _UnderstandArguments.model_validate_json(dumps(given))
+        answer = _UnderstandArguments.model_validate_json(dumps(arguments))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise CannotUnderstand(f"{where}: {first['msg']}") from error
-    whole = [normalize_quote(text) for text in texts]
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise CannotUnderstand(f"{where}: {fault['msg']}") from error
+    normal_texts = [normalize_quote(text) for text in texts]
     quoted = [
-        part for part in said.parts if (quote := normalize_quote(part.quote)) and any(quote in text for text in whole)
+        part
+        for part in answer.parts
+        if (quote := normalize_quote(part.quote)) and any(quote in text for text in normal_texts)
     ]
-    strange = [part.quote for part in said.parts if part not in quoted]
-    parts = tuple(PartOfTask(number=number, quote=one.quote, kind=one.kind) for number, one in enumerate(quoted, 1))
-    problems = tuple(f"this is no quote of the task, and is no part of it: {quote[:120]!r}" for quote in strange)
-    return Understanding(parts, said.process, said.answer_form, problems)
+    unquoted = [part.quote for part in answer.parts if part not in quoted]
+    parts = tuple(PartOfTask(number=number, quote=part.quote, kind=part.kind) for number, part in enumerate(quoted, 1))
+    problems = tuple(f"this is no quote of the task, and is no part of it: {quote[:120]!r}" for quote in unquoted)
+    return Understanding(parts, answer.process, answer.answer_form, problems)
 
 
 def whole_task_as_part(task: str) -> Understanding:
@@ -137,7 +139,7 @@ _WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
 _CONJUNCTION = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
 _LEADING_WORDS = frozenset("please then also and next finally afterwards now but kindly".split())
 _TASK_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
-_MORE_VERBS = frozenset("tell ask give let bring take inform find".split())
+_REQUEST_VERBS = frozenset("tell ask give let bring take inform find".split())
 _STATE_VERBS = frozenset("is are was were has have had".split())
 _FEWEST_WORDS = 3
 _MOST_SENTENCES = 3
@@ -150,18 +152,18 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
     A request begins with a verb or is a question; other sentences only inform. ``tools``: tool names, whose verbs
     count, too.
     """
-    verbs = _TASK_VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
+    verbs = _TASK_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
     quoted = [
         normalize_quote(piece) for part in parts for piece in _SENTENCE.split(part.quote) if normalize_quote(piece)
     ]
-    known = {key for part in parts for key in _find_identifiers(part.quote)}
-    found = [
+    quoted_ids = {key for part in parts for key in _find_identifiers(part.quote)}
+    sentences = [
         sentence.strip()
         for sentence in _SENTENCE.split(task)
         if (folded := normalize_quote(sentence)) and not any(folded in quote for quote in quoted)
-        if _is_request(sentence, verbs) and set(_find_identifiers(sentence)) - known
+        if _is_request(sentence, verbs) and set(_find_identifiers(sentence)) - quoted_ids
     ]
-    return tuple(found[:_MOST_SENTENCES])
+    return tuple(sentences[:_MOST_SENTENCES])
 
 
 def _is_request(sentence: str, verbs: Collection[str]) -> bool:
@@ -169,37 +171,42 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     if len(words) < _FEWEST_WORDS:
         return False
     start = next((place for place, word in enumerate(words) if word not in _LEADING_WORDS), 0)
-    first, *rest = [*words[start:], ""]
-    if sentence.rstrip().endswith("?") or (first in verbs and first not in classes.AMBIGUOUS):
+    verb, *following_words = [*words[start:], ""]
+    if sentence.rstrip().endswith("?") or (verb in verbs and verb not in classes.AMBIGUOUS):
         return True
-    is_noun = _STATE_VERBS.intersection(rest) or any(map(str.isdigit, rest[0] if rest else ""))
-    return first in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
+    is_noun = _STATE_VERBS.intersection(following_words) or any(
+        map(str.isdigit, following_words[0] if following_words else "")
+    )
+    return verb in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
 def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
     """The sentences that name an identifier which no part, no read and no planned call names. Of a sentence that a part
     quotes only in part, also one that no planned call names, in a clause that begins with a writing tool's verb.
     """
-    planned = {
+    planned_ids = {
         key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)
     }
-    told = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
-    named = planned.union(*map(_find_identifiers, told))
+    texts = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
+    mentioned = planned_ids.union(*map(_find_identifiers, texts))
     verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS
     return tuple(
         sentence
         for sentence in sentences
-        if set(_find_identifiers(sentence)) - named
-        or any(set(_find_identifiers(one)) - planned for one in _list_orders_beside(sentence, dossier.parts, verbs))
+        if set(_find_identifiers(sentence)) - mentioned
+        or any(
+            set(_find_identifiers(clause)) - planned_ids
+            for clause in _list_orders_beside(sentence, dossier.parts, verbs)
+        )
     )
 
 
 def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
     """Yields the clauses of a sentence that no part quotes, beside one that a part does, and that begin with a verb."""
-    rest = sentence
+    unquoted = sentence
     for part in parts:
-        rest = rest.replace(part.quote.strip(" .!?;"), ";")
-    for clause in _CONJUNCTION.split(rest) if rest != sentence else ():
+        unquoted = unquoted.replace(part.quote.strip(" .!?;"), ";")
+    for clause in _CONJUNCTION.split(unquoted) if unquoted != sentence else ():
         words = [word.casefold() for word in _WORD.findall(clause)]
         if next((word for word in words if word not in _LEADING_WORDS), "") in verbs:
             yield clause
@@ -209,10 +216,10 @@ def _find_identifiers(text: str) -> Iterator[tuple[str, ...]]:
     return (identifier_key(code.text) for code in find_codes(text))
 
 
-_STEP = "talk:process"
-_NO_DESIGN = (BadTemplate, HelperUnavailable, UnusableAnswer)
+_PROCESS_KEY = "talk:process"
+_DESIGN_FAILURES = (BadTemplate, HelperUnavailable, UnusableAnswer)
 _DESIGN_SECONDS = 15.0  # how long a model is waited for that designs a process
-_EXAMPLE_SHOWN = 800  # characters of the task that a process is designed for
+_LONGEST_EXAMPLE = 800  # characters shown of the task that a process is designed for
 
 
 class _FoundProcess(Contract):
@@ -227,11 +234,11 @@ class _FoundProcess(Contract):
     template: ProcessTemplate | None = None
 
 
-async def _choose_named_process(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
+async def _choose_named_process(ctx: TurnContext, name: str, *, has_part_to_do: bool) -> _FoundProcess:
     """The process that the model named. For a task that only asks, no process is designed."""
     if name in ctx.processes or name in ("", GENERAL.process_type):
         return _FoundProcess(process_type=name or GENERAL.process_type, by="model")
-    if not acts:
+    if not has_part_to_do:
         return _FoundProcess(process_type=GENERAL.process_type, by="model", problem=f"a question, said to be of {name}")
     return await _get_or_design_process(ctx, name)
 
@@ -242,38 +249,41 @@ async def _get_or_design_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     If a stored design cannot be read from the store, or cannot be used and might ask for an approval, ``general`` asks
     a person, too.
     """
-    tenant, calls, by = ctx.record.tenant, 0, "synthesized before"
+    tenant, calls, chosen_by = ctx.record.tenant, 0, "synthesized before"
     try:
         text = await ctx.ports.learned.get_process(tenant, kind)
         if text is None:
-            calls, by = 1, "synthesizer"
-            fresh = await _design_process(ctx, kind)
-            text = await ctx.ports.learned.store_process_if_new(tenant, kind, fresh.model_dump_json())
+            calls, chosen_by = 1, "synthesizer"
+            design = await _design_process(ctx, kind)
+            text = await ctx.ports.learned.store_process_if_new(tenant, kind, design.model_dump_json())
     except StoreUnavailable as error:
-        return _fall_back_to_general(kind, error, calls, asks=True)
-    except _NO_DESIGN as error:
+        return _fall_back_to_general(kind, error, calls, asks_a_person=True)
+    except _DESIGN_FAILURES as error:
         return _fall_back_to_general(kind, error, calls)
     try:
-        return _FoundProcess(process_type=kind, by=by, model_calls=calls, template=parse_stored_template(kind, text))
+        return _FoundProcess(
+            process_type=kind, by=chosen_by, model_calls=calls, template=parse_stored_template(kind, text)
+        )
     except BadTemplate as error:
-        return _fall_back_to_general(kind, error, calls, asks=may_ask_a_person(text))
+        return _fall_back_to_general(kind, error, calls, asks_a_person=may_ask_a_person(text))
 
 
-def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks: bool = False) -> _FoundProcess:
+def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks_a_person: bool = False) -> _FoundProcess:
     return _FoundProcess(
         process_type=GENERAL.process_type,
         by="model",
-        problem=f"there is no process for {kind}: {error}" + ("; a person is asked before anything is written" * asks),
+        problem=f"there is no process for {kind}: {error}"
+        + ("; a person is asked before anything is written" * asks_a_person),
         model_calls=calls,
-        template=general_template_with_approval(kind) if asks else None,
+        template=general_template_with_approval(kind) if asks_a_person else None,
     )
 
 
 async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
-    """Asks a model to design a process, once and within a time limit; raises one of ``_NO_DESIGN``."""
-    shown: dict[str, Json] = {"task": ctx.task[:_EXAMPLE_SHOWN], "process_type": kind}
-    request = helper_request(ctx, ctx.prompts.new_process, shown, 1_500, schema=PROCESS_SCHEMA)
-    reply = await ask_if_possible(ctx, f"{_STEP}:new", request, seconds=_DESIGN_SECONDS)
+    """Asks a model to design a process, once and within a time limit; raises one of ``_DESIGN_FAILURES``."""
+    sections: dict[str, Json] = {"task": ctx.task[:_LONGEST_EXAMPLE], "process_type": kind}
+    request = helper_request(ctx, ctx.prompts.new_process, sections, 1_500, schema=PROCESS_SCHEMA)
+    reply = await ask_if_possible(ctx, f"{_PROCESS_KEY}:new", request, seconds=_DESIGN_SECONDS)
     return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 
 
@@ -281,26 +291,30 @@ async def choose_process(
     ctx: TurnContext, progress: Progress, understanding: Understanding
 ) -> tuple[TurnContext, Progress]:
     """The progress with its process and strategy, and the context with what was learned of tasks of that process."""
-    acts = bool(parts_to_do(understanding.parts))
+    has_part_to_do = bool(parts_to_do(understanding.parts))
 
     async def find_process() -> str:
-        return (await _choose_named_process(ctx, process_name(understanding.process), acts=acts)).model_dump_json()
+        return (
+            await _choose_named_process(ctx, process_name(understanding.process), has_part_to_do=has_part_to_do)
+        ).model_dump_json()
 
-    found = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_STEP, find_process))
-    classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
+    choice = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_PROCESS_KEY, find_process))
+    classified: dict[str, JsonValue] = {"by": choice.by}
+    if choice.problem:
+        classified["problem"] = choice.problem
     update: dict[str, object] = {
-        "template": found.template or ctx.processes.get(found.process_type, GENERAL),
-        "model_calls": progress.model_calls + found.model_calls,
+        "template": choice.template or ctx.processes.get(choice.process_type, GENERAL),
+        "model_calls": progress.model_calls + choice.model_calls,
     }
     progress = progress.add_notes(classification=classified).model_copy(update=update)
     if progress.process_type != ctx.template.process_type:  # else PRIME has recalled it
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)
-    path = progress.template.states if acts else READ_ONLY
+    path = progress.template.states if has_part_to_do else READ_ONLY
     limits = ctx.thresholds  # those of its process among them
     if progress.template is not ctx.template:
         limits = with_thresholds(with_process(ctx, progress)).thresholds
-    progress = progress.model_copy(update={"path": path, "read_only": not acts, "thresholds": limits})
+    progress = progress.model_copy(update={"path": path, "read_only": not has_part_to_do, "thresholds": limits})
     return ctx, _without_strategy_credit(await with_strategy(ctx, progress))
 
 
@@ -329,15 +343,19 @@ def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[st
     if progress.process_type == GENERAL.process_type:
         return {}
     limits = with_thresholds(with_process(ctx, progress)).sections["thresholds"]
-    told = ctx.sections.get("primer")
-    learned = learned_sections(ctx.experience, ctx.journal, told)
-    known: dict[str, Json] = {**learned, "thresholds": limits}
-    news = {name: said for name, said in known.items() if said and said != ctx.sections.get(name)}
-    return {"known": {**news}} if news else {}
+    primer = ctx.sections.get("primer")
+    learned = learned_sections(ctx.experience, ctx.journal, primer)
+    sections: dict[str, Json] = {**learned, "thresholds": limits}
+    new_sections = {
+        name: section for name, section in sections.items() if section and section != ctx.sections.get(name)
+    }
+    return {"known": {**new_sections}} if new_sections else {}
 
 
 def with_parts(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
     """The progress with the parts and the form of the answer. A caller of the solver endpoint states the form."""
     solver = ctx.record.request.solver
-    form = understanding.answer_form if solver is None else "prose" if solver.expected_format == "single" else "list"
+    form = understanding.answer_form
+    if solver is not None:
+        form = "prose" if solver.expected_format == "single" else "list"
     return progress.update_dossier(parts=understanding.parts, answer_format=form)

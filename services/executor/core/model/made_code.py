@@ -32,12 +32,12 @@ class CalculatorSpec(NamedTuple):
     by_words: bool = True
 
     def as_json(self) -> Json:
-        listed: list[Json] = list(self.arguments)
-        return {"name": self.name, "definition": self.purpose, "arguments": listed, "result": self.result}
+        arguments: list[Json] = list(self.arguments)
+        return {"name": self.name, "definition": self.purpose, "arguments": arguments, "result": self.result}
 
     def is_met_by(self, tool: MadeTool) -> bool:
-        same = (tool.name, tool.arguments, tool.result) == (self.name, self.arguments, self.result)
-        return same and (not self.by_words or tool.purpose == self.purpose)
+        is_same_function = (tool.name, tool.arguments, tool.result) == (self.name, self.arguments, self.result)
+        return is_same_function and (not self.by_words or tool.purpose == self.purpose)
 
 
 def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
@@ -55,7 +55,7 @@ def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
     return spec
 
 
-LONGEST = 4_000
+_LONGEST_CODE = 4_000  # characters
 _NUMBER = re.compile(r"-?\d{1,24}(?:\.\d{1,24})?", re.ASCII)
 _ALLOWED_CALLS = frozenset(
     {"Decimal", "abs", "enumerate", "int", "len", "list", "max", "min", "range", "reversed", "sorted", "sum", "zip"}
@@ -82,15 +82,15 @@ def _raised(one, other):
 class BadCode(NoToolMade):
     """The code is not a pure function over decimals."""
 
-    def __init__(self, why: str) -> None:
-        """``why``: what in the code is not permitted."""
-        super().__init__(f"the function is not one that may be run: {why}")
+    def __init__(self, reason: str) -> None:
+        """``reason``: what in the code is not permitted."""
+        super().__init__(f"the function is not one that may be run: {reason}")
 
 
 def check_and_normalize_code(code: str, spec: CalculatorSpec) -> str:
     """Checks the code; returns it normalised, without comments, as it is stored. Raises ``BadCode``."""
-    if len(code) > LONGEST:
-        raise BadCode(f"it is longer than {LONGEST} characters")
+    if len(code) > _LONGEST_CODE:
+        raise BadCode(f"it is longer than {_LONGEST_CODE} characters")
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -109,12 +109,12 @@ def code_hash(code: str) -> str:
 
 def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     """The complete program. It reads decimal texts from ``_inputs`` and returns a decimal text."""
-    fixed = len(arguments) - arguments[-1].endswith("...")
-    rest = ", _given[_fixed:]" if arguments[-1].endswith("...") else ""
-    given = "".join(f"_given[{place}], " for place in range(fixed))
+    fixed_count = len(arguments) - arguments[-1].endswith("...")
+    other_arguments = ", _given[_fixed:]" if arguments[-1].endswith("...") else ""
+    fixed_arguments = "".join(f"_given[{place}], " for place in range(fixed_count))
     return (
-        f"{PRELUDE}{code}\n_given = [Decimal(_figure) for _figure in _inputs]\n_fixed = {fixed}\n"
-        f"_result = {name}({(given + rest.removeprefix(', ')).removesuffix(', ')})\n"
+        f"{PRELUDE}{code}\n_given = [Decimal(_figure) for _figure in _inputs]\n_fixed = {fixed_count}\n"
+        f"_result = {name}({(fixed_arguments + other_arguments.removeprefix(', ')).removesuffix(', ')})\n"
         "str(Decimal(_result)) if type(_result) in (int, Decimal) else type(_result)"
     )
 
@@ -125,14 +125,15 @@ def _require_single_function(tree: ast.Module, spec: CalculatorSpec) -> ast.Func
             pass
         case _:
             raise BadCode(f"it is not the one function {spec.name}")
-    given = function.args
-    plain = not (given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults)
-    names = tuple(argument.arg for argument in given.args)
-    if not plain or names != tuple(argument.removesuffix("...") for argument in spec.arguments):
+    signature = function.args
+    has_plain_signature = not (
+        signature.posonlyargs or signature.kwonlyargs or signature.vararg or signature.kwarg or signature.defaults
+    )
+    names = tuple(argument.arg for argument in signature.args)
+    if not has_plain_signature or names != tuple(argument.removesuffix("...") for argument in spec.arguments):
         raise BadCode(f"it does not take {', '.join(spec.arguments)}")
-    if function.decorator_list or any(
-        isinstance(inner, ast.FunctionDef) for inner in ast.walk(function) if inner is not function
-    ):
+    inner_nodes = (node for node in ast.walk(function) if node is not function)
+    if function.decorator_list or any(isinstance(node, ast.FunctionDef) for node in inner_nodes):
         raise BadCode("it has decorators, or functions within")
     return function
 
@@ -165,12 +166,14 @@ def _refuse_bad_node(node: ast.AST, function: ast.FunctionDef) -> None:
 def _refuse_call(call: ast.Call) -> None:
     match call.func:
         case ast.Name(id=name) if name in _ALLOWED_CALLS:
-            plain = all(one.arg in ("key", "reverse", "start", "rounding") for one in call.keywords)
+            has_known_keywords = all(
+                keyword.arg in ("key", "reverse", "start", "rounding") for keyword in call.keywords
+            )
         case ast.Attribute():
-            plain = all(one.arg == "rounding" for one in call.keywords)
+            has_known_keywords = all(keyword.arg == "rounding" for keyword in call.keywords)
         case _:
             raise BadCode("it calls what is no calculator's business")
-    if not plain:
+    if not has_known_keywords:
         raise BadCode("it calls with names that are not meant")
 
 
@@ -187,18 +190,18 @@ class _ExactArithmetic(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # the name that ast asks for
         self.generic_visit(node)
-        word = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
-        return ast.Call(ast.Name(word, ast.Load()), [node.left, node.right], []) if word else node
+        function = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
+        return ast.Call(ast.Name(function, ast.Load()), [node.left, node.right], []) if function else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
-        word = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
-        if word is None:
+        function = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
+        if function is None:
             return node
         if not isinstance(node.target, ast.Name):
             raise BadCode("it divides what stands in a list in place")
-        read = ast.Name(node.target.id, ast.Load())
-        return ast.Assign([node.target], ast.Call(ast.Name(word, ast.Load()), [read, node.value], []))
+        old_value = ast.Name(node.target.id, ast.Load())
+        return ast.Assign([node.target], ast.Call(ast.Name(function, ast.Load()), [old_value, node.value], []))
 
 
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "\N{MINUS SIGN}": "-", "–": "-"})
@@ -211,7 +214,7 @@ _FORMULA = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
 _OPERATOR = re.compile(r"[-+*/^]")
-MOST = 3  # tools made for one task by its words
+_MOST_TOOLS = 3  # made for one task by its words
 # Measures that people name, each with the words for it and the textbook definition that the name stands for.
 _MEASURES = r"""
 compound_annual_growth(beginning, ending, years), said as \bCAGR\b|\bcompound annual growth\b
@@ -263,12 +266,12 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
     unique: dict[str, CalculatorSpec] = {}
     for spec in _specs_in_text(text):
         unique.setdefault(spec.name, spec)
-    return tuple(unique.values())[:MOST]
+    return tuple(unique.values())[:_MOST_TOOLS]
 
 
 def _longest_expression(parts: list[str]) -> str:
     """The longest beginning of the parts that is a complete expression. The rest belongs to the sentence."""
-    whole, depth, wants_term = 0, 0, True
+    complete_length, depth, wants_term = 0, 0, True
     for place, part in enumerate(parts, 1):
         is_term = part not in "+-*/^()" and part != "**"
         if is_term or part == "(":
@@ -283,8 +286,9 @@ def _longest_expression(parts: list[str]) -> str:
             break
         else:
             wants_term = True
-        whole = place if not wants_term and not depth else whole
-    return " ".join(parts[:whole])
+        if not wants_term and not depth:
+            complete_length = place
+    return " ".join(parts[:complete_length])
 
 
 def _specs_in_text(text: str) -> Iterator[CalculatorSpec]:

@@ -48,13 +48,15 @@ from shared.ports.store import StoreUnavailable
 T = TypeVar("T")
 
 
-async def compute_with_made_tools(ctx: TurnContext, key: str, made: MadeToolResults, act: Callable[[], T]) -> T:
-    """Runs all made tools that ``act`` needs, then returns its result. ``key`` is the prefix of the journal keys."""
+async def compute_with_made_tools(
+    ctx: TurnContext, key: str, made_tools: MadeToolResults, compute: Callable[[], T]
+) -> T:
+    """The result of ``compute`` after all made tools that it needs were run. ``key`` is the prefix of the journal keys."""
     while True:
         try:
-            return act()
+            return compute()
         except MadeToolNotRun as missing:
-            made.add_outcome(missing.run, await _run_journaled(ctx, key, missing.run))
+            made_tools.add_outcome(missing.run, await _run_journaled(ctx, key, missing.run))
 
 
 async def run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
@@ -68,7 +70,7 @@ async def run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome
 
 async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeToolOutcome:
     figures: list[Json] = list(call.figures)
-    asked = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
+    question_digest = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
 
     async def run() -> str:
         try:
@@ -79,8 +81,8 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
             {"tool": call.tool.ref.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
-    made = loads_object(await ctx.journal.run_local_step(f"{key}:made:{asked}", run, asked))
-    return MadeToolOutcome(str(made["value"]), str(made["error"]))
+    stored = loads_object(await ctx.journal.run_local_step(f"{key}:made:{question_digest}", run, question_digest))
+    return MadeToolOutcome(str(stored["value"]), str(stored["error"]))
 
 
 _SHORTEST_TASK = 100  # characters of a task that a model is asked about
@@ -111,13 +113,13 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
             return _FoundTools().model_dump_json()
         return (await _ToolMaker(ctx, key).find_or_make_tools()).model_dump_json()
 
-    found = _FoundTools.model_validate_json(await ctx.journal.run_local_step(key, find))
-    told = _describe_found(found)
-    if told:
-        ctx.journal.add_event("note", made_tools=told)
-        progress = progress.add_notes(made_tools=told)
-    counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
-    return counted, MadeToolResults(found.tools)
+    choice = _FoundTools.model_validate_json(await ctx.journal.run_local_step(key, find))
+    note = _describe_found(choice)
+    if note:
+        ctx.journal.add_event("note", made_tools=note)
+        progress = progress.add_notes(made_tools=note)
+    counted = progress.model_copy(update={"model_calls": progress.model_calls + choice.model_calls})
+    return counted, MadeToolResults(choice.tools)
 
 
 class _ToolMaker:
@@ -129,22 +131,22 @@ class _ToolMaker:
         self._gaps: list[_CalculatorNotMade] = []
 
     async def find_or_make_tools(self) -> _FoundTools:
-        every = await self._read_stored_tools()
-        standing = sorted((tool for tool in every if tool.removed_at is None), key=lambda tool: tool.version)
-        newest = {tool.name: tool for tool in standing}
-        tools, fresh = list[MadeTool](), list[str]()
+        stored = await self._read_stored_tools()
+        usable = sorted((tool for tool in stored if tool.removed_at is None), key=lambda tool: tool.version)
+        newest = {tool.name: tool for tool in usable}
+        tools, made_now = list[MadeTool](), list[str]()
         for number, spec in enumerate(await self._find_missing_calculators(newest)):
-            kept = newest.get(spec.name)
+            existing = newest.get(spec.name)
             try:
                 self._refuse_used_name(check_spec(spec).name)
-                if kept is not None and spec.is_met_by(kept):
-                    tools.append(kept)
+                if existing is not None and spec.is_met_by(existing):
+                    tools.append(existing)
                     continue
-                tools.append(await self._make_tool(f"{self._key}:{number}", spec, every))
-                fresh.append(spec.name)
+                tools.append(await self._make_tool(f"{self._key}:{number}", spec, stored))
+                made_now.append(spec.name)
             except NoToolMade as error:
                 self._gaps.append(_CalculatorNotMade(name=spec.name, why=str(error)))
-        return _FoundTools(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
+        return _FoundTools(tools=tuple(tools), fresh=tuple(made_now), gaps=tuple(self._gaps), model_calls=self._calls)
 
     async def _read_stored_tools(self) -> tuple[MadeTool, ...]:
         try:
@@ -157,23 +159,23 @@ class _ToolMaker:
         """The calculators that the task lacks: found by its words, at no cost; otherwise, for a longer task, asked of a
         model.
         """
-        named = missing_calculators(self._ctx.task)
-        if named or len(self._ctx.task) < _SHORTEST_TASK:
-            return named
+        specs = missing_calculators(self._ctx.task)
+        if specs or len(self._ctx.task) < _SHORTEST_TASK:
+            return specs
         self._calls += 1
-        listed: list[Json] = [
-            {"name": one.name, "arguments": list[Json](one.arguments), "definition": one.purpose}
-            for one in newest.values()
+        descriptions: list[Json] = [
+            {"name": tool.name, "arguments": list[Json](tool.arguments), "definition": tool.purpose}
+            for tool in newest.values()
         ]
         try:
-            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, listed)
+            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, descriptions)
         except NoToolMade as error:
             self._gaps.append(
                 _CalculatorNotMade(name="?", why=f"whether a calculator is missing is not known: {error}")
             )
             return ()
 
-    async def _make_tool(self, key: str, spec: CalculatorSpec, every: tuple[MadeTool, ...]) -> MadeTool:
+    async def _make_tool(self, key: str, spec: CalculatorSpec, stored: tuple[MadeTool, ...]) -> MadeTool:
         """Makes a tool and tests it with cases that were asked for separately from the code; raises ``NoToolMade``."""
         self._calls += 2
         code, cases = await run_together(
@@ -190,7 +192,9 @@ class _ToolMaker:
             made_at=self._ctx.journal.now,
             task_id=self._ctx.record.task_id,
         )
-        if any(one.removed_at and (one.name, one.code_sha256) == (tool.name, tool.code_sha256) for one in every):
+        if any(
+            other.removed_at and (other.name, other.code_sha256) == (tool.name, tool.code_sha256) for other in stored
+        ):
             raise NoToolMade("the same code was removed by an operator")
         for case in cases:
             await self._test_tool(tool, case)
@@ -207,14 +211,16 @@ class _ToolMaker:
             ]
         except SandboxUnavailable as error:
             raise NoToolMade(f"the sandbox cannot be had: {error}") from error
-        first, again = outcomes
+        outcome, second_outcome = outcomes
         figures = ", ".join(case.inputs)
-        if first.error or again.error:
-            raise NoToolMade(f"it fails on {figures}: {first.error or again.error}")
-        if first != again:
+        if outcome.error or second_outcome.error:
+            raise NoToolMade(f"it fails on {figures}: {outcome.error or second_outcome.error}")
+        if outcome != second_outcome:
             raise NoToolMade(f"it gives different results for {figures}")
-        if not matches_expected(Decimal(first.value), Decimal(case.expected)):
-            raise NoToolMade(f"it gives {first.value[:40]} for {figures}, and an independent case says {case.expected}")
+        if not matches_expected(Decimal(outcome.value), Decimal(case.expected)):
+            raise NoToolMade(
+                f"it gives {outcome.value[:40]} for {figures}, and an independent case says {case.expected}"
+            )
 
     def _refuse_used_name(self, name: str) -> None:
         tools = self._ctx.toolbox.tools
@@ -222,30 +228,30 @@ class _ToolMaker:
             raise NoToolMade("there is a tool of that name, and none is ever put in its place")
 
 
-def _describe_found(found: _FoundTools) -> list[JsonValue]:
-    made: list[JsonValue] = [
-        {**tool.ref.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in found.fresh else "before"}
-        for tool in found.tools
+def _describe_found(choice: _FoundTools) -> list[JsonValue]:
+    descriptions: list[JsonValue] = [
+        {**tool.ref.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in choice.fresh else "before"}
+        for tool in choice.tools
     ]
-    missing: list[JsonValue] = [{"gap": gap.name, "why": gap.why} for gap in found.gaps]
-    return [*made, *missing]
+    gaps: list[JsonValue] = [{"gap": gap.name, "why": gap.why} for gap in choice.gaps]
+    return [*descriptions, *gaps]
 
 
-FEWEST, MOST = 3, 8
-_FEWEST_PLACES, _FEWEST_DIGITS = 2, 4
+FEWEST_CASES, MOST_CASES = 3, 8
+_FEWEST_DECIMAL_PLACES, _FEWEST_DIGITS = 2, 4
 
 
 def require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
     """The test cases; raises ``NoToolMade`` unless they can prove something: they are neither too few nor too many, all
     differ, not all have one result, and the function takes their inputs.
     """
-    if not FEWEST <= len(cases) <= MOST:
-        raise NoToolMade(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
-    fixed, repeats = len(spec.arguments), spec.arguments[-1].endswith("...")
+    if not FEWEST_CASES <= len(cases) <= MOST_CASES:
+        raise NoToolMade(f"{FEWEST_CASES} to {MOST_CASES} cases are needed, and there are {len(cases)}")
+    least_inputs, may_take_more = len(spec.arguments), spec.arguments[-1].endswith("...")
     for case in cases:
-        if len(case.inputs) < fixed or (len(case.inputs) > fixed and not repeats):
-            taken = ", ".join(spec.arguments)
-            raise NoToolMade(f"a case has {len(case.inputs)} figures, and {spec.name} takes {taken}")
+        if len(case.inputs) < least_inputs or (len(case.inputs) > least_inputs and not may_take_more):
+            arguments = ", ".join(spec.arguments)
+            raise NoToolMade(f"a case has {len(case.inputs)} figures, and {spec.name} takes {arguments}")
         for text in (*case.inputs, case.expected):
             parse_decimal(text)
     if len({tuple(map(parse_decimal, case.inputs)) for case in cases}) < len(cases):
@@ -262,7 +268,7 @@ def matches_expected(result: Decimal, expected: Decimal) -> bool:
     if result == expected:
         return True
     _, digits, exponent = expected.as_tuple()
-    if not isinstance(exponent, int) or -exponent < _FEWEST_PLACES or len(digits) < _FEWEST_DIGITS:
+    if not isinstance(exponent, int) or -exponent < _FEWEST_DECIMAL_PLACES or len(digits) < _FEWEST_DIGITS:
         return False
     with localcontext() as context:
         context.prec = 60
@@ -280,9 +286,9 @@ def parse_decimal(text: str) -> Decimal:
     return number
 
 
-_GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0
+_SECONDS_FOR_GAPS, _SECONDS_FOR_ANSWER = 8.0, 10.0
 _MOST_GAPS = 2
-_LONGEST_FACTOR = 2  # characters of a number that any definition may have: 12
+_LONGEST_SHARED_DETAIL = 2  # characters; a number such as 12 may stand in any definition
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
@@ -313,28 +319,28 @@ async def ask_missing_calculators(
     """Asks a model which calculators the task lacks; at most two. Raises ``NoToolMade``."""
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": stored_tools}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
-    found = await _ask_model(ctx, key, request, _GAP_SECONDS, _GapList)
-    return tuple(_build_general_spec(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
+    answer = await _ask_model(ctx, key, request, _SECONDS_FOR_GAPS, _GapList)
+    return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_GAPS])
 
 
 async def ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
     """Asks a model for the function's code, and checks it; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA)
-    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _FunctionAnswer)
-    if found.cannot or not found.code.strip():
-        raise NoToolMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
-    return check_and_normalize_code(found.code, spec)
+    answer = await _ask_model(ctx, key, request, _SECONDS_FOR_ANSWER, _FunctionAnswer)
+    if answer.cannot or not answer.code.strip():
+        raise NoToolMade(f"no function was written: {answer.cannot[:200] or 'the answer is empty'}")
+    return check_and_normalize_code(answer.code, spec)
 
 
 async def ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
     """Asks a model that has not seen the code for test cases; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
-    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _CasesAnswer)
-    if found.cannot:
-        raise NoToolMade(f"no cases were given to judge it by: {found.cannot[:200]}")
-    return require_useful_cases(found.cases, spec)
+    answer = await _ask_model(ctx, key, request, _SECONDS_FOR_ANSWER, _CasesAnswer)
+    if answer.cannot:
+        raise NoToolMade(f"no cases were given to judge it by: {answer.cannot[:200]}")
+    return require_useful_cases(answer.cases, spec)
 
 
 def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
@@ -343,8 +349,8 @@ def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
     """
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
-    shared = find_case_details(task) & find_case_details(f"{purpose} {names}")
-    if protected_values(purpose) or any(len(one) > _LONGEST_FACTOR for one in shared):
+    details_of_task = find_case_details(task) & find_case_details(f"{purpose} {names}")
+    if protected_values(purpose) or any(len(detail) > _LONGEST_SHARED_DETAIL for detail in details_of_task):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 

@@ -48,27 +48,29 @@ def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
     """The request with placeholders for everything that the privacy guard marks. Each message is masked by what is
     known up to it, so that a history stays the same to the byte.
     """
-    hidden = _MaskedValues()
-    hidden.add_values(protected_values(task))
-    for found in _marks_of_tools(request.tools):
-        hidden.add_found(found)
-    tools = _mask_tools(request.tools, hidden)
+    masked_values = _MaskedValues()
+    masked_values.add_values(protected_values(task))
+    for found_values in _marks_of_tools(request.tools):
+        masked_values.add_found(found_values)
+    tools = _mask_tools(request.tools, masked_values)
     messages = []
     for message in request.messages:
         for block in message.blocks:
-            hidden.add_found(_find_protected_values(_block_text(block)))
-        mask = hidden.make_mask()
+            masked_values.add_found(_find_protected_values(_block_text(block)))
+        mask = masked_values.make_mask()
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
-    sent = request._replace(tools=tools, messages=tuple(messages))
-    return MaskedRequest(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
+    masked = request._replace(tools=tools, messages=tuple(messages))
+    return MaskedRequest(masked, masked_values.names, frozenset(masked_values.bare), masked_values.kinds)
 
 
-def mask_earlier_request(before: ModelRequest, request: ModelRequest, masked: MaskedRequest, task: str) -> ModelRequest:
+def mask_earlier_request(
+    earlier: ModelRequest, request: ModelRequest, masked: MaskedRequest, task: str
+) -> ModelRequest:
     """The earlier request, masked. If ``request`` continues it, its part of the masked request is reused."""
-    count = len(before.messages)
-    if before.tools == request.tools and before.messages == request.messages[:count]:
-        return before._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
-    return mask_request(before, task).request
+    count = len(earlier.messages)
+    if earlier.tools == request.tools and earlier.messages == request.messages[:count]:
+        return earlier._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
+    return mask_request(earlier, task).request
 
 
 def restore_values(reply: ModelReply, masked: MaskedRequest) -> ModelReply:
@@ -88,27 +90,30 @@ class _MaskedValues:
         self._words: set[str] = set()
         self._mask: _Mask | None = None
 
-    def add_found(self, found: "_FoundValues") -> None:
-        self.add_values(found.values)
-        for word in found.words:
+    def add_found(self, found_values: "_FoundValues") -> None:
+        self.add_values(found_values.values)
+        for word in found_values.words:
             if word not in self._words:
                 self._words.add(word)
                 self._add_placeholder(word, "WORD")
 
     def add_values(self, values: Mapping[str, ProtectedKind]) -> None:
         for value, kind in values.items():
-            if (plain := _restore_line_breaks(value)) not in self.kinds:
-                self.kinds[plain] = kind
-                self._add_placeholder(plain, kind.value.upper())
+            if (normal := _restore_line_breaks(value)) not in self.kinds:
+                self.kinds[normal] = kind
+                self._add_placeholder(normal, kind.value.upper())
 
-    def make_mask(self, but: ProtectedKind | None = None) -> "_Mask":
-        """A mask of all values so far, without those of the kind ``but``."""
-        if but is None and self._mask is not None:
+    def make_mask(self, kind_left_out: ProtectedKind | None = None) -> "_Mask":
+        """A mask of all values so far, without those of ``kind_left_out``."""
+        if kind_left_out is None and self._mask is not None:
             return self._mask
-        names = {name: value for name, value in self.names.items() if but is None or self.kinds.get(value) is not but}
-        made = _Mask({form: name for name, value in names.items() for form in _escaped_forms(value)}, self.bare)
-        self._mask = made if but is None else self._mask
-        return made
+        names = self.names
+        if kind_left_out is not None:
+            names = {name: value for name, value in names.items() if self.kinds.get(value) is not kind_left_out}
+        mask = _Mask({form: name for name, value in names.items() for form in _escaped_forms(value)}, self.bare)
+        if kind_left_out is None:
+            self._mask = mask
+        return mask
 
     def _add_placeholder(self, value: str, kind: str) -> None:
         self.names[f"PROTECTED_{kind}_{len(self.names) + 1}Z"] = value
@@ -183,8 +188,8 @@ def _protected_values_of_tool(tool: ToolDefinition) -> tuple[_FoundValues, ...]:
 @cached_by_identity(8_192)
 def _maskable_text_of_tool(tool: ToolDefinition) -> str:
     """All texts and numbers of a tool that a mask may replace, joined into one text."""
-    inner = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
-    return _SEPARATOR.join((tool.description, *(str(one) for one in inner if not isinstance(one, dict | list))))
+    values = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
+    return _SEPARATOR.join((tool.description, *(str(value) for value in values if not isinstance(value, dict | list))))
 
 
 _SEPARATOR = "\0"
@@ -236,14 +241,14 @@ def _mask_block(block: Block, mask: _Mask) -> Block:
             return block
 
 
-def _mask_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> tuple[ToolDefinition, ...]:
+def _mask_tools(tools: tuple[ToolDefinition, ...], masked_values: _MaskedValues) -> tuple[ToolDefinition, ...]:
     """The tools with masked values. Tools without such values are returned as the same objects, so that caches by
     identity apply.
     """
-    mask = hidden.make_mask()
-    if not hidden.names or not mask.may_occur_in(_words_of_tools(tools)):
+    mask = masked_values.make_mask()
+    if not masked_values.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
-    self_evident_mask = hidden.make_mask(but=ProtectedKind.PASSWORD)
+    self_evident_mask = masked_values.make_mask(kind_left_out=ProtectedKind.PASSWORD)
     return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)
 
 
@@ -271,10 +276,10 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
     is_json = text.lstrip()[:1] in ("{", "[")
 
     def restore_value(match: re.Match[str]) -> str:
-        found = masked.values.get(match.group())
-        if found is None:
+        value = masked.values.get(match.group())
+        if value is None:
             return match.group()
-        return _escape_for_context(found, text[: match.start()]) if is_json else found
+        return _escape_for_context(value, text[: match.start()]) if is_json else value
 
     def restore_number(match: re.Match[str]) -> str:
         return masked.values[match[1]] if match[1] in masked.bare else match.group()
@@ -288,8 +293,8 @@ def _escape_for_context(value: str, before: str) -> str:
     """The value escaped for where it stands: inside a JSON string, or a JSON string inside another, as the quote before
     it shows.
     """
-    opened = _IN_STRING.search(before)
-    for _ in range((len(opened[1]) + 1).bit_length() if opened else 0):
+    open_quote = _IN_STRING.search(before)
+    for _ in range((len(open_quote[1]) + 1).bit_length() if open_quote else 0):
         value = _escape_json(value)
     return value
 

@@ -60,7 +60,7 @@ from shared.ports.tracing import Span, SpanKind
 
 Shape = TypeVar("Shape", bound=BaseModel)
 Checked = TypeVar("Checked")
-_LOOK_SECONDS = 1.0  # at least between two looks whether the task is to stop, while the model thinks
+_SECONDS_BETWEEN_LOOKS = 1.0  # at least, whether the task is to stop while the model thinks
 
 
 class UnusableAnswer(ValueError):
@@ -77,15 +77,15 @@ class Payment:
         request: ModelRequest,
         share: BudgetShare,
         *,
-        cheaper: bool = False,
-        before: ModelRequest | None = None,
+        is_cheaper: bool = False,
+        last_request: ModelRequest | None = None,
     ) -> None:
-        """``cheaper``: the call uses a lower tier than its state normally does. ``before``: the last answered request
-        of the same history.
+        """``is_cheaper``: the call uses a lower tier than its state normally does. ``last_request``: the last answered
+        one of the same history.
         """
         self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
-        self._key, self._request, self._share, self._cheaper = key, request, share, cheaper
-        self._size = request_size(request, before)
+        self._key, self._request, self._share, self._is_cheaper = key, request, share, is_cheaper
+        self._size = request_size(request, last_request)
         self._ceilings = ctx.limits.ceilings
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
         self._day = (ctx.record.tenant, today)  # by which the port knows the tenant's day
@@ -110,16 +110,16 @@ class Payment:
         except (EarlyEnd, TenantStopped, HandedOver):  # the call is not made
             self._journal.release_reservation(self._reserved)
             if self._caps:
-                nothing = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
-                await self._daily.settle_charges(*self._day, [nothing])
+                no_charge = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
+                await self._daily.settle_charges(*self._day, [no_charge])
             raise
 
     def settle_cost(self, reply: ModelReply) -> Settlement:
         """Computes what the reply cost, and counts it as the task's spending."""
         price = self._ceilings.tariff.price_of(reply.asked or reply.model)
         amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
-        name, reserved = self._reserved.name, self._caps is not None
-        settlement = Settlement(name, amount, self._day[1], self._cheaper, doubt, reserved)
+        name, is_reserved = self._reserved.name, self._caps is not None
+        settlement = Settlement(name, amount, self._day[1], self._is_cheaper, doubt, is_reserved)
         self._journal.spending.settle_reservation(settlement)
         return settlement
 
@@ -127,8 +127,10 @@ class Payment:
         """Reserves the call in the tenant's daily budget and counts the cost of earlier calls, in one step; False if it
         does not fit.
         """
-        over = [settlement.as_charge(self._task) for settlement in self._journal.pop_settlements(self._day[1])]
-        return await self._daily.reserve(*self._day, self._build_charge(), caps, over)
+        earlier_charges = [
+            settlement.as_charge(self._task) for settlement in self._journal.pop_settlements(self._day[1])
+        ]
+        return await self._daily.reserve(*self._day, self._build_charge(), caps, earlier_charges)
 
     def _build_charge(self) -> Charge:
         amount = self._reserved.amount
@@ -147,9 +149,9 @@ def request_digest(request: ModelRequest) -> str:
     messages = tuple(
         message._replace(blocks=tuple(map(_without_image_data, message.blocks))) for message in request.messages
     )
-    before = (_text(part) for part in (request.tier, request.system, messages))
-    after = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
-    text = f"[{', '.join((*before, tools, *map(_text, after)))}]"
+    leading = (_text(part) for part in (request.tier, request.system, messages))
+    trailing = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
+    text = f"[{', '.join((*leading, tools, *map(_text, trailing)))}]"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -162,45 +164,52 @@ async def ask_model(
     key: str,
     request: ModelRequest,
     share: BudgetShare = BudgetShare.READING,
-    before: ModelRequest | None = None,
+    last_request: ModelRequest | None = None,
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
     """The model's reply, as a journal step. Raises ``Failed`` if the model is unavailable, or ``BudgetSpent``.
 
-    ``before``: the last answered request of the same history, whose messages are paid for already. ``seconds``: the
+    ``last_request``: the last answered one of the same history, whose messages are paid for already. ``seconds``: the
     time limit. The model sees placeholders for protected values; the reply has the values.
     """
-    hidden = mask_request(request, ctx.task)
-    ctx.journal.redact_from_now_on(hidden.kinds)
-    way = call_mode_of(ctx, key, request.tier, share)
-    cheaper = way.tier is not request.tier
-    paid = before and mask_earlier_request(before, request, hidden, ctx.task)
-    payment = Payment(ctx, key, _with_budget_hint(ctx, hidden.request, way), share, cheaper=cheaper, before=paid)
+    masked = mask_request(request, ctx.task)
+    ctx.journal.redact_from_now_on(masked.kinds)
+    mode = call_mode_of(ctx, key, request.tier, share)
+    is_cheaper = mode.tier is not request.tier
+    masked_last_request = last_request and mask_earlier_request(last_request, request, masked, ctx.task)
+    payment = Payment(
+        ctx,
+        key,
+        _with_budget_hint(ctx, masked.request, mode),
+        share,
+        is_cheaper=is_cheaper,
+        last_request=masked_last_request,
+    )
 
     async def call() -> str:
         with ctx.ports.tracer.open_span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
             try:
-                async with asyncio.timeout(min(left := ctx.journal.seconds_left, seconds)):
-                    reply = restore_values(await _complete_unless_stopped(ctx, payment.affordable_request), hidden)
+                async with asyncio.timeout(min(seconds_left := ctx.journal.seconds_left, seconds)):
+                    reply = restore_values(await _complete_unless_stopped(ctx, payment.affordable_request), masked)
             except ModelAway as error:
                 raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
             except ModelUnavailable as error:
                 raise Failed(f"the model did not answer: {error}", "model") from error
             except TimeoutError as error:
-                if seconds < left:
-                    why = f"the model did not answer: no answer within {seconds:g} seconds"
-                    raise Failed(why, "model") from error
+                if seconds < seconds_left:
+                    reason = f"the model did not answer: no answer within {seconds:g} seconds"
+                    raise Failed(reason, "model") from error
                 raise ctx.journal.out_of_time_error() from error
-            spent = payment.settle_cost(reply)
-            _put_usage_on_span(span, reply, spent, way.tier)
+            settlement = payment.settle_cost(reply)
+            _put_usage_on_span(span, reply, settlement, mode.tier)
         ctx.journal.add_event(
-            "model", step=key, model=reply.model, tier=way.tier.value, **_describe_usage(reply, spent)
+            "model", step=key, model=reply.model, tier=mode.tier.value, **_describe_usage(reply, settlement)
         )
-        return _pack_reply(reply, asked, spent, way.tier)
+        return _pack_reply(reply, question_digest, settlement, mode.tier)
 
-    asked = request_digest(request)
-    stored = await ctx.journal.run_step(key, "model", call, asked, payment.reserve_cost)
+    question_digest = request_digest(request)
+    stored = await ctx.journal.run_step(key, "model", call, question_digest, payment.reserve_cost)
     return _unpack_reply(stored)
 
 
@@ -208,14 +217,14 @@ def helper_request(
     ctx: TurnContext,
     prompt: str,
     sections: Mapping[str, Json],
-    most: int,
+    max_tokens: int,
     *,
     tier: Tier = Tier.SMALL,
     schema: Mapping[str, JsonValue] | None = None,
 ) -> ModelRequest:
     """A request outside the conversation: the role and ``prompt`` as its system text, ``sections`` as its message."""
     system, messages = (ctx.prompts.role, prompt), (user_message(render_in_order(sections)),)
-    return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
+    return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=max_tokens)
 
 
 class HelperUnavailable(Exception):
@@ -227,7 +236,7 @@ async def ask_if_possible(
     key: str,
     request: ModelRequest,
     share: BudgetShare = BudgetShare.READING,
-    before: ModelRequest | None = None,
+    last_request: ModelRequest | None = None,
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
@@ -235,7 +244,7 @@ async def ask_if_possible(
     unavailable or too expensive.
     """
     try:
-        return await ask_model(ctx, key, request, share, before, seconds=seconds)
+        return await ask_model(ctx, key, request, share, last_request, seconds=seconds)
     except (Failed, BudgetSpent) as error:
         if isinstance(error, Failed) and error.part != "model":
             raise
@@ -248,11 +257,11 @@ def call_mode_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> 
     now.
     """
     used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
-    now = choose_call_mode(tier, used, keeps_tier=share.keeps_tier)
+    mode = choose_call_mode(tier, used, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:
-        return now
-    return now._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
+        return mode
+    return mode._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
 
 
 def user_message(text: str) -> Message:
@@ -290,20 +299,20 @@ _tool_text = IdentityCache[ToolDefinition, str](lambda tool: _text(tool[:-1] if 
 _tools_text = IdentityCache[tuple[ToolDefinition, ...], str](lambda tools: f"[{', '.join(map(_tool_text, tools))}]", 32)
 
 
-def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
+def _describe_usage(reply: ModelReply, settlement: Settlement) -> dict[str, JsonValue]:
     """A call's usage for people: input tokens (and how many came from the cache), output tokens, and the price."""
     usage = reply.usage
-    doubt: dict[str, JsonValue] = {"usage_doubt": spent.doubt} if spent.doubt else {}
+    doubt: dict[str, JsonValue] = {"usage_doubt": settlement.doubt} if settlement.doubt else {}
     return {
         "input": usage.all_input,
         "cached": usage.cache_read,
         "output": usage.output,
-        "nanos": spent.amount.nanos,
+        "nanos": settlement.amount.nanos,
         **doubt,
     }
 
 
-def _put_usage_on_span(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
+def _put_usage_on_span(span: Span, reply: ModelReply, settlement: Settlement, tier: Tier) -> None:
     """Puts the call's usage on the span. As in OpenTelemetry's conventions, the input count includes cached tokens."""
     if not span.is_recording:
         return
@@ -318,17 +327,17 @@ def _put_usage_on_span(span: Span, reply: ModelReply, spent: Settlement, tier: T
             names.CACHE_READ_TOKENS: usage.cache_read,
             names.CACHE_WRITE_TOKENS: usage.cache_write,
             names.TIER: tier.value,
-            names.COST_NANOS: spent.amount.nanos,
+            names.COST_NANOS: settlement.amount.nanos,
         }
     )
 
 
-def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: CallMode) -> ModelRequest:
+def _with_budget_hint(ctx: TurnContext, request: ModelRequest, mode: CallMode) -> ModelRequest:
     """The request on the tier of ``way``, with a hint on the budget as its last text: all before it stays cacheable."""
-    hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{way.pressure}"]})
-    *before, last = request.messages
-    told = last._replace(blocks=(*last.blocks, PassingText(hint)))
-    return request._replace(tier=way.tier, messages=(*before, told))
+    hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{mode.pressure}"]})
+    *earlier, last_message = request.messages
+    with_hint = last_message._replace(blocks=(*last_message.blocks, PassingText(hint)))
+    return request._replace(tier=mode.tier, messages=(*earlier, with_hint))
 
 
 async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
@@ -337,7 +346,7 @@ async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> M
     async def watch_for_stop() -> NoReturn:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(_LOOK_SECONDS, ctx.journal.seconds_left)):
+                async with asyncio.timeout(max(_SECONDS_BETWEEN_LOOKS, ctx.journal.seconds_left)):
                     await ctx.store.await_signal()
             # How long the store may be away is decided by the lease's heartbeat. The reply of a run that is stopped or
             # handed over is paid for: it is stored, and the next call is not made.
@@ -347,21 +356,21 @@ async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> M
     return await run_with_companion(ctx.ports.model.complete(request), watch_for_stop())
 
 
-def _pack_reply(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
+def _pack_reply(reply: ModelReply, question_digest: str, settlement: Settlement, tier: Tier) -> str:
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
     packed["blocks"] = [_pack_block(block) for block in reply.blocks]
     if not reply.saw_images:
         packed["saw_images"] = False
-    return dumps({**packed, "request": asked, "spent": spent.as_json(), "tier": tier.value})
+    return dumps({**packed, "request": question_digest, "spent": settlement.as_json(), "tier": tier.value})
 
 
 def _pack_block(block: ReplyBlock) -> JsonObject:
     match block:
         case TextBlock(text):
             return {"text": text}
-        case ToolUse(use_id, name, given):
-            return {"id": use_id, "name": name, "input": given}
+        case ToolUse(use_id, name, arguments):
+            return {"id": use_id, "name": name, "input": arguments}
         case OpaqueBlock(text, model):
             return {"opaque": text, "model": model}
 
@@ -371,8 +380,8 @@ def _unpack_reply(text: str) -> ModelReply:
     blocks = tuple(_unpack_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
     usage = Usage(*cast("list[int]", packed["usage"]))
     stop = cast(StopReason, packed["stop"])
-    asked, saw_images = str(packed.get("asked", "")), packed.get("saw_images") is not False
-    return ModelReply(blocks, stop, usage, str(packed["model"]), asked, saw_images)
+    model_asked, saw_images = str(packed.get("asked", "")), packed.get("saw_images") is not False
+    return ModelReply(blocks, stop, usage, str(packed["model"]), model_asked, saw_images)
 
 
 def _unpack_block(packed: JsonObject) -> ReplyBlock:
@@ -386,13 +395,14 @@ def _unpack_block(packed: JsonObject) -> ReplyBlock:
 def can_afford_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: BudgetShare) -> bool:
     """Whether the task's ceilings allow all these requests, each with its longest answer."""
     ceilings = ctx.limits.ceilings
-    costs = (estimate_cost(request_size(one), one.max_tokens, ceilings.tariff.tier_price(one.tier)) for one in requests)
-    total = sum(costs, ctx.journal.spending.counted_cost)
+    total = ctx.journal.spending.counted_cost
+    for request in requests:
+        total += estimate_cost(request_size(request), request.max_tokens, ceilings.tariff.tier_price(request.tier))
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
-    return all(most is None or used <= share.portion_of(most) for used, most in bounds)
+    return all(ceiling is None or used <= share.portion_of(ceiling) for used, ceiling in bounds)
 
 
-ATTEMPTS = 2
+_MOST_ATTEMPTS = 2
 
 
 class ModelQuestion(NamedTuple):
@@ -406,7 +416,7 @@ class ModelQuestion(NamedTuple):
     share: BudgetShare = BudgetShare.READING
 
     def build_request(self, problem: str = "") -> ModelRequest:
-        """The request for the question. ``problem``: what was wrong with the answer before."""
+        """The request for the question. ``problem``: what was wrong with the last answer."""
         message = sections_message({**self.sections, "correction": problem})
         return ModelRequest(Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
 
@@ -422,7 +432,7 @@ async def ask_checked(
     requests. Raises ``Unanswered``.
     """
     problem = ""
-    for attempt in range(ATTEMPTS):
+    for attempt in range(_MOST_ATTEMPTS):
         request = question.build_request(problem)
         reply = await ask_model(ctx, f"{question.step}:try{attempt}:model", request, question.share)
         try:
@@ -430,4 +440,4 @@ async def ask_checked(
         except UnusableAnswer as error:
             problem = str(error)
         ctx.journal.add_event("note", step=question.step, problem=problem)
-    raise Unanswered(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")
+    raise Unanswered(f"{question.step.split('.')[-1]} gave no usable answer in {_MOST_ATTEMPTS} attempts: {problem}")

@@ -35,7 +35,7 @@ _FIRST_SECTIONS = (
     "task", "files", "now", "history", "primer", "knowledge", "entities", "policy_advice", "constraints", "thresholds",
     "documents", "answer_format", "process_types",
 )  # fmt: skip
-_MOST_RULES, _MOST_RULE = 60, 300
+_MOST_RULES, _LONGEST_RULE = 60, 300  # rules that the model is told, and characters of each
 
 
 async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
@@ -58,23 +58,26 @@ def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock]) -> 
 
 def _build_sections(ctx: TurnContext) -> dict[str, Json]:
     solver = ctx.record.request.solver
-    wanted: dict[str, Json] = {
+    sections: dict[str, Json] = {
         **ctx.sections,
         "now": _describe_current_time(ctx),
         "constraints": _describe_constraints(ctx),
     }
     if solver is not None:
-        wanted["answer_format"] = "prose" if solver.expected_format == "single" else "list"
-    return {name: wanted[name] for name in _FIRST_SECTIONS if wanted.get(name) not in (None, "", [], {})}
+        sections["answer_format"] = "prose" if solver.expected_format == "single" else "list"
+    return {name: sections[name] for name in _FIRST_SECTIONS if sections.get(name) not in (None, "", [], {})}
 
 
 def _describe_current_time(ctx: TurnContext) -> Json:
     local, practice = local_now(ctx), ctx.record.request.practice
-    told: dict[str, Json] = {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
+    description: dict[str, Json] = {
+        "current_time": local.isoformat(timespec="minutes"),
+        "weekday": local.strftime("%A"),
+    }
     if practice and practice.turn:
-        told["turn"] = practice.turn
-        told["first_turn"] = (practice.began or local).isoformat(timespec="minutes")
-    return told
+        description["turn"] = practice.turn
+        description["first_turn"] = (practice.began or local).isoformat(timespec="minutes")
+    return description
 
 
 def local_now(ctx: TurnContext) -> datetime:
@@ -84,7 +87,7 @@ def local_now(ctx: TurnContext) -> datetime:
 
 def _describe_constraints(ctx: TurnContext) -> str:
     """The constraints as texts: those of the provisional verdict, and each rule that may concern the task's tools."""
-    foreseen = str(ctx.sections.get("constraints") or "")
+    provisional = str(ctx.sections.get("constraints") or "")
     practice = ctx.record.request.practice
     offered = ctx.toolbox.names
     rules = [
@@ -100,30 +103,32 @@ def _describe_constraints(ctx: TurnContext) -> str:
         for rule in policy.tool_rules
         if not rule.report_only and any(fnmatchcase(name, rule.tool.strip()) for name in offered)
     ]
-    standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
-    said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
-    if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
-        ctx.journal.register_shared_texts(dumps(said)[1:-1])
-    told = (practice.instructions if practice else "", foreseen, said if standing else "")
-    return "\n".join(filter(None, told))
+    rule_lines = "\n".join(f"- {text[:_LONGEST_RULE]}" for text in rules[:_MOST_RULES])
+    paragraph = (
+        f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{rule_lines}"
+    )
+    if rule_lines and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
+        ctx.journal.register_shared_texts(dumps(paragraph)[1:-1])
+    texts = (practice.instructions if practice else "", provisional, paragraph if rule_lines else "")
+    return "\n".join(filter(None, texts))
 
 
 def _tool_rule_in_words(rule: ToolRule) -> str:
     """A rule about a tool's calls as a sentence: its limit, what it counts, and which fields must agree."""
-    said = f"{rule.kind.replace('_', ' ')} {rule.tool}"
+    sentence = f"{rule.kind.replace('_', ' ')} {rule.tool}"
     if rule.kind == ToolRuleKind.AT_MOST:
         limit = 1 if rule.limit is None else rule.limit
-        counted = "successful call" if rule.counting == "successes" else "call"
-        said = f"at most {limit} {counted}{'' if limit == 1 else 's'} of {rule.tool}"
+        noun = "successful call" if rule.counting == "successes" else "call"
+        sentence = f"at most {limit} {noun}{'' if limit == 1 else 's'} of {rule.tool}"
     elif rule.kind.startswith("only"):
-        named = f" {' or '.join(rule.after)}" if rule.after else ""
-        said = f"{rule.tool} {rule.kind.replace('_', ' ').removesuffix(' when')}{named}"
-    more = (
+        required_tools = f" {' or '.join(rule.after)}" if rule.after else ""
+        sentence = f"{rule.tool} {rule.kind.replace('_', ' ').removesuffix(' when')}{required_tools}"
+    limitations = (
         f"with the same {', '.join(rule.per)}" if rule.per else "",
         f"when {rule.condition}" if rule.condition else "",
         f"by {rule.level}" if rule.level else "",
     )
-    return " ".join(filter(None, (said, *more))) + (f": {rule.reason}" if rule.reason else "")
+    return " ".join(filter(None, (sentence, *limitations))) + (f": {rule.reason}" if rule.reason else "")
 
 
 PROPOSE_AGAIN = "Not made: propose it again."
@@ -133,7 +138,7 @@ _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 
 
 class MessageHistory:
-    """The conversation's present messages and tier. ``so_far``: all calls of this and earlier histories, as data."""
+    """The conversation's present messages and tier. ``calls_so_far``: of this and earlier histories, as data."""
 
     def __init__(
         self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str
@@ -146,11 +151,11 @@ class MessageHistory:
         self.tier = Tier.SMALL
         self.messages: tuple[Message, ...] = (first_message(sections, ctx.pictures),)
         self.replies = 0
-        self.waits = False  # whether calls wait for their results: these stand in no history but this one
-        self.understood: JsonObject = {}
-        self.so_far: list[Json] = []
+        self.has_calls_waiting = False  # whether calls wait for their results, so that no new history may begin
+        self.understanding: JsonObject = {}
+        self.calls_so_far: list[Json] = []
         self.figures = ""  # the process's own, as the model was told them last
-        self._before: ModelRequest | None = None  # what was asked last in this history
+        self._last_request: ModelRequest | None = None  # of this history
 
     @property
     def reply_key(self) -> str:
@@ -162,20 +167,20 @@ class MessageHistory:
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
-        now = call_mode_of(self._ctx, f"{self.reply_key}:model", tier, share).tier
-        if now is not self.tier or (self._is_long() and not self.waits):
-            self.restart(now)
-        request, before = self.build_request(), self._before
-        self._before = request
-        wanted = request._replace(tier=tier)  # where it is put to a lower one, that is counted
-        return await self._ask_model(f"{self.reply_key}:model", wanted, share, before)
+        actual_tier = call_mode_of(self._ctx, f"{self.reply_key}:model", tier, share).tier
+        if actual_tier is not self.tier or (self._is_long() and not self.has_calls_waiting):
+            self.restart(actual_tier)
+        request, last_request = self.build_request(), self._last_request
+        self._last_request = request
+        sent_request = request._replace(tier=tier)  # where it is put to a lower one, that is counted
+        return await self._ask_model(f"{self.reply_key}:model", sent_request, share, last_request)
 
     def build_request(self, appended_text: str = "", effort: Effort | None = None) -> ModelRequest:
         """The next request. ``appended_text`` is in this request only."""
         messages = self.messages
         if appended_text:
-            *before, last = messages
-            messages = (*before, last._replace(blocks=(*last.blocks, PassingText(appended_text))))
+            *earlier, last_message = messages
+            messages = (*earlier, last_message._replace(blocks=(*last_message.blocks, PassingText(appended_text))))
         return ModelRequest(
             tier=self.tier,
             system=(self._ctx.prompts.rules,),
@@ -192,45 +197,47 @@ class MessageHistory:
 
     def add_message(self, text: str, results: Sequence[ToolResult] = ()) -> None:
         """Adds a user message: the results of the last reply's calls, and a text of the executor."""
-        said = (TextBlock(text),) if text else ()
-        self.messages = (*self.messages, Message("user", (*results, *said)))
+        blocks = (TextBlock(text),) if text else ()
+        self.messages = (*self.messages, Message("user", (*results, *blocks)))
 
     def restart(self, tier: Tier) -> None:
         """Starts a new history on ``tier``: first message, parts, all calls so far, the last text and figures."""
         self.tier = tier
         if len(self.messages) > 1:
-            said = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
-            if self.figures and not any(self.figures in block.text for block in said):
-                said.insert(0, TextBlock(self.figures))
-            sections: dict[str, Json] = {**self._sections, "parts": self.understood, "so_far": [*self.so_far]}
-            first = first_message(sections, self._ctx.pictures)
-            self.messages = (first._replace(blocks=(*first.blocks, *said)),)
-            self._before = None
+            last_texts = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
+            if self.figures and not any(self.figures in block.text for block in last_texts):
+                last_texts.insert(0, TextBlock(self.figures))
+            sections: dict[str, Json] = {**self._sections, "parts": self.understanding, "so_far": [*self.calls_so_far]}
+            opening = first_message(sections, self._ctx.pictures)
+            self.messages = (opening._replace(blocks=(*opening.blocks, *last_texts)),)
+            self._last_request = None
 
     async def _ask_model(
-        self, key: str, request: ModelRequest, share: BudgetShare, before: ModelRequest | None
+        self, key: str, request: ModelRequest, share: BudgetShare, last_request: ModelRequest | None
     ) -> ModelReply:
         """One reply. If the model pauses within it, it is asked to continue."""
-        reply = await ask_model(self._ctx, key, request, share, before)
+        reply = await ask_model(self._ctx, key, request, share, last_request)
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
                 break
-            said = (*request.messages, Message("assistant", reply.blocks))
-            more = await ask_model(self._ctx, f"{key}:more{number}", request._replace(messages=said), share, request)
-            reply = more._replace(blocks=(*reply.blocks, *more.blocks))
+            messages = (*request.messages, Message("assistant", reply.blocks))
+            continuation = await ask_model(
+                self._ctx, f"{key}:more{number}", request._replace(messages=messages), share, request
+            )
+            reply = continuation._replace(blocks=(*reply.blocks, *continuation.blocks))
         return reply
 
     def _is_long(self) -> bool:
-        every = (block for message in self.messages for block in message.blocks if not isinstance(block, ImageBlock))
-        length = sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in every)
+        blocks = (block for message in self.messages for block in message.blocks if not isinstance(block, ImageBlock))
+        length = sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in blocks)
         return len(self.messages) > 2 and length > _MOST_HISTORY
 
 
 class CallAnswer(NamedTuple):
-    """The answer to a tool call. ``later``: what to tell the model in a text if the call has got a result before."""
+    """The answer to a tool call. ``outcome``: for a text to the model, if the call has got a result before."""
 
     result: ToolResult
-    later: JsonObject | None = None
+    outcome: JsonObject | None = None
 
 
 class PendingResults:
@@ -245,14 +252,15 @@ class PendingResults:
         self._results = dict(results)
 
     def add_results(self, results: Iterable[ToolResult]) -> None:
-        self._results |= {one.tool_use_id: one for one in results}
+        self._results |= {result.tool_use_id: result for result in results}
 
     def send_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
         """Adds these results and sends all back. An outcome of a call that had a result before goes into a text."""
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
-        later: list[Json] = [one.later for one in answers if one.later and one.result.tool_use_id not in waiting]
-        self.add_results(one.result for one in answers if one.result.tool_use_id in waiting)
-        self.send_all(render_in_order({"outcomes": later}) if later else "")
+        self.add_results(answer.result for answer in answers if answer.result.tool_use_id in waiting)
+        answered_before = [answer for answer in answers if answer.result.tool_use_id not in waiting]
+        outcomes: list[Json] = [answer.outcome for answer in answered_before if answer.outcome]
+        self.send_all(render_in_order({"outcomes": outcomes}) if outcomes else "")
 
     def send_all(self, text: str = "") -> None:
         """Sends all results back, with the text. A call without a result is reported as not made."""
@@ -265,7 +273,7 @@ class PendingResults:
         return self._talk.add_message(text, results)
 
     def _list_call_ids(self) -> list[str]:
-        last = self._talk.messages[-1]
-        if last.role != "assistant":
+        last_message = self._talk.messages[-1]
+        if last_message.role != "assistant":
             return []
-        return [block.id for block in last.blocks if isinstance(block, ToolUse)]
+        return [block.id for block in last_message.blocks if isinstance(block, ToolUse)]

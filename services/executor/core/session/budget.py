@@ -173,28 +173,28 @@ class Reservation(NamedTuple):
 class Settlement(NamedTuple):
     """The actual cost of a call. ``name`` is that of its reservation, ``day`` the tenant's day.
 
-    ``cheaper``: the call used a lower tier than its state normally does. ``doubt``: why an estimate replaces the usage
-    that the endpoint reported. ``reserved``: whether it was also reserved in the tenant's day; None in replies of a
-    release that counted each call at once.
+    ``is_cheaper``: the call used a lower tier than its state normally does. ``doubt``: why an estimate replaces the
+    usage that the endpoint reported. ``is_reserved``: whether it was also reserved in the tenant's day; None in replies
+    of a release that counted each call at once.
     """
 
     name: str
     amount: CallCost
     day: str
-    cheaper: bool = False
+    is_cheaper: bool = False
     doubt: str = ""
-    reserved: bool | None = None
+    is_reserved: bool | None = None
 
     def as_charge(self, task_id: str) -> Charge:
         """The settlement as a charge on the tenant's day."""
-        return Charge(f"{task_id}:{self.name}", self.amount.tokens, self.amount.nanos, bool(self.reserved))
+        return Charge(f"{task_id}:{self.name}", self.amount.tokens, self.amount.nanos, bool(self.is_reserved))
 
     def as_json(self) -> JsonObject:
         amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
-        cheaper: JsonObject = {"cheaper": True} if self.cheaper else {}
+        is_cheaper: JsonObject = {"cheaper": True} if self.is_cheaper else {}
         doubt: JsonObject = {"doubt": self.doubt} if self.doubt else {}
-        reserved: JsonObject = {} if self.reserved is None else {"reserved": self.reserved}
-        return {"name": self.name, **amount, "day": self.day, **cheaper, **doubt, **reserved}
+        is_reserved: JsonObject = {} if self.is_reserved is None else {"reserved": self.is_reserved}
+        return {"name": self.name, **amount, "day": self.day, **is_cheaper, **doubt, **is_reserved}
 
 
 class BudgetSpent(EarlyEnd):
@@ -275,7 +275,7 @@ class TaskSpending:
         self._open.pop(settlement.name, None)
         self.spent += settlement.amount
         self.calls += 1
-        self.cheaper_calls += settlement.cheaper
+        self.cheaper_calls += settlement.is_cheaper
 
     def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
         """How much of the share is settled, by tokens or money, whichever is more."""
@@ -326,8 +326,8 @@ def settlement_in(reply: str) -> Settlement:
     """The settlement in the journal entry of a reply."""
     spent = json.loads(reply)["spent"]
     amount = CallCost(spent["tokens"], spent["nanos"])
-    cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
-    return Settlement(spent["name"], amount, spent["day"], cheaper, doubt, spent.get("reserved"))
+    is_cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
+    return Settlement(spent["name"], amount, spent["day"], is_cheaper, doubt, spent.get("reserved"))
 
 
 def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
@@ -335,7 +335,11 @@ def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterat
     has_begun = False
     for entry in entries:
         has_begun = has_begun or entry.key.startswith(f"turn:{turn_id}#")
-        if has_begun and entry.kind == "model" and (settlement := settlement_in(entry.data_json)).reserved is not None:
+        if (
+            has_begun
+            and entry.kind == "model"
+            and (settlement := settlement_in(entry.data_json)).is_reserved is not None
+        ):
             yield settlement
 
 
