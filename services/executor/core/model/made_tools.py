@@ -51,7 +51,7 @@ T = TypeVar("T")
 async def compute_with_made_tools(
     ctx: TurnContext, key: str, made_tools: MadeToolResults, compute: Callable[[], T]
 ) -> T:
-    """The result of ``compute`` after all made tools that it needs were run. ``key`` is the prefix of the journal keys."""
+    """Runs the made tools that ``compute`` needs, then returns its result. ``key``: the prefix of the journal keys."""
     while True:
         try:
             return compute()

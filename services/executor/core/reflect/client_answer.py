@@ -20,7 +20,7 @@ from shared.domain.exact_json import to_i_json
 from shared.domain.quality import Score
 from shared.domain.words import TaskState, WriteStatus
 
-_SAID_OF: dict[WriteStatus, str] = {
+_STATUS_IN_WORDS: dict[WriteStatus, str] = {
     WriteStatus.SENDING: "in doubt",
     WriteStatus.SENT: "sent",
     WriteStatus.DENIED: "refused, and not checked",
@@ -37,29 +37,26 @@ _SAID_OF: dict[WriteStatus, str] = {
 _FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
-def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: AnswerRules, scored: Score) -> str:
+def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: AnswerRules, score: Score) -> str:
     """The answer with what is added below it: the writes, and for a completed task also rules and footer (not in a dry
     run or for the solver). If a task that was to act has ended without a write, that is said.
     """
     is_read_by_people = not record.request.is_dry_run and record.request.solver is None
-    completed = is_read_by_people and ended.state is TaskState.COMPLETED
+    is_completed = is_read_by_people and ended.state is TaskState.COMPLETED
     dossier = ended.final_progress.dossier
-    acts = (
-        is_read_by_people
-        and ended.state in (TaskState.COMPLETED, TaskState.FAILED)
-        and bool(parts_to_do(dossier.parts))
-    )
-    footer = _write_footer(record, ended, now, scored) if rules.footer and completed else ""
-    verdict = dossier.verdict if completed and not ended.escalated else None
-    return answer_with_writes(ended.answer, ended.writes, verdict, footer, acts=acts)
+    has_ended = ended.state in (TaskState.COMPLETED, TaskState.FAILED)
+    had_to_act = is_read_by_people and has_ended and bool(parts_to_do(dossier.parts))
+    footer = _write_footer(record, ended, now, score) if rules.footer and is_completed else ""
+    verdict = dossier.verdict if is_completed and not ended.escalated else None
+    return answer_with_writes(ended.answer, ended.writes, verdict, footer, had_to_act=had_to_act)
 
 
-def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, scored: Score) -> str:
+def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, score: Score) -> str:
     """A last line about the run: its process, whether the policy passed, its score and its duration."""
     verdict, process = ended.final_progress.dossier.verdict, ended.final_progress.process_type
     policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
-    took = round((now - record.accepted_at).total_seconds() * 1000)
-    return f"[Process: {process} | Policy: {policy} | Quality: {scored.value:.2f} | Duration: {took} ms]"
+    duration_ms = round((now - record.accepted_at).total_seconds() * 1000)
+    return f"[Process: {process} | Policy: {policy} | Quality: {score.value:.2f} | Duration: {duration_ms} ms]"
 
 
 def answer_with_writes(
@@ -68,19 +65,19 @@ def answer_with_writes(
     verdict: Verdict | None = None,
     footer: str = "",
     *,
-    acts: bool = False,
+    had_to_act: bool = False,
 ) -> str:
     """The answer for the client: prose with rules, writes and footer; a JSON list unchanged.
 
-    ``acts``: whether the task had a part to be done, so that an answer without writes says so.
+    ``had_to_act``: whether the task had a part to be done, so that an answer without writes says so.
     """
     if is_json_list(text):
         return text
-    none = NOTHING_WRITTEN if acts and not writes and NOTHING_WRITTEN not in text else ""
+    remark = NOTHING_WRITTEN if had_to_act and not writes and NOTHING_WRITTEN not in text else ""
     policy = describe_verdict(verdict) if verdict and verdict.reasons else ""
-    blocks = [policy, _describe_writes(writes) or none, footer]
-    said = [block for block in blocks if block]
-    return "\n\n".join([text.rstrip(), *said]) if said else text
+    blocks = [policy, _describe_writes(writes) or remark, footer]
+    additions = [block for block in blocks if block]
+    return "\n\n".join([text.rstrip(), *additions]) if additions else text
 
 
 def without_footer(answer: str) -> str:
@@ -89,8 +86,13 @@ def without_footer(answer: str) -> str:
 
 
 def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
-    told = [f"- {one.call.tool} {one.arguments_json}: {_SAID_OF[one.status]} ({one.note})" for one in writes]
-    return "\n".join(["Writes:", *told]) if told else ""
+    if not writes:
+        return ""
+    lines = (
+        f"- {entry.call.tool} {entry.arguments_json}: {_STATUS_IN_WORDS[entry.status]} ({entry.note})"
+        for entry in writes
+    )
+    return "\n".join(["Writes:", *lines])
 
 
 def ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:

@@ -62,47 +62,57 @@ class DocumentTemplate(Contract):
 def document_templates() -> Mapping[str, DocumentTemplate]:
     """The document templates by type, in alphabetical order."""
     folder = files(__package__) / "templates"
-    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
-    return {name.removesuffix(".toml"): _read_template(name, (folder / name).read_text("utf-8")) for name in found}
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return {name.removesuffix(".toml"): _read_template(name, (folder / name).read_text("utf-8")) for name in names}
 
 
 def _read_template(name: str, text: str) -> DocumentTemplate:
-    given = tomllib.loads(text)
-    return DocumentTemplate.model_validate({**given, "type": name.removesuffix(".toml")})
+    fields = tomllib.loads(text)
+    return DocumentTemplate.model_validate({**fields, "type": name.removesuffix(".toml")})
 
 
 _PRODUCTION_VERBS = (
     "write|draft|prepare|create|generate|produce|compile|compose|build|make|assemble|provide|deliver"
     "|put together|give (?:me|us)|(?:i|we) (?:need|want)"
 )
-_SPACE, _WHITE = re.escape(" "), r"\s+"
-_NOT = r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$"
-# Between the verb and the document may stand what describes it, and nothing that leads to something else.
-_BETWEEN = r"(?:,?\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and|that|which)\b)[\w'\u2019-]+){0,5}?\s+"
-_AND = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between two documents that one verb asks for
+_ESCAPED_SPACE, _WHITE_SPACE = re.escape(" "), r"\s+"
+_NEGATION = r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$"
+# Between the verb and the document may stand words that describe it, but none that begins another phrase.
+_WORDS_BETWEEN = (
+    r"(?:,?\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and|that|which)\b)[\w'\u2019-]+){0,5}?\s+"
+)
+_OTHER_DOCUMENT = (
+    r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between two documents that one verb asks for
+)
 
 
 def document_request_phrases(task: str) -> tuple[str, ...]:
     """The phrases in the task's text that ask for documents."""
-    found = [match for name in asked_documents(task) for match in _compile_request(name).finditer(task)]
-    return tuple(dict.fromkeys(match[0] for match in found if _is_not_negated(match, task)))
+    return tuple(dict.fromkeys(phrase for name in document_templates() for phrase in _find_requests(name, task)))
+
+
+def _find_requests(name: str, task: str) -> Iterator[str]:
+    """Yields the phrases in the task's text that ask for this type of document, and are not negated."""
+    for match in _compile_request(name).finditer(task):
+        if re.search(_NEGATION, task[: match.start()], re.I) is None:
+            yield match[0]
 
 
 @cache
 def _compile_request(name: str) -> re.Pattern[str]:
-    every = _phrases_pattern(tuple(phrase for one in document_templates().values() for phrase in one.asked))
-    words = _phrases_pattern(document_templates()[name].asked)
-    return re.compile(rf"\b(?:{_PRODUCTION_VERBS}){_BETWEEN}(?:{every}{_AND})*{words}s?\b(?!-)", re.I)
+    any_document = _phrases_pattern(
+        tuple(phrase for template in document_templates().values() for phrase in template.asked)
+    )
+    this_document = _phrases_pattern(document_templates()[name].asked)
+    return re.compile(
+        rf"\b(?:{_PRODUCTION_VERBS}){_WORDS_BETWEEN}(?:{any_document}{_OTHER_DOCUMENT})*{this_document}s?\b(?!-)", re.I
+    )
 
 
 def _phrases_pattern(phrases: tuple[str, ...]) -> str:
     """A regular expression that matches any of the phrases, the longest first, with any white space between words."""
     longest = sorted(phrases, key=len, reverse=True)
-    return f"(?:{'|'.join(re.escape(phrase).replace(_SPACE, _WHITE) for phrase in longest)})"
-
-
-def _is_not_negated(match: re.Match[str], task: str) -> bool:
-    return re.search(_NOT, task[: match.start()], re.I) is None
+    return f"(?:{'|'.join(re.escape(phrase).replace(_ESCAPED_SPACE, _WHITE_SPACE) for phrase in longest)})"
 
 
 def documents_of_process(process_type: str) -> tuple[str, ...]:
@@ -114,14 +124,10 @@ def asked_documents(task: str) -> tuple[str, ...]:
     """The types of document that the task's text asks for, alphabetically; one that is merely mentioned does not
     count.
     """
-    return tuple(
-        name
-        for name in document_templates()
-        if any(_is_not_negated(match, task) for match in _compile_request(name).finditer(task))
-    )
+    return tuple(name for name in document_templates() if any(_find_requests(name, task)))
 
 
-MARK = "[unverified: "
+_UNVERIFIED_MARK = "[unverified: "
 
 
 def mark_unverified(text: str, tokens: Sequence[str]) -> str:
@@ -130,16 +136,16 @@ def mark_unverified(text: str, tokens: Sequence[str]) -> str:
     """
     if not tokens:
         return text
-    found: set[str] = set()
-    either = "|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True))
+    marked_tokens: set[str] = set()
+    alternatives = "|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True))
 
     def mark(match: re.Match[str]) -> str:
-        found.add(match[0])
-        return f"{MARK}{match[0]}]"
+        marked_tokens.add(match[0])
+        return f"{_UNVERIFIED_MARK}{match[0]}]"
 
-    marked = re.sub(rf"(?<![\w$€£¥])(?<!\d[.,:/])(?:{either})(?![\w%€£¥]|[.,:/]\d)", mark, text)
-    others = [f"{MARK}{token}]" for token in tokens if token not in found]
-    return " ".join([marked, *others])
+    marked_text = re.sub(rf"(?<![\w$€£¥])(?<!\d[.,:/])(?:{alternatives})(?![\w%€£¥]|[.,:/]\d)", mark, text)
+    unmarked = [f"{_UNVERIFIED_MARK}{token}]" for token in tokens if token not in marked_tokens]
+    return " ".join([marked_text, *unmarked])
 
 
 _MOST_ROWS = 50
@@ -173,26 +179,26 @@ def read_source_data(source: str, material: DocumentMaterial) -> Json:
 
 def _planned_calls_as_json(material: DocumentMaterial) -> Json:
     """The planned calls; each that was made has its status and proof."""
-    came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
+    entries = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
     rows: list[Json] = []
     for call in material.plan.calls:
-        entry = came.get((material.plan.hash, call.call_id))
+        entry = entries.get((material.plan.hash, call.call_id))
         row = _describe_call(call)
         rows.append({**row, "status": entry.status.value, "proof": entry.note} if entry else row)
     return rows
 
 
 def _describe_call(call: PlannedCall) -> JsonObject:
-    proved = call.read_back.tool if call.read_back else None
-    taken_back = call.compensation.tool if call.compensation else None
+    proving_tool = call.read_back.tool if call.read_back else None
+    compensating_tool = call.compensation.tool if call.compensation else None
     return {
         "call": call.call_id,
         "tool": call.tool,
         "arguments": call.arguments,
         "class": call.tool_class.value,
-        "proved by": proved,
+        "proved by": proving_tool,
         "if it fails": call.on_failure,
-        "taken back by": taken_back,
+        "taken back by": compensating_tool,
     }
 
 
@@ -220,16 +226,16 @@ def _describe_risk(material: DocumentMaterial) -> Json:
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
     notices = len(calls) - len(changes)
     unproved = [call.call_id for call in changes if call.read_back is None]
-    lasting = [call.call_id for call in changes if call.compensation is None]
-    said: list[Json] = [
+    irreversible = [call.call_id for call in changes if call.compensation is None]
+    sentences: list[Json] = [
         f"Risk of the process {material.progress.process_type}: {material.progress.template.risk}.",
         f"Planned are {_format_count(len(changes), 'change')} and {_format_count(notices, 'notice')}.",
     ]
     if unproved:
-        said.append(f"No read can show whether these took hold: {', '.join(unproved)}.")
-    if lasting:
-        said.append(f"Nothing takes these back by itself: {', '.join(lasting)}.")
-    return said
+        sentences.append(f"No read can show whether these took hold: {', '.join(unproved)}.")
+    if irreversible:
+        sentences.append(f"Nothing takes these back by itself: {', '.join(irreversible)}.")
+    return sentences
 
 
 def _format_count(number: int, noun: str) -> str:
@@ -242,38 +248,41 @@ def _describe_who_decides(material: DocumentMaterial) -> Json:
     if approval is None:
         note = material.dossier.approval_note
         return [note] if note else []
-    who = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
+    approvers = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
     level = f" at level {approval.level}" if approval.level else ""
-    unasked = " The task ended, or went on, without it." if approval.status is ApprovalStatus.SUPERSEDED else ""
-    said: list[Json] = [
-        f"Status: {approval.status.value}.{unasked}",
-        f"Decided by {who}{level}, not by {approval.requester_id}, before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
+    supersession = " The task ended, or went on, without it." if approval.status is ApprovalStatus.SUPERSEDED else ""
+    sentences: list[Json] = [
+        f"Status: {approval.status.value}.{supersession}",
+        f"Decided by {approvers}{level}, not by {approval.requester_id}, "
+        f"before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
         f"The plan's hash: {approval.plan_hash}",
         *(f"Asked because of: {reason}" for reason in approval.reasons),
     ]
-    for one in approval.decisions:
-        comment = f": {one.comment}" if one.comment else ""
-        said.append(
-            f"{'Approved' if one.approve else 'Rejected'} by {one.by.id} at {one.at:%Y-%m-%d %H:%M} UTC{comment}"
-        )
-    return said
+    for decision in approval.decisions:
+        verb = "Approved" if decision.approve else "Rejected"
+        comment = f": {decision.comment}" if decision.comment else ""
+        sentences.append(f"{verb} by {decision.by.id} at {decision.at:%Y-%m-%d %H:%M} UTC{comment}")
+    return sentences
 
 
 def _describe_read(fact: Fact) -> str:
-    asked = f"{fact.tool} {fact.arguments_json}"
+    call = f"{fact.tool} {fact.arguments_json}"
     if not fact.ok:
-        return f"{asked}: it failed"
+        return f"{call}: it failed"
     page = read_list_page(fact.result)
-    empty = "nothing was found" if is_empty_result(fact.result) else "one record"
-    return " ".join(filter(None, (f"{asked}: {f'{len(page.rows)} rows' if page and page.rows else empty}", fact.note)))
+    if page and page.rows:
+        content = f"{len(page.rows)} rows"
+    else:
+        content = "nothing was found" if is_empty_result(fact.result) else "one record"
+    return " ".join(filter(None, (f"{call}: {content}", fact.note)))
 
 
 def _list_missing_information(material: DocumentMaterial) -> Json:
     """The reads that failed or found nothing, and the unknown fields that rules needed."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
-    said = [_describe_read(fact) for fact in facts if not fact.ok or is_empty_result(fact.result)]
-    said += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
-    return [*dict.fromkeys(said)]
+    sentences = [_describe_read(fact) for fact in facts if not fact.ok or is_empty_result(fact.result)]
+    sentences += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
+    return [*dict.fromkeys(sentences)]
 
 
 def _list_dates(material: DocumentMaterial) -> Json:
@@ -285,9 +294,9 @@ def _list_dates(material: DocumentMaterial) -> Json:
         for key, value in record.items()
         if isinstance(value, str) and (moment := read_machine_moment(value, None)) and moment.day
     }
-    sent = {(e.sending_at.isoformat(), e.call.tool, e.call.call_id) for e in material.writes if e.sending_at}
-    ordered = sorted(rows | sent)[:_MOST_ROWS]
-    return [{"when": when, "what": what.replace("_", " "), "of": of} for when, what, of in ordered]
+    sendings = {(e.sending_at.isoformat(), e.call.tool, e.call.call_id) for e in material.writes if e.sending_at}
+    ordered = sorted(rows | sendings)[:_MOST_ROWS]
+    return [{"when": time, "what": field.replace("_", " "), "of": record_id} for time, field, record_id in ordered]
 
 
 def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
@@ -311,10 +320,11 @@ def _flatten_record(record: JsonObject) -> JsonObject:
 
 def _find_records(value: Json) -> Iterator[JsonObject]:
     """Yields every record in a JSON value: an object with at least two scalar fields."""
-    for _, found in walk_json(value):
-        own = [item for item in found.values() if not isinstance(item, dict | list)] if isinstance(found, dict) else []
-        if isinstance(found, dict) and len(own) > 1 and not _is_list_wrapper(found):
-            yield found
+    for _, record in walk_json(value):
+        if not isinstance(record, dict) or _is_list_wrapper(record):
+            continue
+        if sum(not isinstance(item, dict | list) for item in record.values()) > 1:
+            yield record
 
 
 def _is_list_wrapper(value: JsonObject) -> bool:
@@ -324,8 +334,8 @@ def _is_list_wrapper(value: JsonObject) -> bool:
 
 def _id_text_of(record: JsonObject) -> str:
     """The value of the record's ``id`` field, or else of its first field that ends in "id"; empty if it has none."""
-    named = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
-    return str(record[named[0]]) if named else ""
+    id_fields = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
+    return str(record[id_fields[0]]) if id_fields else ""
 
 
 SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
@@ -385,7 +395,9 @@ def build_document(
             "task_id": task_id,
             "process_type": material.progress.process_type,
             "missing_sections": [*missing],
-            "unverified_sections": [name for name, text in sections.items() if isinstance(text, str) and MARK in text],
+            "unverified_sections": [
+                name for name, text in sections.items() if isinstance(text, str) and _UNVERIFIED_MARK in text
+            ],
             "written_by_model": [name for name in texts if texts[name].strip()],
         },
         "sections": {**sections},
@@ -442,7 +454,7 @@ def _read_section_data(section: Section, material: DocumentMaterial) -> Json:
     """The data of the section's sources: that of a single source as it is, of several as one list; None if no source
     has data.
     """
-    found = [part for part in (read_source_data(source, material) for source in section.filled_from) if part]
-    if len(found) < 2:
-        return found[0] if found else None
-    return [item for part in found for item in (part if isinstance(part, list) else [part])]
+    contents = [part for part in (read_source_data(source, material) for source in section.filled_from) if part]
+    if len(contents) < 2:
+        return contents[0] if contents else None
+    return [item for part in contents for item in (part if isinstance(part, list) else [part])]

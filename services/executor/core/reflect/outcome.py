@@ -22,8 +22,8 @@ from shared.domain.quality import Score
 from shared.domain.redaction import NOTHING, redact_json, redact_text
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
-_TOOLS_NAMED = 10
-_SAID, _VALUES_SAID = 1_200, 12  # characters, figures
+_MOST_TOOLS = 10
+_LONGEST_TEXT, _MOST_VALUES = 1_200, 12  # characters and figures of a task that the learner gets
 
 
 def outcome_of_record(
@@ -32,8 +32,8 @@ def outcome_of_record(
     """The outcome of an ended task, from its record and writes alone, with protected values removed. ``is_applied``:
     whether its strategy was used, so that the outcome counts for it.
     """
-    measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
-    took = record.updated_at - record.accepted_at
+    quality = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
+    duration = record.updated_at - record.accepted_at
     return TaskOutcome(
         event_id=f"{record.task_id}:1",
         tenant=record.tenant,
@@ -45,20 +45,20 @@ def outcome_of_record(
         strategy_applied=is_applied,
         dry_run=record.request.is_dry_run,
         practice=is_practice(record),
-        quality=float(measured) if isinstance(measured, (int, float)) else 0.0,
+        quality=float(quality) if isinstance(quality, (int, float)) else 0.0,
         summary=redact_text(record.reason or record.request.text, hidden)[:200],
         tool_calls=0,
         model_calls=0,
         policy_passed=None,
         writes=dict(Counter(entry.status.value for entry in writes)),
         reason=None if record.reason is None else redact_text(record.reason, hidden),
-        duration_ms=max(0, round(took.total_seconds() * 1000)),
+        duration_ms=max(0, round(duration.total_seconds() * 1000)),
         ended_at=record.updated_at,
     )
 
 
 def outcome_of_run(
-    record: TaskRecord, ended: RunEnd, scored: Score, hidden: Mapping[str, ProtectedKind] = NOTHING
+    record: TaskRecord, ended: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NOTHING
 ) -> TaskOutcome:
     """The outcome of a task at the end of its run, with what the run read, predicted and answered. ``record``: in its
     final state.
@@ -67,26 +67,26 @@ def outcome_of_run(
     verdict = progress.dossier.verdict
     fell_back = {"strategy_fell_back": progress.fell_back} if progress.fell_back else {}
     update = {
-        "quality": scored.value,
+        "quality": score.value,
         "summary": redact_text(record.request.text, hidden)[:200],
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
         "policy_passed": verdict.passed if verdict else None,
         "escalated": ended.escalated,
-        "worked": redact_json(_list_tools(ended, worked=True), hidden),
-        "failed": redact_json(_list_tools(ended, worked=False), hidden),
+        "worked": redact_json(_list_tools(ended, did_work=True), hidden),
+        "failed": redact_json(_list_tools(ended, did_work=False), hidden),
         "thresholds": _list_thresholds(ended, hidden),
         "said": _texts_for_learning(ended, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
-        "details": redact_json({"quality_parts": parts_of_score(scored), **fell_back}, hidden),
+        "details": redact_json({"quality_parts": parts_of_score(score), **fell_back}, hidden),
     }
     is_applied = _was_strategy_applied(ended, record)
     return outcome_of_record(record, ended.writes, hidden, is_applied=is_applied).model_copy(update=update)
 
 
-def parts_of_score(scored: Score) -> dict[str, JsonValue]:
+def parts_of_score(score: Score) -> dict[str, JsonValue]:
     """The parts of a score, and the name of its formula."""
-    return {"formula": scored.formula.value, **scored.parts}
+    return {"formula": score.formula.value, **score.parts}
 
 
 def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, ProtectedKind]) -> OutcomeTexts | None:
@@ -95,29 +95,34 @@ def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, 
         return None
     values = ended.final_progress.dossier.values
     return OutcomeTexts(
-        task=redact_text(record.request.text, hidden)[:_SAID],
-        answer=redact_text(ended.answer, hidden)[:_SAID],
-        values=redact_json({value.name: value.value for value in values[:_VALUES_SAID]}, hidden),
+        task=redact_text(record.request.text, hidden)[:_LONGEST_TEXT],
+        answer=redact_text(ended.answer, hidden)[:_LONGEST_TEXT],
+        values=redact_json({value.name: value.value for value in values[:_MOST_VALUES]}, hidden),
     )
 
 
 def _list_thresholds(ended: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
-    found = [one for one in threshold_outcomes(ended.final_progress, ended.writes) if one.actual is not None]
-    said = [one.model_dump(include={"name", "predicted", "actual", "source"}) for one in found]
-    return tuple(one.model_copy(update=redact_json(text, hidden)) for one, text in zip(found, said, strict=True))
+    outcomes = [
+        outcome for outcome in threshold_outcomes(ended.final_progress, ended.writes) if outcome.actual is not None
+    ]
+    texts = [outcome.model_dump(include={"name", "predicted", "actual", "source"}) for outcome in outcomes]
+    return tuple(
+        outcome.model_copy(update=redact_json(texts_of_outcome, hidden))
+        for outcome, texts_of_outcome in zip(outcomes, texts, strict=True)
+    )
 
 
 def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
     """Whether the chosen strategy carried the task to its end, be it a failure: not canceled, and no dry run."""
-    carried = ended.progress is not None and not ended.progress.fell_back
-    return carried and ended.state is not TaskState.CANCELED and not record.request.is_dry_run
+    was_kept = ended.progress is not None and not ended.progress.fell_back
+    return was_kept and ended.state is not TaskState.CANCELED and not record.request.is_dry_run
 
 
-def _list_tools(ended: RunEnd, *, worked: bool) -> tuple[str, ...]:
-    """Up to ten tools that worked; with ``worked=False``, whose reads failed or whose writes no read proved."""
-    read = [fact.tool for fact in ended.final_progress.dossier.facts if fact.ok is worked]
-    written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
-    return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
+def _list_tools(ended: RunEnd, *, did_work: bool) -> tuple[str, ...]:
+    """Up to ten tools that worked; with ``did_work=False``, whose reads failed or whose writes no read proved."""
+    read_tools = [fact.tool for fact in ended.final_progress.dossier.facts if fact.ok is did_work]
+    written_tools = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is did_work]
+    return tuple(dict.fromkeys((*read_tools, *written_tools)))[:_MOST_TOOLS]
 
 
 _SPEAKS_OF_LIMIT = re.compile(
@@ -130,54 +135,59 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
     """The result of each prediction: the limits known in PRIME, then the variances and credits that the executor
     computed.
     """
-    proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
-    refused = [
+    verified = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
+    refusals = [
         entry
         for entry in writes
         if entry.status is WriteStatus.REFUSED and _SPEAKS_OF_LIMIT.search(entry.refusal or "")
     ]
     limits = (
-        _refusal_against(limit, progress.dossier, refused) or _outcome_of_limit(limit, progress.dossier, proved)
+        _refusal_against(limit, progress.dossier, refusals) or _outcome_of_limit(limit, progress.dossier, verified)
         for limit in progress.thresholds
     )
     figures = (value for value in progress.dossier.values if value.figure)
     predicted = (value for value in figures if threshold_kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
-    return (*limits, *(_outcome_of_figure(value, proved) for value in predicted))
+    return (*limits, *(_outcome_of_figure(value, verified) for value in predicted))
 
 
-def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> PredictionOutcome | None:
+def _refusal_against(limit: Threshold, dossier: Dossier, refusals: Sequence[LedgerEntry]) -> PredictionOutcome | None:
     """The outcome of a limit that permitted a value which the tool server then refused as too large; None if there is
     none.
     """
-    limited = read_figure(limit.value)
-    about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
+    bound = read_figure(limit.value)
+    concerned = [entry for entry in refusals if limit.tool in ("", entry.call.tool)]
     actual = (
-        _common_value([*_numbers_of_argument(about, limit.name)] or [*_values_in_records(dossier, about, limit.name)])
+        _common_value(
+            [*_numbers_of_argument(concerned, limit.name)] or [*_values_in_records(dossier, concerned, limit.name)]
+        )
         if limit.rule_id
         else None
     )
-    if actual is None or limited is None or ORDERINGS[limit.sign](actual, limited):
+    if actual is None or bound is None or ORDERINGS[limit.sign](actual, bound):
         return None
     return _build_prediction_outcome(limit, actual, was_right=False)
 
 
-def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+def _values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
     """Yields the field's values in the records that these writes name in an argument."""
-    named = {
-        given for entry in about for given in loads_object(entry.arguments_json).values() if isinstance(given, str)
+    ids = {
+        argument
+        for entry in writes
+        for argument in loads_object(entry.arguments_json).values()
+        if isinstance(argument, str)
     }
-    results = (fact.result for fact in dossier.facts if fact.ok) if named else ()
-    for record in (found for result in results for _, found in walk_json(result) if isinstance(found, dict)):
-        if name in record and any(isinstance(value, str) and value in named for value in record.values()):
+    results = (fact.result for fact in dossier.facts if fact.ok) if ids else ()
+    for record in (record for result in results for _, record in walk_json(result) if isinstance(record, dict)):
+        if name in record and any(isinstance(value, str) and value in ids for value in record.values()):
             number = read_figure(record[name])
             if number is not None:
                 yield number
 
 
-def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
-    actual = _actual_value_for(limit, dossier, proved)
-    held = None if actual is None else _does_rule_agree(limit, actual, dossier.verdict)
-    return _build_prediction_outcome(limit, actual, was_right=held)
+def _outcome_of_limit(limit: Threshold, dossier: Dossier, verified: Sequence[LedgerEntry]) -> PredictionOutcome:
+    actual = _actual_value_for(limit, dossier, verified)
+    was_right = None if actual is None else _does_rule_agree(limit, actual, dossier.verdict)
+    return _build_prediction_outcome(limit, actual, was_right=was_right)
 
 
 def _build_prediction_outcome(limit: Threshold, actual: Decimal | None, *, was_right: bool | None) -> PredictionOutcome:
@@ -192,42 +202,44 @@ def _build_prediction_outcome(limit: Threshold, actual: Decimal | None, *, was_r
     )
 
 
-def _actual_value_for(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
+def _actual_value_for(limit: Threshold, dossier: Dossier, verified: Sequence[LedgerEntry]) -> Decimal | None:
     """The actual value to compare with a limit: the process's figure of that name or, for a limit that decides its
     rule, the value written, calculated or read under that name. None unless there is exactly one.
     """
-    own = [value for value in dossier.values if limit.name and value.figure == limit.name]
-    figures = [value.number for value in own if value.number is not None]
+    process_figures = [value for value in dossier.values if limit.name and value.figure == limit.name]
+    figures = [value.number for value in process_figures if value.number is not None]
     if figures or not limit.rule_id:
         return _common_value(figures)
-    about = [entry for entry in proved if limit.tool in ("", entry.call.tool)]
-    if limit.tool and not about:
+    writes = [entry for entry in verified if limit.tool in ("", entry.call.tool)]
+    if limit.tool and not writes:
         return None
-    named = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
+    calculated = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
     return _common_value(
-        [*_numbers_of_argument(about, limit.name)] or named or [*_values_in_records(dossier, about, limit.name)]
+        [*_numbers_of_argument(writes, limit.name)] or calculated or [*_values_in_records(dossier, writes, limit.name)]
     )
 
 
 def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
     """Whether the rule triggered exactly when the value was beyond the limit; None without a binding verdict."""
-    limited = read_figure(limit.value)
-    if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
+    bound = read_figure(limit.value)
+    if not limit.rule_id or verdict is None or not verdict.binding or bound is None:
         return None
     rules = [rule for rule in verdict.triggered_rules if not rule.indeterminate]
-    triggered = any((rule.rule_id, rule.policy_id) == (limit.rule_id, limit.policy_id) for rule in rules)
-    return ORDERINGS[limit.sign](actual, limited) is triggered
+    was_triggered = any((rule.rule_id, rule.policy_id) == (limit.rule_id, limit.policy_id) for rule in rules)
+    return ORDERINGS[limit.sign](actual, bound) is was_triggered
 
 
-def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
+def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> PredictionOutcome:
     """The outcome of a computed figure. Its actual value comes from a verified write whose argument was traced to it or
     has its name.
     """
-    traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_with(entry, value.name))]
+    traced = [
+        number for entry in verified for number in _numbers_in_arguments(entry, _arguments_with(entry, value.name))
+    ]
     actual = _common_value(
         traced
-        or [*_numbers_of_argument(proved, value.figure)]
-        or [*_only_numbers_of_tools_named_after(proved, value.figure)]
+        or [*_numbers_of_argument(verified, value.figure)]
+        or [*_only_numbers_of_tools_named_after(verified, value.figure)]
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
     limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
@@ -238,27 +250,27 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
 
 def _arguments_with(entry: LedgerEntry, value: str) -> set[str]:
     """The names of the call's arguments that were traced to the named value."""
-    return {one.argument for one in entry.call.origins if one.source == "value" and one.ref == value}
+    return {origin.argument for origin in entry.call.origins if origin.source == "value" and origin.ref == value}
 
 
-def _numbers_of_argument(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
-    for entry in proved:
+def _numbers_of_argument(writes: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    for entry in writes:
         yield from _numbers_in_arguments(entry, {name})
 
 
-def _only_numbers_of_tools_named_after(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+def _only_numbers_of_tools_named_after(writes: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
     """Yields the number of each write whose tool's name has all words of ``name``, if its arguments have just one."""
     words = set(name.split("_"))
-    for entry in proved:
+    for entry in writes:
         numbers = [*_numbers_in_arguments(entry, set(loads_object(entry.arguments_json)))]
         if words <= set(entry.call.tool.split("_")) and len(numbers) == 1:
             yield from numbers
 
 
 def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
-    given = loads_object(entry.arguments_json)
-    found = (read_figure(given.get(name)) for name in sorted(names))
-    return (number for number in found if number is not None)
+    arguments = loads_object(entry.arguments_json)
+    figures = (read_figure(arguments.get(name)) for name in sorted(names))
+    return (number for number in figures if number is not None)
 
 
 def _common_value(values: Sequence[Decimal]) -> Decimal | None:

@@ -27,8 +27,8 @@ from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.quality import Evidence
 from shared.domain.words import TaskState, ToolClass, WriteStatus
 
-# What also says an output whose own word nobody would use.
-_SAID_BY: dict[str, str] = {
+# Words of an answer that mention a required output without its own word.
+_WORDS_FOR_OUTPUT: dict[str, str] = {
     "decision": "approved rejected declined denied escalated accepted refused granted held flagged reconciled paid "
     "canceled cancelled completed closed done nothing",
     "reason": "because since due therefore policy rule limit exceeds within condition",
@@ -39,7 +39,7 @@ _SAID_BY: dict[str, str] = {
     "requester": "employee submitted claimant",
 }
 SUMMARY = "summary"  # an output that any answer is
-_SHORTEST_WORD = 3  # a word of a record shorter than that says nothing by standing in an answer
+_LONGEST_CHANCE_TEXT = 3  # characters of a value that may stand in an answer by chance
 
 
 class NamedScalar(NamedTuple):
@@ -63,15 +63,15 @@ class FoundSources(NamedTuple):
         return chain.from_iterable(self.groups)
 
 
-def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) -> tuple[str, ...]:
+def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) -> tuple[str, ...]:
     """The required outputs that the answer does not mention, in the template's order."""
-    words, names = stems_of(answer), [stems_of(name) for name in names_of_values_in(answer, known)]
+    words, names = stems_of(answer), [stems_of(name) for name in names_of_values_in(answer, sources)]
     return tuple(output for output in outputs if not _mentions_output(output, answer, words, names))
 
 
-def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
+def answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> tuple[str, ...]:
     """The outputs that the run found something about, so that an answer could state them."""
-    names = [stems_of(name) for name in {item.name for item in known.named_scalars}]
+    names = [stems_of(name) for name in {item.name for item in sources.named_scalars}]
     return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
@@ -80,25 +80,25 @@ def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] =
     answer reports it.
     """
     facts = [_fact_content(fact) for fact in dossier.facts]
-    named = [
+    scalars = [
         NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
         for value in dossier.values
     ]
     calls = dossier.every_call
-    named += [item for call in calls for item in (NamedScalar("", call.call_id), *_find_scalars(call.arguments))]
+    scalars += [item for call in calls for item in (NamedScalar("", call.call_id), *_find_scalars(call.arguments))]
     for entry in writes:
-        named += _find_scalars(loads(entry.arguments_json))
-        named += [*_find_scalars(loads(entry.result_json or "null")), *_find_scalars(entry.refusal)]
+        scalars += _find_scalars(loads(entry.arguments_json))
+        scalars += [*_find_scalars(loads(entry.result_json or "null")), *_find_scalars(entry.refusal)]
     verdict = dossier.verdict
-    said = [rule.reason for rule in verdict.triggered_rules] if verdict else []
-    named += [NamedScalar("", text) for text in (*said, dossier.approval_note or "") if text]
+    reasons = [rule.reason for rule in verdict.triggered_rules] if verdict else []
+    scalars += [NamedScalar("", text) for text in (*reasons, dossier.approval_note or "") if text]
     counts = {str(len(facts)), str(len(writes)), str(len(calls))}
-    groups = (*(fact.named for fact in facts), tuple(named))
+    groups = (*(fact.scalars for fact in facts), tuple(scalars))
     return FoundSources(task, groups, frozenset(counts.union(*(fact.counts for fact in facts))))
 
 
 class _FactContent(NamedTuple):
-    named: tuple[NamedScalar, ...]
+    scalars: tuple[NamedScalar, ...]
     counts: frozenset[str]
 
 
@@ -109,54 +109,56 @@ def _fact_content(fact: Fact) -> _FactContent:
     return _FactContent(named, frozenset(str(len(rows)) for rows in _find_lists_and_tables(result)))
 
 
-def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
+def untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
     """The figures and identifiers of a text that occur neither in the task nor in what was found. Amounts in major
     units and list lengths are accepted.
     """
-    sources = _tokens_of(known)
+    tokens_found = _tokens_of(sources)
     tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
-    return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & sources))
+    return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & tokens_found))
 
 
-def says_new_value(text: str, known: FoundSources) -> bool:
+def says_new_value(text: str, sources: FoundSources) -> bool:
     """Whether the text states at least one found value that the task itself did not state."""
-    asked = spaced_words(known.task)
-    said = spaced_words(text)
-    tokens, given = _tokens_in(text), _tokens_in(known.task)
+    task_words = spaced_words(sources.task)
+    text_words = spaced_words(text)
+    tokens, task_tokens = _tokens_in(text), _tokens_in(sources.task)
     return any(
-        _mentions_value(item, said, tokens) and not _mentions_value(item, asked, given) for item in known.named_scalars
+        _mentions_value(item, text_words, tokens) and not _mentions_value(item, task_words, task_tokens)
+        for item in sources.named_scalars
     )
 
 
-def says_found_value(text: str, known: FoundSources) -> bool:
+def says_found_value(text: str, sources: FoundSources) -> bool:
     """Whether the text states any found value or list length, even one that the task stated."""
-    said, tokens = spaced_words(text), _tokens_in(text)
-    if not known.counts.isdisjoint(tokens):
+    text_words, tokens = spaced_words(text), _tokens_in(text)
+    if not sources.counts.isdisjoint(tokens):
         return True
-    codes = (
-        text for item in known.named_scalars if looks_like_id_text(text := str(item.value))
-    )  # however short they are
-    return any(spaced_words(code) in said for code in codes) or any(
-        _mentions_value(one, said, tokens) for one in known.named_scalars
+    return any(
+        _mentions_value(item, text_words, tokens)
+        or (looks_like_id_text(str(item.value)) and spaced_words(str(item.value)) in text_words)  # however short it is
+        for item in sources.named_scalars
     )
 
 
-def names_of_values_in(text: str, known: FoundSources) -> frozenset[str]:
+def names_of_values_in(text: str, sources: FoundSources) -> frozenset[str]:
     """The names of the found values that the text states."""
-    said, tokens = spaced_words(text), _tokens_in(text)
-    return frozenset(item.name for item in known.named_scalars if item.name and _mentions_value(item, said, tokens))
+    text_words, tokens = spaced_words(text), _tokens_in(text)
+    return frozenset(
+        item.name for item in sources.named_scalars if item.name and _mentions_value(item, text_words, tokens)
+    )
 
 
 def _mentions_output(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
-    wanted = stems_of(output)
+    output_stems = stems_of(output)
     if output == SUMMARY:
         return bool(answer.strip())
-    if wanted <= words or any(wanted <= name for name in names):
+    if output_stems <= words or any(output_stems <= name for name in names):
         return True
-    return bool(stems_of(_SAID_BY.get(output.lower(), "")) & words)
+    return bool(stems_of(_WORDS_FOR_OUTPUT.get(output.lower(), "")) & words)
 
 
-def _mentions_value(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
+def _mentions_value(item: NamedScalar, text_words: str, tokens: set[str]) -> bool:
     value = item.value
     if value is None or isinstance(value, bool):
         return False
@@ -164,7 +166,7 @@ def _mentions_value(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     if figures:
         return bool(figures & tokens)
     text = str(value)
-    return len(text) > _SHORTEST_WORD and spaced_words(text) in plain
+    return len(text) > _LONGEST_CHANCE_TEXT and spaced_words(text) in text_words
 
 
 def _tokens_in(text: str) -> set[str]:
@@ -178,7 +180,7 @@ def _tokens_of_group(group: tuple[NamedScalar, ...]) -> set[str]:
 
 
 _tokens_of = IdentityCache[FoundSources, set[str]](
-    lambda known: set(known.counts).union(_tokens_in(known.task), *map(_tokens_of_group, known.groups)), 32
+    lambda sources: set(sources.counts).union(_tokens_in(sources.task), *map(_tokens_of_group, sources.groups)), 32
 )
 
 
@@ -187,16 +189,16 @@ def _spell_number(item: NamedScalar) -> set[str]:
     number = read_figure(item.value)
     if number is None:
         return set()
-    written = [number, abs(number)]
+    spellings = [number, abs(number)]
     if names_minor_unit(item.name):
-        written += [number / 100, abs(number) / 100]
-    return {normalize_token(format(one, "f")) for one in written}
+        spellings += [number / 100, abs(number) / 100]
+    return {normalize_token(format(number, "f")) for number in spellings}
 
 
 def _list_spellings(token: str) -> set[str]:
     """The forms in which a token is compared: as it is, without its sign, and without a percent sign."""
-    plain = normalize_token(token)
-    return {plain, plain.removeprefix("-"), normalize_token(token.rstrip("%"))}
+    normal = normalize_token(token)
+    return {normal, normal.removeprefix("-"), normalize_token(token.rstrip("%"))}
 
 
 def _is_numbering(token: str, text: str) -> bool:
@@ -220,8 +222,8 @@ def _find_lists_and_tables(value: Json) -> Iterator[list[Json] | JsonObject]:
             yield item
 
 
-_DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
-_ERROR = re.compile(
+_DOUBTFUL_STATUSES = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+_FAILURE = re.compile(
     r"\b(?:an? (?:\w+ )?error (?:occurred|happened)|error:|something went wrong|exception|traceback"
     r"|(?:I|we) (?:could not|couldn't|was unable|were unable|am unable|cannot|can't)|unable to|failed to"
     r"|(?:could not|cannot|can't) be (?:\w+ly )?(?:found|read|completed|carried out|determined|retrieved|checked)"
@@ -242,8 +244,8 @@ class ReflectedRun(NamedTuple):
     dry_run: bool = False
 
     @property
-    def known(self) -> FoundSources:
-        return _found(self)
+    def sources(self) -> FoundSources:
+        return _sources_of_run(self)
 
     @property
     def unmentioned_outputs(self) -> tuple[str, ...]:
@@ -252,7 +254,7 @@ class ReflectedRun(NamedTuple):
         """
         if self.progress is None or is_json_list(self.answer) or not self.has_to_act:
             return ()
-        return missing_outputs(self.progress.template.outputs, self.answer, self.known)
+        return missing_outputs(self.progress.template.outputs, self.answer, self.sources)
 
     @property
     def has_to_act(self) -> bool:
@@ -283,16 +285,17 @@ class ReflectedRun(NamedTuple):
         return tuple(call for plan in self.dossier.every_plan for call in plan.calls)
 
 
-_found = IdentityCache[ReflectedRun, FoundSources](lambda run: collect_sources(run.task, run.dossier, run.writes), 32)
+_sources_of_run = IdentityCache[ReflectedRun, FoundSources](
+    lambda run: collect_sources(run.task, run.dossier, run.writes), 32
+)
 
 
 def collect_evidence(run: ReflectedRun) -> Evidence:
     """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
     progress, dossier, calls = run.progress, run.dossier, run.calls
-    required = (
-        [output for output in progress.template.outputs if output != SUMMARY] if progress and run.has_to_act else []
-    )
-    known = run.known
+    outputs = progress.template.outputs if progress and run.has_to_act else ()
+    has_required_outputs = any(output != SUMMARY for output in outputs)
+    sources = run.sources
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(is_empty_result(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
@@ -301,13 +304,13 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
         policy_kept=_was_policy_obeyed(run, dossier) if calls else None,
         writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
         writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),
-        writes_doubtful=sum(entry.status in _DOUBTFUL for entry in run.writes),
+        writes_doubtful=sum(entry.status in _DOUBTFUL_STATUSES for entry in run.writes),
         audit_clean=True if dossier.values and _has_closed_plan(dossier) else None,
         needs_met=bool(dossier.facts) and all(fact.ok for fact in dossier.facts) and not nothing_found,
         answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
-        outputs_there=not run.unmentioned_outputs if required and not run.planned_nothing else None,
-        grounded=not run.planned_nothing and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
+        outputs_there=not run.unmentioned_outputs if has_required_outputs and not run.planned_nothing else None,
+        grounded=not run.planned_nothing and not nothing_found and (run.dry_run or is_grounded(run.answer, sources)),
         provable=run.dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         empty_data=nothing_found,
         error_phrase=mentions_failure(run.answer),
@@ -320,12 +323,12 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
 
 def mentions_failure(text: str) -> bool:
     """Whether a text says that something failed or was not found."""
-    return bool(_ERROR.search(text))
+    return bool(_FAILURE.search(text))
 
 
-def is_grounded(text: str, known: FoundSources) -> bool:
+def is_grounded(text: str, sources: FoundSources) -> bool:
     """Whether a text states something that was found, and no figure that was not found."""
-    return says_new_value(text, known) and not untraced_tokens(text, known)
+    return says_new_value(text, sources) and not untraced_tokens(text, sources)
 
 
 def _has_closed_plan(dossier: Dossier) -> bool:
@@ -339,5 +342,5 @@ def _was_policy_obeyed(run: ReflectedRun, dossier: Dossier) -> bool | None:
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None
-    followed = run.escalated or (dossier.by_person and not verdict.blocked)
-    return verdict.passed or (followed and run.state is TaskState.COMPLETED)
+    was_permitted_by_person = run.escalated or (dossier.by_person and not verdict.blocked)
+    return verdict.passed or (was_permitted_by_person and run.state is TaskState.COMPLETED)

@@ -70,9 +70,9 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
         return None
     if score_quality(collect_evidence(run), formula).value >= WEAK:
         return None
-    missing = () if run.planned_nothing else answerable_outputs(run.unmentioned_outputs, run.known)
+    outputs = () if run.planned_nothing else answerable_outputs(run.unmentioned_outputs, run.sources)
     faults = _find_faults(run)
-    return WantedImprovement(missing, faults) if missing or faults else None
+    return WantedImprovement(outputs, faults) if outputs or faults else None
 
 
 def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
@@ -80,51 +80,50 @@ def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
         return "it is no prose"
-    strange = [token for token in untraced_tokens(text, run.known) if token not in run.answer]
-    if strange:
-        return "it says what nobody found: " + ", ".join(strange)
+    untraced = [token for token in untraced_tokens(text, run.sources) if token not in run.answer]
+    if untraced:
+        return "it says what nobody found: " + ", ".join(untraced)
     if _claims_unproven_verification(run, text):
         return "it claims a write to be verified that is not"
     if any(address.text not in run.answer for address in find_special_identifiers(text)):
         return "it brings in an address"
-    untrue = set(untraced_tokens(run.answer, run.known))
-    dropped = [one for one in dict.fromkeys(number_bearing_tokens(run.answer)) if one not in untrue and one not in text]
+    untraced_before = set(untraced_tokens(run.answer, run.sources))
+    dropped = [token for token in dict.fromkeys(number_bearing_tokens(run.answer)) if token not in text]
+    dropped = [token for token in dropped if token not in untraced_before]
     if dropped:
         return "it drops " + ", ".join(dropped)
     if mentions_failure(run.answer) and not mentions_failure(text):
         return "it hides what did not work"
     if not set(better.unmentioned_outputs) <= set(run.unmentioned_outputs):
         return "it drops a required output"
-    before, after = (
-        (len(one.unmentioned_outputs), len(untraced_tokens(one.answer, one.known))) for one in (run, better)
-    )
-    if after[0] < before[0] or after[1] < before[1]:
+    if len(better.unmentioned_outputs) < len(run.unmentioned_outputs):
+        return None
+    if len(untraced_tokens(text, run.sources)) < len(untraced_before):
         return None
     # By the signals whatever the formula: no text is better for being longer.
-    old, new = (score_quality(collect_evidence(one)).value for one in (run, better))
-    return None if new > old else "it is no better"
+    is_better = score_quality(collect_evidence(better)).value > score_quality(collect_evidence(run)).value
+    return None if is_better else "it is no better"
 
 
 def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
-    seen = collect_evidence(run)
-    strange = untraced_tokens(run.answer, run.known)
-    says_nothing = seen.needs_met and not seen.grounded and not seen.idle
+    evidence = collect_evidence(run)
+    untraced = untraced_tokens(run.answer, run.sources)
+    says_nothing = evidence.needs_met and not evidence.grounded and not evidence.idle
     return tuple(
-        said
-        for said, holds in (
-            ("give an answer: there is none", seen.answer_empty),
-            ("these stand neither in the task nor in what was found: " + ", ".join(strange), bool(strange)),
-            ("say what was found, with its figures", says_nothing and not strange and not run.are_all_parts_left),
+        fault
+        for fault, applies in (
+            ("give an answer: there is none", evidence.answer_empty),
+            ("these stand neither in the task nor in what was found: " + ", ".join(untraced), bool(untraced)),
+            ("say what was found, with its figures", says_nothing and not untraced and not run.are_all_parts_left),
         )
-        if holds
+        if applies
     )
 
 
 def _claims_unproven_verification(run: ReflectedRun, text: str) -> bool:
     """Whether the text claims a proof that some write does not have, and the answer before it did not."""
     unproven = any(entry.status is not WriteStatus.VERIFIED for entry in run.writes)
-    speaks, spoke = (" verified " in spaced_words(one) for one in (text, run.answer))
-    return unproven and speaks and not spoke
+    return unproven and " verified " in spaced_words(text) and " verified " not in spaced_words(run.answer)
 
 
 _PATIENCE_SECONDS = 20.0  # neither is worth more of a client's time
@@ -149,8 +148,8 @@ class DraftedTexts(BaseModel):
 
 def with_documents(ctx: TurnContext) -> TurnContext:
     """The context whose prompts name the documents that are written anyway, so that no call is planned for them."""
-    words: list[Json] = [*document_request_phrases(ctx.task)]
-    return replace(ctx, sections={**ctx.sections, "documents": words}) if words else ctx
+    phrases: list[Json] = [*document_request_phrases(ctx.task)]
+    return replace(ctx, sections={**ctx.sections, "documents": phrases}) if phrases else ctx
 
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
@@ -161,19 +160,20 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     writes, escalated = await list_writes(ctx.store), progress.state is FsmState.ESCALATE
     run = ReflectedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)  # as it would end now
     text, notes = await _improve_answer(ctx, run)
-    better = progress.update_dossier(answer=run.answer if text is None else text)
-    documents, told = await _write_documents(ctx, better, run)
-    said = better.update_dossier(answer=f"{better.dossier.answer}{tail}")
-    calls = int(bool(notes)) + int(bool(told))
-    return ReviewedRun(said.model_copy(update={"model_calls": said.model_calls + calls}), documents, {**notes, **told})
+    progress = progress.update_dossier(answer=run.answer if text is None else text)
+    documents, drafting_note = await _write_documents(ctx, progress, run)
+    progress = progress.update_dossier(answer=f"{progress.dossier.answer}{tail}")
+    model_calls = progress.model_calls + bool(notes) + bool(drafting_note)
+    progress = progress.model_copy(update={"model_calls": model_calls})
+    return ReviewedRun(progress, documents, {**notes, **drafting_note})
 
 
 def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     """The drafted answer and the remarks below it; only the former is improved."""
-    answer, said = progress.dossier.answer or "", remarks_on_run(ctx, progress.dossier)
-    under = [part for part in (said, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
-    at = min((place for part in under if (place := answer.find(part)) >= 0), default=len(answer))
-    return answer[:at], answer[at:]
+    answer, remarks = progress.dossier.answer or "", remarks_on_run(ctx, progress.dossier)
+    appended = [part for part in (remarks, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
+    end = min((place for part in appended if (place := answer.find(part)) >= 0), default=len(answer))
+    return answer[:end], answer[end:]
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
@@ -187,10 +187,10 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.visit_key}:improve"
     text, problem = await _try_request(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
-    why = problem or why_not_replace_answer(run, text)
-    asked: list[JsonValue] = [*wish.faults_in_words]
-    ctx.journal.add_event("note", improved=why is None, missing_outputs=[*wish.outputs])
-    return (None if why else text), {"improvement": {"wanted": asked, "accepted": why is None, "why": why}}
+    reason = problem or why_not_replace_answer(run, text)
+    faults: list[JsonValue] = [*wish.faults_in_words]
+    ctx.journal.add_event("note", improved=reason is None, missing_outputs=[*wish.outputs])
+    return (None if reason else text), {"improvement": {"wanted": faults, "accepted": reason is None, "why": reason}}
 
 
 async def _write_documents(
@@ -198,29 +198,29 @@ async def _write_documents(
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
     """Writes the documents that the task asks for or its process always produces; also returns the metadata on them."""
     answer = progress.dossier.answer or ""
-    own = () if progress.read_only or is_json_list(answer) else documents_of_process(progress.process_type)
-    kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
+    always = () if progress.read_only or is_json_list(answer) else documents_of_process(progress.process_type)
+    kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *always)))
     if not kinds:
         return (), {}
     material = DocumentMaterial(ctx.task, progress, run.writes, answer)
     wanted_sections = {kind: unfilled_sections(kind, material) for kind in kinds}
-    texts, told = await _draft_sections(ctx, progress, run._replace(answer=answer), wanted_sections)
-    about = (ctx.record.task_id, ctx.journal.now)
-    return tuple(build_document(kind, material, *about, texts.get(kind, {})) for kind in kinds), told
+    texts, note = await _draft_sections(ctx, progress, run._replace(answer=answer), wanted_sections)
+    task_and_time = (ctx.record.task_id, ctx.journal.now)
+    return tuple(build_document(kind, material, *task_and_time, texts.get(kind, {})) for kind in kinds), note
 
 
 async def _draft_sections(
     ctx: TurnContext, progress: Progress, run: ReflectedRun, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
     """The texts of all sections that no data fills, from one model request, and the metadata on it."""
-    asked: list[Json] = [
+    requested: list[Json] = [
         {"name": f"{kind}.{section.name}", "write": section.write}
         for kind, sections in wanted_sections.items()
         for section in sections
     ]
-    if not asked:
+    if not requested:
         return {}, {}
-    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "document": asked}
+    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "document": requested}
     request = helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
     key = f"{progress.visit_key}:document"
 
@@ -228,20 +228,20 @@ async def _draft_sections(
         return dumps({draft.name: draft.text for draft in parse_reply(reply, DraftedTexts).sections})
 
     stored, problem = await _try_request(ctx, key, request, read_drafts)
-    given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
-    return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
+    drafts = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
+    return _mark_untraced(drafts, wanted_sections, run), {"drafting": {"sections": len(requested), "problem": problem}}
 
 
 def _mark_untraced(
-    given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
+    drafts: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
 ) -> dict[str, dict[str, str]]:
     """The drafted texts of the wanted sections, with figures marked that come from nothing known."""
-    known = run.known
+    sources = run.sources
     return {
         kind: {
-            section.name: mark_unverified(text, untraced_tokens(text, known))
+            section.name: mark_unverified(text, untraced_tokens(text, sources))
             for section in sections
-            if (text := given.get(f"{kind}.{section.name}", "").strip())
+            if (text := drafts.get(f"{kind}.{section.name}", "").strip())
         }
         for kind, sections in wanted_sections.items()
     }
@@ -257,28 +257,30 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
 
 
 async def _try_request(
-    ctx: TurnContext, key: str, request: ModelRequest, read: Callable[[ModelReply], str]
+    ctx: TurnContext, key: str, request: ModelRequest, parse: Callable[[ModelReply], str]
 ) -> tuple[str, str | None]:
-    """Makes a model request as one journal step; returns what ``read`` makes of the reply, or why there is none."""
+    """Makes a model request as one journal step; returns what ``parse`` makes of the reply, or why there is none."""
     stored = ctx.journal.get(key)
     if stored is None:
         try:
             step, seconds = f"{key}:model", _PATIENCE_SECONDS
-            found: Json = {"text": read(await ask_if_possible(ctx, step, request, BudgetShare.WHOLE, seconds=seconds))}
+            outcome: Json = {
+                "text": parse(await ask_if_possible(ctx, step, request, BudgetShare.WHOLE, seconds=seconds))
+            }
         except (HelperUnavailable, UnusableAnswer) as error:
-            found = {"problem": str(error)}
+            outcome = {"problem": str(error)}
         except Failed as error:  # the time is up: the run goes on without it
             ctx.journal.clear_early_end()
-            found = {"problem": error.reason}
-        stored = dumps(found)
+            outcome = {"problem": error.reason}
+        stored = dumps(outcome)
         ctx.journal.add_entry(key, "note", stored)
-    known = loads_object(stored)
-    problem = known.get("problem")
-    return str(known.get("text", "")), None if problem is None else str(problem)
+    parsed = loads_object(stored)
+    problem = parsed.get("problem")
+    return str(parsed.get("text", "")), None if problem is None else str(problem)
 
 
 def _describe_fact(fact: Fact) -> Json:
     """A result for the model; of a long list only the beginning, with a note."""
-    seen, cut = shorten_to_first_rows(fact.result)
-    said: JsonObject = {"note": " ".join(filter(None, (fact.note, cut)))} if fact.note or cut else {}
-    return {"ref": fact.ref, "tool": fact.tool, "arguments": loads(fact.arguments_json), "result": seen, **said}
+    rows, shortening = shorten_to_first_rows(fact.result)
+    note: JsonObject = {"note": " ".join(filter(None, (fact.note, shortening)))} if fact.note or shortening else {}
+    return {"ref": fact.ref, "tool": fact.tool, "arguments": loads(fact.arguments_json), "result": rows, **note}

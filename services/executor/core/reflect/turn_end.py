@@ -25,10 +25,10 @@ from shared.domain.quality import Score, score_quality
 from shared.domain.words import TaskState
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
-_TURNS_REMEMBERED = 30
-_TEXT_KEPT = 4_000  # characters of one text that a later turn is reminded of
-_CORRECTIONS_KEPT = 200
-_HISTORY_KEPT = 100  # messages of one task
+_MOST_TURNS = 30
+_LONGEST_TEXT = 4_000  # characters of one text that a later turn is reminded of
+_MOST_CORRECTIONS = 200
+_MOST_MESSAGES = 100  # messages of one task
 _RULES = AnswerRules()
 _BRIEF = "approval_brief"
 
@@ -41,9 +41,9 @@ def build_turn_end(
     """
     now, hidden = journal.now, journal.hidden
     run = reflected_run_of(ended, work.record)
-    scored = score_quality(collect_evidence(run), rules.formula)
-    answer = compose_answer(work.record, ended, now, rules, scored)
-    record = _build_record(work, ended, answer, build_metadata(ended, run, scored), journal)
+    score = score_quality(collect_evidence(run), rules.formula)
+    answer = compose_answer(work.record, ended, now, rules, score)
+    record = _build_record(work, ended, answer, build_metadata(ended, run, score), journal)
     if ended.state.is_terminal and ended.final_progress.insight:  # what the strategy tells of its own course
         journal.add_event("insight", **ended.final_progress.insight)
     journal.add_event("status", state=record.state.value, reason=record.reason)
@@ -51,15 +51,15 @@ def build_turn_end(
     approval, timer = ended.approval, ended.timer
     if approval is not None and approval.status is ApprovalStatus.WAITING:
         timer = Timer(approval.deadline, approval.timer_subject)
-    remembered = _session_with_calls(_session_with_corrections(session, ended), ended, work)
+    session = _session_with_calls(_session_with_corrections(session, ended), ended, work)
     return TurnEnd(
         record=record,
-        session=_session_with_turn(remembered, ended, work, answer),
+        session=_session_with_turn(session, ended, work, answer),
         events=events,
         entries=entries,
         approval=approval,
         timer=timer,
-        outcome=outcome_of_run(record, ended, scored, hidden) if record.state.is_terminal else None,
+        outcome=outcome_of_run(record, ended, score, hidden) if record.state.is_terminal else None,
         settled=ended.settled,
     )
 
@@ -70,7 +70,7 @@ def build_unchanged_end(work: TurnWork, session: SessionState, now: datetime) ->
     return TurnEnd(record, session)
 
 
-def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str, JsonValue]:
+def build_metadata(ended: RunEnd, run: ReflectedRun, score: Score) -> dict[str, JsonValue]:
     """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
     progress, has_begun = ended.final_progress, ended.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
@@ -93,8 +93,13 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str,
         "plan_hash": dossier.plan.hash if dossier.plan else None,
         "approval": dossier.approval_note,
         "confirmations": [
-            {"about": one.about, "by": list(one.by), "at": one.at.isoformat(), "approval_id": one.approval_id}
-            for one in progress.confirmed
+            {
+                "about": confirmation.about,
+                "by": list(confirmation.by),
+                "at": confirmation.at.isoformat(),
+                "approval_id": confirmation.approval_id,
+            }
+            for confirmation in progress.confirmed
         ],
         "approval_id": ended.approval.approval_id if ended.approval else None,
         "approval_request": cast(JsonValue, to_i_json(dict(ended.asked))) if ended.asked else None,
@@ -103,8 +108,8 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str,
         "partial": ended.partial,
         "waits_until": ended.timer.due.isoformat() if ended.timer else None,
         "spend": dict(ended.spend),
-        "quality": scored.value,
-        "quality_parts": parts_of_score(scored),
+        "quality": score.value,
+        "quality_parts": parts_of_score(score),
         "missing_outputs": list(run.unmentioned_outputs) if ended.state is TaskState.COMPLETED else [],
         "review": dict(ended.review),
         **progress.notes,
@@ -125,18 +130,18 @@ def reflected_run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
 
 
 def _build_record(
-    work: TurnWork, ended: RunEnd, answer: str, about: Mapping[str, JsonValue], journal: Journal
+    work: TurnWork, ended: RunEnd, answer: str, metadata: Mapping[str, JsonValue], journal: Journal
 ) -> TaskRecord:
     record, now = work.record, journal.now
-    dry = {DRY_RUN_KEY: True} if record.request.is_dry_run else {}
-    told = HistoryMessage(role="agent", text=answer, message_id=f"{work.turn.turn_id}:answer", at=now)
+    dry_run_note = {DRY_RUN_KEY: True} if record.request.is_dry_run else {}
+    answer_message = HistoryMessage(role="agent", text=answer, message_id=f"{work.turn.turn_id}:answer", at=now)
     return record.model_copy(
         update={
             "state": ended.state,
             "reason": ended.reason,
             "answer": answer,
-            "metadata": {**record.metadata, **about, **dry},
-            "history": (*record.history, *new_user_messages(work), told)[-_HISTORY_KEPT:],
+            "metadata": {**record.metadata, **metadata, **dry_run_note},
+            "history": (*record.history, *new_user_messages(work), answer_message)[-_MOST_MESSAGES:],
             "artifacts": _list_artifacts(record, ended, now),
             "later_files": (*record.later_files, *work.turn.files),
             "started_at": record.started_at or journal.began,
@@ -151,21 +156,24 @@ def new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
-    own_id, at = turn.message_id or turn.turn_id, turn.received_at
-    message = HistoryMessage(role="user", text=_user_text_of(turn), message_id=own_id, at=at, parts=turn.parts)
-    known = {(one.role, one.message_id, one.at) for one in work.record.history}  # a client may use an id again
-    return () if (message.role, message.message_id, message.at) in known else (message,)
+    message_id, received_at = turn.message_id or turn.turn_id, turn.received_at
+    message = HistoryMessage(
+        role="user", text=_user_text_of(turn), message_id=message_id, at=received_at, parts=turn.parts
+    )
+    identity = (message.role, message.message_id, message.at)  # with the time: a client may use an id again
+    is_known = any((earlier.role, earlier.message_id, earlier.at) == identity for earlier in work.record.history)
+    return () if is_known else (message,)
 
 
 def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[Artifact, ...]:
     """The record's artifacts and those of this turn; of equal names only the newest."""
-    added = (*record.artifacts, *artifacts_of_dry_run(record, ended.progress), *ended.documents)
-    named = {artifact.name: artifact for artifact in added}
+    artifacts = (*record.artifacts, *artifacts_of_dry_run(record, ended.progress), *ended.documents)
+    artifact_by_name = {artifact.name: artifact for artifact in artifacts}
     approval = ended.approval or ended.settled
     if approval is not None and ended.progress is not None:  # asked of a person; again, once there is an answer
         material = DocumentMaterial(record.request.text, ended.progress, ended.writes, approval=approval)
-        named[_BRIEF] = build_document(_BRIEF, material, record.task_id, now)
-    return tuple(named.values())
+        artifact_by_name[_BRIEF] = build_document(_BRIEF, material, record.task_id, now)
+    return tuple(artifact_by_name.values())
 
 
 def _session_with_turn(session: SessionState, ended: RunEnd, work: TurnWork, answer: str) -> SessionState:
@@ -173,30 +181,31 @@ def _session_with_turn(session: SessionState, ended: RunEnd, work: TurnWork, ans
     Unchanged by a turn of a timer, an operator or a cancel, except the timer that ends a ``TimedWait``.
     """
     turn = work.turn
-    said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
+    new_turns: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_LONGEST_TEXT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
-        words = _user_text_of(turn)[:_TEXT_KEPT]
-        latest = next((text for role, text in reversed(session.turns) if role == "user"), None)
-        said = said if words == latest else (("user", words), *said)
+        message = _user_text_of(turn)[:_LONGEST_TEXT]
+        last_message = next((text for role, text in reversed(session.turns) if role == "user"), None)
+        if message != last_message:
+            new_turns = (("user", message), *new_turns)
     elif not ends_timed_wait(turn):
         return session
-    return _limit_turns(session._replace(turns=(*session.turns, *said)))
+    return _limit_turns(session._replace(turns=(*session.turns, *new_turns)))
 
 
 def _limit_turns(session: SessionState) -> SessionState:
     """The session within its bound of turns. If no model summarised the older ones, excerpts become the summary."""
-    if len(session.turns) <= _TURNS_REMEMBERED:
+    if len(session.turns) <= _MOST_TURNS:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
-    before = (SpokenTurn("summary", session.summary),) if session.summary else ()
-    return session._replace(summary=excerpt_turns((*before, *(SpokenTurn(*turn) for turn in older))), turns=recent)
+    summary = (SpokenTurn("summary", session.summary),) if session.summary else ()
+    return session._replace(summary=excerpt_turns((*summary, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 
 
 def _session_with_corrections(session: SessionState, ended: RunEnd) -> SessionState:
     """The session with the renamed columns that the task found; the oldest are dropped."""
-    learned = ended.final_progress.corrections
-    older = {old: new for old, new in session.corrections.items() if old not in learned}
-    return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
+    corrections = ended.final_progress.corrections
+    earlier = {old_name: new_name for old_name, new_name in session.corrections.items() if old_name not in corrections}
+    return session._replace(corrections=dict([*earlier.items(), *corrections.items()][-_MOST_CORRECTIONS:]))
 
 
 def _session_with_calls(session: SessionState, ended: RunEnd, work: TurnWork) -> SessionState:
@@ -204,9 +213,9 @@ def _session_with_calls(session: SessionState, ended: RunEnd, work: TurnWork) ->
     names = ended.final_progress.ruled_tools
     if not names:
         return session
-    made = (*past_calls_of_facts(ended.final_progress.dossier.facts), *past_calls_of_writes(ended.writes))
-    over, task_id = ended.state.is_terminal, work.record.task_id
-    return session._replace(calls=calls_to_remember(session.calls, made, names, task_id, ended=over))
+    calls = (*past_calls_of_facts(ended.final_progress.dossier.facts), *past_calls_of_writes(ended.writes))
+    has_ended, task_id = ended.state.is_terminal, work.record.task_id
+    return session._replace(calls=calls_to_remember(session.calls, calls, names, task_id, ended=has_ended))
 
 
 def _user_text_of(turn: Turn) -> str:
