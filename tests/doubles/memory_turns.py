@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import (
-    NOTHING,
+    EMPTY_BATCH,
     HandedOver,
     JournalBatch,
     JournalEntry,
@@ -84,18 +84,20 @@ class MemoryTurns(TurnStore):
     ) -> Pulse:
         return await self._keep(JournalBatch(tuple(entries), tuple(events), record))
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
         pulse = await self._pulse()
         if pulse.must_stop:
-            return pulse._replace(refused=True)
+            return pulse._replace(was_refused=True)
         known = self.writes.get(entry.key)
         if known is not None and known.status not in SENDABLE:
             raise LedgerConflict(entry.key)
         return await self._keep(batch, entry)
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
+    async def settle_write(
+        self, entry: LedgerEntry, status_before: WriteStatus, batch: JournalBatch = EMPTY_BATCH
+    ) -> Pulse:
         await self._pulse()
-        if entry.key not in self.writes or self.writes[entry.key].status is not before:
+        if entry.key not in self.writes or self.writes[entry.key].status is not status_before:
             raise LedgerConflict(entry.key)
         return await self._keep(batch, entry)
 
@@ -120,8 +122,8 @@ class MemoryTurns(TurnStore):
         self.record = end.record
         self.remembered = self.remembered if end.session is None else end.session
         self.events += end.events
-        if end.settled is not None:
-            one = end.settled
+        if end.settled_approval is not None:
+            one = end.settled_approval
             self.approvals = [one if known.approval_id == one.approval_id else known for known in self.approvals]
         if end.approval is not None:
             self.approvals = [known for known in self.approvals if known.approval_id != end.approval.approval_id]

@@ -85,7 +85,7 @@ async def test_a_question_in_place_of_another_takes_its_place(redis: Redis, task
     later = await _next(redis, task_store, begun)
     new = _approval(approval.task_id, "a2")
     over = approval.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
-    await later.store.finish(_asks(later, new)._replace(settled=over))
+    await later.store.finish(_asks(later, new)._replace(settled_approval=over))
     assert await _waiting(redis) == ["a2"]
 
 

@@ -132,7 +132,7 @@ async def test_no_intent_is_stored_where_a_cancel_waits(stage: Stage) -> None:
     settled = await stage.store.settle_write(
         sent.model_copy(update={"status": WriteStatus.SENT}), WriteStatus.SENDING, JournalBatch((SECOND,))
     )
-    assert (refused.refused, settled.refused, list(await stage.store.read_ledger())) == (True, False, ["sent"])
+    assert (refused.was_refused, settled.was_refused, list(await stage.store.read_ledger())) == (True, False, ["sent"])
     assert await stage.store.read_journal() == (SECOND,)
 
 

@@ -73,7 +73,7 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
 def _leave_intents_unflushed() -> None:
     """An intent is kept in the process's memory, and stored with what came of its call."""
     from services.executor.adapters.redis_turns import RedisTurnStore
-    from services.executor.ports.turns import NOTHING, JournalBatch, Pulse
+    from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, Pulse
     from shared.contracts.ledger import LedgerEntry
 
     stored, settled = RedisTurnStore._store_intent, RedisTurnStore._store_settlement
@@ -83,7 +83,7 @@ def _leave_intents_unflushed() -> None:
         self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch
     ) -> tuple[Pulse, bool]:
         kept[entry.key] = (entry, hold_seconds, batch)
-        return await self._scripts.append(NOTHING)
+        return await self._scripts.append(EMPTY_BATCH)
 
     async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, batch: JournalBatch) -> Pulse:
         if entry.key in kept:

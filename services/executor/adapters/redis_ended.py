@@ -62,8 +62,8 @@ class RedisEndedTasks(EndedTasks):
             log.exception("not_archived", task=task.task_id, error=repr(error))
             return None
 
-    async def set_expiry(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
-        seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
+    async def set_expiry(self, tasks: Sequence[EndedContent], *, are_archived: bool) -> None:
+        seconds = [0, keys.DETAIL_SECONDS] if are_archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task, _ in tasks:
             alias, named = keys.alias_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"

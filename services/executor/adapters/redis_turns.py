@@ -99,7 +99,7 @@ class RedisTurnStore(ports.TurnStore):
         return dict(self._entries)
 
     async def open_write(
-        self, entry: LedgerEntry, hold_seconds: float, batch: ports.JournalBatch = ports.NOTHING
+        self, entry: LedgerEntry, hold_seconds: float, batch: ports.JournalBatch = ports.EMPTY_BATCH
     ) -> ports.Pulse:
         """Implements ``TurnStore.open_write``. Whether Redis was replaced is checked before the intent is stored and
         again after, since it may be replaced in between. Raises if the write must not be sent.
@@ -109,7 +109,7 @@ class RedisTurnStore(ports.TurnStore):
         pulse, is_confirmed = await self._store_intent(
             mark_possibly_sent(entry) if is_doubted else entry, hold_seconds, batch
         )
-        if pulse.refused:
+        if pulse.was_refused:
             return pulse
         self._intents.add_stored_intent(entry)
         if is_doubted:
@@ -120,13 +120,13 @@ class RedisTurnStore(ports.TurnStore):
         return pulse
 
     async def settle_write(
-        self, entry: LedgerEntry, before: WriteStatus, batch: ports.JournalBatch = ports.NOTHING
+        self, entry: LedgerEntry, status_before: WriteStatus, batch: ports.JournalBatch = ports.EMPTY_BATCH
     ) -> ports.Pulse:
         """Implements ``TurnStore.settle_write``. If a failover lost the entry, it is stored again, since this turn
         knows its result.
         """
         try:
-            return await self._store_settlement(entry, before, batch)
+            return await self._store_settlement(entry, status_before, batch)
         except ports.LedgerConflict:
             if not self._intents.may_be_lost(entry):
                 raise
@@ -135,7 +135,9 @@ class RedisTurnStore(ports.TurnStore):
             return await self._store_settlement(entry, stored.status, batch)
         sent = entry.model_copy(update={"status": WriteStatus.SENDING})
         await self._scripts.append(
-            ports.NOTHING, self._pack_ledger_arguments("open", sent, _SENDABLE, 0), self._intents.replicas_to_confirm
+            ports.EMPTY_BATCH,
+            self._pack_ledger_arguments("open", sent, _SENDABLE, 0),
+            self._intents.replicas_to_confirm,
         )
         return await self._store_settlement(entry, WriteStatus.SENDING, batch)
 
@@ -148,9 +150,9 @@ class RedisTurnStore(ports.TurnStore):
             self._intents.replicas_to_confirm,
         )
         pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
-        if pulse.refused and not pulse.must_stop:  # what waits there is about another task
+        if pulse.was_refused and not pulse.must_stop:  # what waits there is about another task
             pulse, is_confirmed = await self._scripts.append(batch, write, replicas)
-        if not pulse.refused:
+        if not pulse.was_refused:
             self._cache_entry(entry)
         return pulse, is_confirmed
 

@@ -109,7 +109,7 @@ class RedisUpkeep(Upkeep):
             due=tuple(session for session, meant in waiting if meant),
             orphaned=tuple(_parse_session_name(member) for row in rows for member in row.expired),
             timers=tuple(timer for row in rows for timer in _parse_due_timers(row.now_ms, row.due)),
-            soonest={
+            seconds_until_due={
                 number: row.soonest_ms / 1000
                 for number, row in zip(partitions, rows, strict=True)
                 if row.soonest_ms != _NOTHING_WAITS
@@ -175,9 +175,9 @@ class RedisUpkeep(Upkeep):
         names = keys_for("signal", session, partition, record=record)
         return await self._scripts.run("signal", names, arguments) == 1
 
-    async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
+    async def add_fault_counts(self, counts: Mapping[Fault, int]) -> None:
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
-            for fault, number in mended.items():
+            for fault, number in counts.items():
                 pipe.hincrby(keys.MENDED, fault.value, number)
             await pipe.execute()
 

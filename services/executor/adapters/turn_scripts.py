@@ -89,8 +89,8 @@ class TurnScripts:
         else:
             reply = await self._redis.run("append", *words)
         pulse = self._read_pulse(cast(list[str], reply))
-        self._version += batch.record is not None and not pulse.refused
-        if batch != ports.NOTHING or write:
+        self._version += batch.record is not None and not pulse.was_refused
+        if batch != ports.EMPTY_BATCH or write:
             self.claimed = None
         return pulse, is_confirmed
 
@@ -127,7 +127,7 @@ class TurnScripts:
 
     def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> dict[str, Argument]:
         record, turn, place = end.record, self._turn, (self._lease.tenant, self._lease.session_id)
-        approval, timer, outcome, settled = end.approval, end.timer, end.outcome, end.settled
+        approval, timer, outcome, settled = end.approval, end.timer, end.outcome, end.settled_approval
         said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if timer is not None:
             said["waits_until"] = timer.due.isoformat()
@@ -178,7 +178,7 @@ class TurnScripts:
             case ["ok" | "refused" as word, _, stopped, *signals]:
                 pulse = ports.Pulse(store_time_of(reply), self._find_own_cancel(signals), stopped or None)
                 self.last_pulse = pulse, monotonic()
-                return pulse._replace(refused=word == "refused")
+                return pulse._replace(was_refused=word == "refused")
             case ["lost"]:
                 raise ports.LeaseLost(self._lease.session_id)
             case _:

@@ -11,7 +11,7 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
-TURNS_KEPT = 20  # ids of done turns in a task's record
+MOST_TURN_IDS = 20  # ids of done turns in a task's record
 
 
 class Fault(StrEnum):
@@ -30,15 +30,13 @@ class SessionName(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The exclusive ownership of one session. ``fence`` is higher for each new owner. ``mended``: the fault that this
-    claim repaired, if any.
-    """
+    """The exclusive ownership of one session. ``fence`` is higher for each new owner."""
 
     tenant: str
     session_id: str
     fence: int
     owner: str
-    mended: Fault | None = None
+    repaired_fault: Fault | None = None  # by this claim
 
 
 class TurnWork(NamedTuple):
@@ -60,7 +58,7 @@ class TurnWork(NamedTuple):
     @property
     def turns_done(self) -> tuple[str, ...]:
         """The ids of the task's finished turns, including this one, as its record keeps them."""
-        return (*self.record.turns_done, self.turn.turn_id)[-TURNS_KEPT:]
+        return (*self.record.turns_done, self.turn.turn_id)[-MOST_TURN_IDS:]
 
 
 class UnreadableTurn(Exception):
@@ -71,9 +69,9 @@ class UnreadableTurn(Exception):
     """
 
     def __init__(
-        self, why: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None, record: str
+        self, problem: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None, record: str
     ) -> None:
-        super().__init__(why)
+        super().__init__(problem)
         self.turn_id = turn_id
         self.task_id = task_id
         self.attempts = attempts
@@ -111,13 +109,12 @@ class LeaseHeartbeat(Protocol):
 
 
 class HeartbeatResult(NamedTuple):
-    """The result of one heartbeat: the leases that are lost, and those whose turn must ask the store for its pulse.
-
-    A turn must ask if a signal waits for its session, or its tenant is stopped.
+    """The result of one heartbeat: the leases that are lost, and those whose turn must ask the store for its pulse,
+    because a signal waits for its session or its tenant is stopped.
     """
 
     lost: tuple[Lease, ...] = ()
-    called: tuple[Lease, ...] = ()
+    signaled: tuple[Lease, ...] = ()
 
 
 class ExtendsLeases(Protocol):

@@ -46,18 +46,16 @@ class JournalBatch(NamedTuple):
     record: TaskRecord | None = None
 
 
-NOTHING = JournalBatch()
+EMPTY_BATCH = JournalBatch()
 
 
 class Pulse(NamedTuple):
-    """The store's reply to each request of a turn: the store's time, and whether the task, or its whole tenant, has to
-    stop.
-    """
+    """The store's reply to each request of a turn: its time, and whether the task or its whole tenant has to stop."""
 
     now: datetime
     cancel: Turn | None = None
     stopped: str | None = None  # why the tenant is stopped, if it is
-    refused: bool = False  # an intent was not stored, because one of these says so
+    was_refused: bool = False  # an intent was not stored, because the task has to stop
 
     @property
     def must_stop(self) -> bool:
@@ -76,7 +74,7 @@ class SessionCall(NamedTuple):
     open_task: str = ""  # the task that made it, until that has ended: its later turns tell of the call again
 
 
-QUESTION = "question"  # the role of a text that asks a person about a plan
+QUESTION_ROLE = "question"  # the role of a text that asks a person about a plan
 
 
 class SessionState(NamedTuple):
@@ -115,8 +113,8 @@ class DayCharges(NamedTuple):
 class TurnEnd(NamedTuple):
     """Everything that one turn stores at its end, in one atomic step.
 
-    ``approval``: the task's newest; ``settled``: an earlier one that no longer waits, in its final state. ``session``:
-    None to leave the stored session state as it is.
+    ``approval``: the task's newest; ``settled_approval``: an earlier one that no longer waits, in its final state.
+    ``session``: None to leave the stored session state as it is.
     """
 
     record: TaskRecord
@@ -126,10 +124,10 @@ class TurnEnd(NamedTuple):
     approval: Approval | None = None
     timer: Timer | None = None
     outcome: TaskOutcome | None = None  # set exactly when the task ended
-    settled: Approval | None = None
+    settled_approval: Approval | None = None
     notices: tuple[Notice, ...] = ()
     letter: DeadTurn | None = None  # of a turn that was given up
-    charges: tuple[DayCharges, ...] = ()  # what the turn's calls did cost that the tenant's days have not heard of
+    charges: tuple[DayCharges, ...] = ()  # of the turn's calls that the tenant's days do not count yet
 
 
 class TurnStore(Protocol):
@@ -167,16 +165,18 @@ class TurnStore(Protocol):
     ) -> Pulse:
         """Stores finished steps, publishes events, and stores the changed record, in one step."""
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
         """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
         the call.
 
         Raises ``LedgerConflict`` unless the key is new or its status is one of ``SENDABLE``. If the task has to stop,
-        nothing is stored and the pulse is ``refused``.
+        nothing is stored, and the pulse says ``was_refused``.
         """
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
-        """Replaces an entry whose stored status is ``before``; raises ``LedgerConflict`` if it is another."""
+    async def settle_write(
+        self, entry: LedgerEntry, status_before: WriteStatus, batch: JournalBatch = EMPTY_BATCH
+    ) -> Pulse:
+        """Replaces an entry whose stored status is ``status_before``; raises ``LedgerConflict`` if it is another."""
 
     async def finish(self, end: TurnEnd) -> None:
         """Ends the turn in one step: stores everything in ``end`` and removes the turn from its queue."""

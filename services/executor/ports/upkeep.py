@@ -28,16 +28,13 @@ class DueTimer(NamedTuple):
 
 
 class OverdueWork(NamedTuple):
-    """What one survey of partitions found.
-
-    ``soonest``: by partition, the seconds until something there is due.
-    """
+    """What one survey of partitions found. ``seconds_until_due``: by partition, until something there is due."""
 
     unwoken: tuple[SessionName, ...] = ()  # work waits; nobody has claimed it for a while
     due: tuple[SessionName, ...] = ()  # likewise, and it was to be looked at now: a further try, a free slot
     orphaned: tuple[SessionName, ...] = ()  # their owner's lease has run out
     timers: tuple[DueTimer, ...] = ()
-    soonest: Mapping[int, float] = MappingProxyType({})
+    seconds_until_due: Mapping[int, float] = MappingProxyType({})
 
 
 class Upkeep(Protocol):
@@ -61,10 +58,8 @@ class Upkeep(Protocol):
         ended.
         """
 
-    async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
-        """Adds to the installation's fault counts. After ``StoreUnavailable`` they may or may not
-        count.
-        """
+    async def add_fault_counts(self, counts: Mapping[Fault, int]) -> None:
+        """Adds to the installation's fault counts. After ``StoreUnavailable`` they may or may not count."""
 
 
 class EndedTask(NamedTuple):
@@ -85,10 +80,10 @@ class EndedContent(NamedTuple):
 
 
 class ClaimedTasks(NamedTuple):
-    """Ended tasks to archive, without those that cannot be read. ``more``: the partitions that may have more."""
+    """Ended tasks to archive, without those that cannot be read, and the partitions that may have more."""
 
     tasks: tuple[EndedContent, ...]
-    more: Collection[int] = ()
+    partitions_with_more: Collection[int] = ()
 
 
 class EndedTasks(Protocol):
@@ -97,7 +92,7 @@ class EndedTasks(Protocol):
     async def claim(self, partitions: Collection[int], most: int, *, with_content: bool) -> ClaimedTasks:
         """Claims ended tasks of these partitions for half a minute; returns each with its content, or only its name."""
 
-    async def set_expiry(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
+    async def set_expiry(self, tasks: Sequence[EndedContent], *, are_archived: bool) -> None:
         """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
 
 

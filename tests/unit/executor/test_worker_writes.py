@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.ports.tools import ToolAnswer, ToolUnreachable
-from services.executor.ports.turns import NOTHING, JournalBatch, Pulse
+from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, Pulse
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import CatalogueEntry, RecordKind
 from shared.domain.exact_json import Json, JsonObject
@@ -178,7 +178,7 @@ class FreezingTurns(MemoryTurns):
     opened = 0
 
     @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = EMPTY_BATCH) -> Pulse:
         pulse = await super().open_write(entry, hold_seconds, beside)
         self.opened += 1
         if self.opened == 1:

@@ -38,7 +38,7 @@ def run(
     dry_run: bool = False,
 ) -> ReflectedRun:
     progress = Progress(template=template, path=PATH, visited=PATH, dossier=dossier, read_only=read_only)
-    return ReflectedRun(TaskState.COMPLETED, answer, progress, writes, task, dry_run=dry_run)
+    return ReflectedRun(TaskState.COMPLETED, answer, progress, writes, task, is_dry_run=dry_run)
 
 
 def score(one: ReflectedRun) -> float:

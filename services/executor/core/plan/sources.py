@@ -52,7 +52,7 @@ from services.executor.core.session.context import TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue, trace_operands
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
-from services.executor.ports.turns import QUESTION
+from services.executor.ports.turns import QUESTION_ROLE
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, as_text
 from shared.domain.marks import ProtectedKind, find_protected_spans
@@ -83,7 +83,7 @@ def session_texts(ctx: TurnContext) -> tuple[str, ...]:
     """The task and the session's texts before it, from which a value may be taken. A question to a person about a plan
     is left out, since it shows that plan's own values.
     """
-    return (ctx.task, *(text for role, text in ctx.session.turns if role != QUESTION))
+    return (ctx.task, *(text for role, text in ctx.session.turns if role != QUESTION_ROLE))
 
 
 def user_texts(ctx: TurnContext) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: Answ
     has_ended = ended.state in (TaskState.COMPLETED, TaskState.FAILED)
     had_to_act = is_read_by_people and has_ended and bool(parts_to_do(dossier.parts))
     footer = _write_footer(record, ended, now, score) if rules.footer and is_completed else ""
-    verdict = dossier.verdict if is_completed and not ended.escalated else None
+    verdict = dossier.verdict if is_completed and not ended.is_escalated else None
     return answer_with_writes(ended.answer, ended.writes, verdict, footer, had_to_act=had_to_act)
 
 

@@ -72,7 +72,7 @@ def outcome_of_run(
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
         "policy_passed": verdict.passed if verdict else None,
-        "escalated": ended.escalated,
+        "escalated": ended.is_escalated,
         "worked": redact_json(_list_tools(ended, did_work=True), hidden),
         "failed": redact_json(_list_tools(ended, did_work=False), hidden),
         "thresholds": _list_thresholds(ended, hidden),

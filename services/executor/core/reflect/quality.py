@@ -240,8 +240,8 @@ class ReflectedRun(NamedTuple):
     progress: Progress | None
     writes: Sequence[LedgerEntry]
     task: str
-    escalated: bool = False
-    dry_run: bool = False
+    is_escalated: bool = False
+    is_dry_run: bool = False
 
     @property
     def sources(self) -> FoundSources:
@@ -302,7 +302,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
         state=run.state,
         exact_match=is_json_list(run.answer),
         policy_kept=_was_policy_obeyed(run, dossier) if calls else None,
-        writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
+        writes_planned=0 if run.is_dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
         writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),
         writes_doubtful=sum(entry.status in _DOUBTFUL_STATUSES for entry in run.writes),
         audit_clean=True if dossier.values and _has_closed_plan(dossier) else None,
@@ -310,8 +310,8 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
         answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
         outputs_there=not run.unmentioned_outputs if has_required_outputs and not run.planned_nothing else None,
-        grounded=not run.planned_nothing and not nothing_found and (run.dry_run or is_grounded(run.answer, sources)),
-        provable=run.dry_run and bool(changes) and all(call.read_back is not None for call in changes),
+        grounded=not run.planned_nothing and not nothing_found and (run.is_dry_run or is_grounded(run.answer, sources)),
+        provable=run.is_dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         empty_data=nothing_found,
         error_phrase=mentions_failure(run.answer),
         idle=run.planned_nothing,
@@ -342,5 +342,5 @@ def _was_policy_obeyed(run: ReflectedRun, dossier: Dossier) -> bool | None:
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None
-    was_permitted_by_person = run.escalated or (dossier.by_person and not verdict.blocked)
+    was_permitted_by_person = run.is_escalated or (dossier.by_person and not verdict.blocked)
     return verdict.passed or (was_permitted_by_person and run.state is TaskState.COMPLETED)

@@ -66,7 +66,7 @@ class WantedImprovement(NamedTuple):
 
 def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement | None:
     """What a better text must correct; None if the answer is good enough, or must not be changed."""
-    if is_json_list(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
+    if is_json_list(run.answer) or run.is_dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
     if score_quality(collect_evidence(run), formula).value >= WEAK:
         return None

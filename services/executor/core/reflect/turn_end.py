@@ -16,7 +16,7 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import calls_to_remember, past_calls_of_facts, past_calls_of_writes
 from services.executor.core.states.machine import ends_timed_wait
 from services.executor.ports.sessions import TurnWork
-from services.executor.ports.turns import QUESTION, SessionState, Timer, TurnEnd
+from services.executor.ports.turns import QUESTION_ROLE, SessionState, Timer, TurnEnd
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.domain.conversation import KEPT, SpokenTurn, excerpt_turns
@@ -60,7 +60,7 @@ def build_turn_end(
         approval=approval,
         timer=timer,
         outcome=outcome_of_run(record, ended, score, hidden) if record.state.is_terminal else None,
-        settled=ended.settled,
+        settled_approval=ended.settled_approval,
     )
 
 
@@ -102,10 +102,10 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, score: Score) -> dict[str, 
             for confirmation in progress.confirmed
         ],
         "approval_id": ended.approval.approval_id if ended.approval else None,
-        "approval_request": cast(JsonValue, to_i_json(dict(ended.asked))) if ended.asked else None,
-        "escalated": ended.escalated,
+        "approval_request": cast(JsonValue, to_i_json(dict(ended.question))) if ended.question else None,
+        "escalated": ended.is_escalated,
         "failed_part": ended.failed_part,
-        "partial": ended.partial,
+        "partial": ended.is_partial,
         "waits_until": ended.timer.due.isoformat() if ended.timer else None,
         "spend": dict(ended.spend),
         "quality": score.value,
@@ -124,8 +124,8 @@ def reflected_run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
         progress=ended.progress,
         writes=ended.writes,
         task=record.request.text,
-        escalated=ended.escalated,
-        dry_run=record.request.is_dry_run,
+        is_escalated=ended.is_escalated,
+        is_dry_run=record.request.is_dry_run,
     )
 
 
@@ -169,7 +169,7 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
     """The record's artifacts and those of this turn; of equal names only the newest."""
     artifacts = (*record.artifacts, *artifacts_of_dry_run(record, ended.progress), *ended.documents)
     artifact_by_name = {artifact.name: artifact for artifact in artifacts}
-    approval = ended.approval or ended.settled
+    approval = ended.approval or ended.settled_approval
     if approval is not None and ended.progress is not None:  # asked of a person; again, once there is an answer
         material = DocumentMaterial(record.request.text, ended.progress, ended.writes, approval=approval)
         artifact_by_name[_BRIEF] = build_document(_BRIEF, material, record.task_id, now)
@@ -181,7 +181,7 @@ def _session_with_turn(session: SessionState, ended: RunEnd, work: TurnWork, ans
     Unchanged by a turn of a timer, an operator or a cancel, except the timer that ends a ``TimedWait``.
     """
     turn = work.turn
-    new_turns: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_LONGEST_TEXT]),)
+    new_turns: tuple[tuple[str, str], ...] = ((QUESTION_ROLE if ended.question else "agent", answer[:_LONGEST_TEXT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
         message = _user_text_of(turn)[:_LONGEST_TEXT]
         last_message = next((text for role, text in reversed(session.turns) if role == "user"), None)

@@ -214,13 +214,13 @@ class RunEnd(NamedTuple):
     answer: str
     progress: Progress | None
     writes: Sequence[LedgerEntry]
-    escalated: bool = False
+    is_escalated: bool = False
     failed_part: str | None = None  # the part of the installation that did not work, where one did not
-    partial: bool = False  # the budget was spent: what is known is the result
+    is_partial: bool = False  # the budget was spent: what is known is the result
     timer: Timer | None = None  # what ends its waiting, where it waits for something else than an approval
     approval: Approval | None = None  # as this turn asked for it or decided it
-    settled: Approval | None = None  # that the task asked for before and asks for no more, as it ended
-    asked: Mapping[str, Json] | None = None  # what a person is asked, where one is
+    settled_approval: Approval | None = None  # that the task asked for before and asks for no more, as it ended
+    question: Mapping[str, Json] | None = None  # what a person is asked, where one is
     spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
     documents: tuple[Artifact, ...] = ()
     review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted

@@ -107,8 +107,8 @@ class TurnCounts:
     def count_end(self, end: TurnEnd, approval_before: Approval | None) -> None:
         """Counts the approval that the turn asked for, those that it ended, and its task if that has ended."""
         self._outcome, new_approval = end.record.state.value, end.approval
-        if end.settled is not None:
-            self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)
+        if end.settled_approval is not None:
+            self._meter.add(names.APPROVALS_ENDED, status=end.settled_approval.status.value)
         if new_approval and not (approval_before and _have_equal_status(approval_before, new_approval)):
             if new_approval.status is ApprovalStatus.WAITING:
                 self._meter.add(names.APPROVALS_ASKED)
@@ -360,7 +360,7 @@ class Journal:
         """
         batch = self.pop_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
-        if pulse.refused:
+        if pulse.was_refused:
             self._requeue_batch(batch)
             self.check_pulse(pulse)
         self.update_time(pulse)

@@ -33,7 +33,7 @@ class Archiver:
             done = await self._archive_tasks(tasks) if tasks else []
             if not done:  # what could not be archived is taken again after a while, by whoever comes
                 break
-            await self._ended.set_expiry(done, archived=self._archive is not None)
+            await self._ended.set_expiry(done, are_archived=self._archive is not None)
             total += len(done)
         return total
 

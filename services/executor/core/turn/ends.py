@@ -58,7 +58,7 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> Ru
         answer,
         progress,
         await list_writes(ctx.store),
-        escalated=progress.state is FsmState.ESCALATE,
+        is_escalated=progress.state is FsmState.ESCALATE,
         documents=done.documents,
         review=done.notes,
     )
@@ -83,9 +83,9 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
         answer,
         progress,
         writes,
-        escalated=early.escalated,
+        is_escalated=early.escalated,
         failed_part=early.part,
-        partial=early.partial,
+        is_partial=early.partial,
     )
 
 
@@ -181,7 +181,7 @@ async def _end_asking_approval(
         progress,
         await list_writes(store),
         approval=approval,
-        asked=describe_approval(approval),
+        question=describe_approval(approval),
     )
 
 
@@ -199,7 +199,7 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
         write_operator_brief(doubts),
         _store_latest_progress(opened, "doubt"),
         writes,
-        escalated=True,
+        is_escalated=True,
         timer=doubts_timer(doubts),
     )
 

@@ -20,7 +20,7 @@ from services.executor.core.session.ledger import (
     past_calls_of_writes,
     write_operator_brief,
 )
-from services.executor.ports.sessions import TURNS_KEPT, TurnWork, UnreadableTurn, UnreadTurnEnd
+from services.executor.ports.sessions import MOST_TURN_IDS, TurnWork, UnreadableTurn, UnreadTurnEnd
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
@@ -196,6 +196,6 @@ def _record_json_as_ended(stored: str, least: TaskRecord, turn_id: str) -> str:
     except ValueError:
         kept = {}
     before = kept.get("turns_done")
-    done = [*(before if isinstance(before, list) else ()), turn_id][-TURNS_KEPT:]
+    done = [*(before if isinstance(before, list) else ()), turn_id][-MOST_TURN_IDS:]
     ended = {name: said[name] for name in ("state", "reason", "answer", "updated_at")}
     return dumps({**said, **kept, **ended, "turns_done": [*done]})

@@ -72,9 +72,9 @@ class LeaseKeeper:
         except TimeoutError:
             self._report_losses(kept)
             return False
-        self._beat_at, self._called = began, frozenset(beat.called)
+        self._beat_at, self._called = began, frozenset(beat.signaled)
         self._report_losses(beat.lost)
-        for lease in beat.called:
+        for lease in beat.signaled:
             if watched := self._watched.get(lease):
                 watched.lost.get_loop().call_soon_threadsafe(watched.news.set)
         return True

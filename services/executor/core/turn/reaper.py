@@ -64,7 +64,7 @@ class Reaper:
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.find_overdue(partitions)
-        self.soonest = overdue.soonest
+        self.soonest = overdue.seconds_until_due
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
         begun = sorted({*overdue.orphaned, *overdue.due, *fired})
         woken = len(await self._wakes.wake_unless_queued(begun, begun=True)) if begun else 0

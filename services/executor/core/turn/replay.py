@@ -38,7 +38,15 @@ from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
-from services.executor.ports.turns import NOTHING, JournalBatch, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore
+from services.executor.ports.turns import (
+    EMPTY_BATCH,
+    JournalBatch,
+    JournalEntry,
+    Pulse,
+    SessionState,
+    TurnEnd,
+    TurnStore,
+)
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
@@ -159,7 +167,7 @@ class ReplayStore(TurnStore):
         return await self.get_pulse()
 
     @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
         if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.absence_error(
                 f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not"
@@ -167,7 +175,9 @@ class ReplayStore(TurnStore):
         return await self.get_pulse()
 
     @override
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
+    async def settle_write(
+        self, entry: LedgerEntry, status_before: WriteStatus, batch: JournalBatch = EMPTY_BATCH
+    ) -> Pulse:
         self._cursor.ledger.reveal_write(entry.key)
         return await self.get_pulse()
 

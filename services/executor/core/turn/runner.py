@@ -132,8 +132,8 @@ class Runner:
                 self._remove_session(name)
         if lease is None:
             return False
-        if lease.mended is not None:
-            self._parts.mended.add(lease.mended, session=lease.session_id)
+        if lease.repaired_fault is not None:
+            self._parts.mended.add(lease.repaired_fault, session=lease.session_id)
         claimed.run = SessionRun(self._parts, lease, self._leases, self._stopping)
         claimed.task = self._group.create_task(self._run_session(name, claimed.run))
         self._update_free_slot_event()

@@ -199,7 +199,7 @@ class Worker(TurnRunner):
         written = {entry.plan_hash for entry in await list_writes(store)} if asked_before else ()
         over = finalize_approval(asked_before, decided, asked, written)
         spend = journal.spending.as_json(self._limits.ceilings)
-        ended = ended._replace(approval=asked, settled=over, spend=spend)
+        ended = ended._replace(approval=asked, settled_approval=over, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
         recording.put_end_on_span(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.open_span(names.STORE):
