@@ -73,10 +73,12 @@ def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:
     """The longest answer in tokens, of those ``tokens_left``: only part of them, unless a shorter answer would be
     worthless (``is_undivided``).
     """
-    lowered = next((most for bound, most in _LONGEST_BY_TOKENS_LEFT if tokens_left < bound), None)
     if is_undivided:
         return min(_LONGEST_ANSWER, tokens_left)
-    return min(tokens_left, lowered) if lowered is not None else min(_LONGEST_ANSWER, tokens_left // 2)
+    for bound, longest in _LONGEST_BY_TOKENS_LEFT:
+        if tokens_left < bound:
+            return min(tokens_left, longest)
+    return min(_LONGEST_ANSWER, tokens_left // 2)
 
 
 def _find_pressure(used: Fraction) -> BudgetPressure:
@@ -191,10 +193,14 @@ class Settlement(NamedTuple):
 
     def as_json(self) -> JsonObject:
         amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
-        is_cheaper: JsonObject = {"cheaper": True} if self.is_cheaper else {}
-        doubt: JsonObject = {"doubt": self.doubt} if self.doubt else {}
-        is_reserved: JsonObject = {} if self.is_reserved is None else {"reserved": self.is_reserved}
-        return {"name": self.name, **amount, "day": self.day, **is_cheaper, **doubt, **is_reserved}
+        fields: JsonObject = {"name": self.name, **amount, "day": self.day}
+        if self.is_cheaper:
+            fields["cheaper"] = True
+        if self.doubt:
+            fields["doubt"] = self.doubt
+        if self.is_reserved is not None:
+            fields["reserved"] = self.is_reserved
+        return fields
 
 
 class BudgetSpent(EarlyEnd):
@@ -291,7 +297,10 @@ class TaskSpending:
             tokens_left.append(share.portion_of(ceilings.tokens) - counted.tokens - request_cost.tokens)
         if ceilings.nanos is not None:
             money = share.portion_of(ceilings.nanos) - counted.nanos - request_cost.nanos
-            tokens_left.append(money // price.output if price.output else (0 if money < 0 else _NO_CEILING))
+            if price.output:
+                tokens_left.append(money // price.output)
+            elif money < 0:
+                tokens_left.append(0)
         return min(tokens_left, default=_NO_CEILING)
 
     def _describe_refusal(self, request_cost: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
@@ -299,11 +308,8 @@ class TaskSpending:
         counted = self.counted_cost
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {as_dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
-        remark = (
-            "; a quarter is kept for the plan of writes and the answer"
-            if share in (BudgetShare.READING, BudgetShare.PROPOSING)
-            else ""
-        )
+        leaves_quarter = share in (BudgetShare.READING, BudgetShare.PROPOSING)
+        remark = "; a quarter is kept for the plan of writes and the answer" if leaves_quarter else ""
         return (
             "the task's budget does not allow a further model call: "
             f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
@@ -335,12 +341,10 @@ def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterat
     has_begun = False
     for entry in entries:
         has_begun = has_begun or entry.key.startswith(f"turn:{turn_id}#")
-        if (
-            has_begun
-            and entry.kind == "model"
-            and (settlement := settlement_in(entry.data_json)).is_reserved is not None
-        ):
-            yield settlement
+        if has_begun and entry.kind == "model":
+            settlement = settlement_in(entry.data_json)
+            if settlement.is_reserved is not None:
+                yield settlement
 
 
 def as_dollars(nanos: int) -> str:

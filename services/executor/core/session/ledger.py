@@ -48,16 +48,21 @@ async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
 
 def has_begun(entry: LedgerEntry) -> bool:
     """Whether a write may have changed something, or a person has decided on it."""
-    retried = entry.operator_decision is not None and entry.operator_decision.resolution is Resolution.RETRY
-    return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and retried))
+    is_retried = _is_resolved_as(entry, Resolution.RETRY)
+    return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and is_retried))
 
 
 def took_effect(entry: LedgerEntry | None) -> bool:
     """Whether a write is verified, or an operator said that it was done."""
     if entry is None:
         return False
-    is_said_done = entry.operator_decision is not None and entry.operator_decision.resolution is Resolution.DONE
-    return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and is_said_done)
+    is_said_done = entry.status is WriteStatus.UNVERIFIED and _is_resolved_as(entry, Resolution.DONE)
+    return entry.status is WriteStatus.VERIFIED or is_said_done
+
+
+def _is_resolved_as(entry: LedgerEntry, resolution: Resolution) -> bool:
+    """Whether this is what an operator decided on the write."""
+    return entry.operator_decision is not None and entry.operator_decision.resolution is resolution
 
 
 DOUBT_SUBJECT = "doubt:"  # begins the subject of the timer that ends the wait for an operator
@@ -80,17 +85,14 @@ def list_open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
 
 def doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
     """The timer for the deadline of the first of these doubts that has one; None if none has."""
-    return next(
-        (Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt_id}") for doubt in doubts if doubt.decide_by), None
-    )
+    timers = (Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt_id}") for doubt in doubts if doubt.decide_by)
+    return next(timers, None)
 
 
 def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     """The write for which an operator took the task over; None if there is none."""
-    decisions = ((entry, entry.operator_decision) for entry in entries if entry.status in DOUBTS)
-    return next(
-        (entry for entry, decision in decisions if decision and decision.resolution is Resolution.TAKE_OVER), None
-    )
+    doubts = (entry for entry in entries if entry.status in DOUBTS)
+    return next((entry for entry in doubts if _is_resolved_as(entry, Resolution.TAKE_OVER)), None)
 
 
 def with_attempt_archived(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
