@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.session.context import Limits
-from services.executor.core.session.journal import NO_STEPS, JournalLimits
+from services.executor.core.session.journal import KINDS_WITHOUT_STEP, JournalLimits
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState, WriteStatus
 from tests.doubles.scripted_model import text_reply
@@ -26,7 +26,7 @@ async def test_a_task_of_too_many_steps_or_that_collects_too_much_ends_with_the_
     stage.talk.rounds = [[READ]] * 100
     record = await stage.run()
     assert (record.state, "JOURNAL_STEPS" in (record.reason or "")) == (TaskState.FAILED, True)
-    assert sum(step.kind not in NO_STEPS for step in stage.turns.steps.values()) <= 12
+    assert sum(step.kind not in KINDS_WITHOUT_STEP for step in stage.turns.steps.values()) <= 12
     stage = _bounded(Stage(), size=20_000)
     stage.servers.add("get_claim", lambda _: {"text": "long " * 10_000})
     record = await stage.run()
@@ -41,7 +41,7 @@ async def test_what_is_in_flight_is_settled_all_the_same(lacking: int) -> None:
     """The write was made and proved; then there is no room for the answer, and both are said."""
     stage = Stage()
     await stage.run()
-    steps = sum(step.kind not in NO_STEPS for step in stage.turns.steps.values())
+    steps = sum(step.kind not in KINDS_WITHOUT_STEP for step in stage.turns.steps.values())
     tight = _bounded(Stage(), steps=steps - lacking)
     record = await tight.run()
     assert (record.state, tight.statuses) == (TaskState.FAILED, [WriteStatus.VERIFIED.value])

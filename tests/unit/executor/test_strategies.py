@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.core.session.journal import CHECKPOINT
+from services.executor.core.session.journal import CHECKPOINT_KIND
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.settings import ExecutorSettings
 from shared.domain.bandit import Arm
@@ -92,7 +92,7 @@ async def test_an_archive_whose_checkpoints_know_less_is_replayed_all_the_same()
     stage = Stage()
     await stage.run()
     for key, step in stage.turns.steps.items():
-        if step.kind == CHECKPOINT:
+        if step.kind == CHECKPOINT_KIND:
             stored = loads_object(step.data_json).items()
             said = {name: value for name, value in stored if name not in ("insight", "thresholds")}
             stage.turns.steps[key] = step._replace(data_json=dumps(said))

@@ -46,7 +46,7 @@ class AnswerChecks:
         self._stands_by_fault: dict[
             str, list[str]
         ] = {}  # by a fault's name, how far the task was each time that it was told
-        self._untraced: tuple[str, ...] = ()
+        self._untraced_tokens: tuple[str, ...] = ()
         self._cut_text = ""  # the text of a reply that ended at its greatest length
 
     async def find_problem(
@@ -64,14 +64,14 @@ class AnswerChecks:
         ``Failed`` if the answer is empty for a second time.
         """
         self._cut_text = reply.text if reply.is_cut else ""
-        stored = self._ctx.journal.get_from_earlier_attempt(f"{key}:answer")
-        if stored is not None:
-            head, _, problem = stored.partition(": ")
+        earlier_note = self._ctx.journal.get_from_earlier_attempt(f"{key}:answer")
+        if earlier_note is not None:
+            head, _, problem = earlier_note.partition(": ")
             name, _, stand = head.partition("@")
             self._stands_by_fault.setdefault(name, []).append(stand)
             return problem
         writes = tuple((await self._ctx.store.read_ledger()).values())
-        self._untraced = self._find_untraced(reply.text, progress, writes)
+        self._untraced_tokens = self._find_untraced(reply.text, progress, writes)
         if uncalled_parts is not None:
             request_to_read = self._write_request_to_read(reply, progress)
         else:
@@ -81,10 +81,10 @@ class AnswerChecks:
             ("unread", request_to_read),
             ("lacking", self._describe_uncalled_parts(progress, uncalled_parts or ())),
             ("unnamed", _write_request_for_unnamed_ids(unnamed_ids)),
-            ("untraced", _write_request_to_trace(self._untraced)),
+            ("untraced", _write_request_to_trace(self._untraced_tokens)),
             ("unanswered", self._write_request_to_leave_parts(reply.text, progress, uncalled_parts, writes)),
         )
-        stand = _progress_fingerprint(progress, self._untraced)
+        stand = _progress_fingerprint(progress, self._untraced_tokens)
         for name, problem in checks:
             earlier_stands = self._stands_by_fault.setdefault(name, [])
             if problem and len(earlier_stands) < _MOST_TIMES_TOLD and stand not in earlier_stands:
@@ -105,27 +105,27 @@ class AnswerChecks:
         """The figures and identifiers of the text for which neither of two searches finds a source, and its days that
         have none.
         """
-        unsourced = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
+        tokens = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
         days = days_of_answer(text, local_now(self._ctx))
-        if not (unsourced or days):
+        if not (tokens or days):
             return ()
         finder = self._make_source_finder(progress, writes)
-        untraced = " ".join(finder.untraced_figures(text)) if unsourced else ""
-        return (*(token for token in unsourced if token in untraced), *finder.untraced_days(days))
+        untraced_figures = " ".join(finder.untraced_figures(text)) if tokens else ""
+        return (*(token for token in tokens if token in untraced_figures), *finder.untraced_days(days))
 
     def _make_source_finder(self, progress: Progress, writes: Sequence[LedgerEntry] = ()) -> SourceFinder:
         facts = (*progress.dossier.facts, *map(_answer_to_write, writes))
         return SourceFinder(known_sources(self._ctx, facts, progress.dossier.values))
 
-    def with_answer(self, progress: Progress, text: str, missing: Sequence[str], *, was_refused: bool) -> Progress:
+    def with_answer(self, progress: Progress, text: str, unaddressed: Sequence[str], *, was_refused: bool) -> Progress:
         """The progress with its answer and the remarks below it. An answer that is a JSON list is kept to the byte
         (I9).
 
-        ``missing``: sentences of the task that nothing was done about, which the task's metadata names, too.
+        ``unaddressed``: sentences of the task that nothing was done about, which the task's metadata names, too.
         ``was_refused``: whether the model proposed a write though the task only asks.
         """
-        if missing:
-            progress = progress.add_notes(not_taken_up=[*missing])
+        if unaddressed:
+            progress = progress.add_notes(not_taken_up=[*unaddressed])
         is_cut = bool(text) and text == self._cut_text
         text = (parse_list_answer(text) if progress.dossier.answer_format == "list" else None) or text
         if is_json_list(text.strip()):  # what stands around a list stays, too: without it nobody said that list
@@ -133,7 +133,7 @@ class AnswerChecks:
         finder = cache(lambda: self._make_source_finder(progress))  # few answers have an address
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ending = f" ... {_ENDS_EARLY}" if is_cut else ""
-        text = f"{text.rstrip()}{ending}{self._build_caveat(progress, text, missing)}"
+        text = f"{text.rstrip()}{ending}{self._build_caveat(progress, text, unaddressed)}"
         text += f"\n\n{NOTHING_WRITTEN}" if was_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
@@ -186,7 +186,7 @@ class AnswerChecks:
             map(_is_yes_or_no_result, facts)
         )
         sources = collect_sources(self._ctx.task, progress.dossier, writes)
-        if has_values and not self._untraced and not says_found_value(text, sources):
+        if has_values and not self._untraced_tokens and not says_found_value(text, sources):
             return (
                 f"Your answer has nothing of what was found. Answer each part to find out ({numbers}), and "
                 "`leave_part` each one that has no answer; if it answers them all, give it again as it is."
@@ -198,16 +198,16 @@ class AnswerChecks:
             )
         return ""
 
-    def _build_caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
-        untraced = [token for token in self._untraced if token in text]
-        remarks = [f"Not verified: {', '.join(untraced[:_MOST_NAMED])}."] if untraced else []
+    def _build_caveat(self, progress: Progress, text: str, unaddressed: Sequence[str]) -> str:
+        tokens = [token for token in self._untraced_tokens if token in text]
+        remarks = [f"Not verified: {', '.join(tokens[:_MOST_NAMED])}."] if tokens else []
         if self._stands_by_fault.get("unread") and not progress.dossier.facts:
             remarks.append("Nothing was read for this answer.")
         excused_parts = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
         remarks += [
             f"Not done: {part.quote}: {part.unmet}." for part in excused_parts if not _contains_reason(text, part.unmet)
         ]
-        remarks += [f"Not taken up: {sentence}" for sentence in missing]
+        remarks += [f"Not taken up: {sentence}" for sentence in unaddressed]
         remarks += filter(None, [read_unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{remark}" for remark in remarks)
 
@@ -228,11 +228,11 @@ def _is_yes_or_no_result(fact: Fact) -> bool:
     return bool(new_values) and all(isinstance(value, bool) for value in new_values)
 
 
-def _progress_fingerprint(progress: Progress, untraced: Sequence[str]) -> str:
+def _progress_fingerprint(progress: Progress, tokens: Sequence[str]) -> str:
     """The number of reads, figures and plans so far, and the answer's untraced figures, as one text to compare."""
     dossier = progress.dossier
     counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))
-    return "/".join((*map(str, counts), *untraced))
+    return "/".join((*map(str, counts), *tokens))
 
 
 def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
@@ -268,11 +268,11 @@ def _contains_reason(text: str, because: str) -> bool:
     )
 
 
-def _write_request_to_trace(untraced: Sequence[str]) -> str:
-    if not untraced:
+def _write_request_to_trace(tokens: Sequence[str]) -> str:
+    if not tokens:
         return ""
     return (
-        f"These stand neither in the task nor in any result: {', '.join(untraced[:_MOST_NAMED])}. Work them out "
+        f"These stand neither in the task nor in any result: {', '.join(tokens[:_MOST_NAMED])}. Work them out "
         "with `calculate`, or answer without them."
     )
 

@@ -21,14 +21,14 @@ _NOTHING_WRITTEN = "Nothing was written."
 def with_run_summary(progress: Progress) -> Progress:
     """The progress with a summary of the run (tools, parts, calls), which becomes an event and part of the outcome."""
     dossier = progress.dossier
-    answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
+    helpful_tools = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
     insight: dict[str, JsonValue] = {
         "strategy": progress.strategy.value,
         "parts": len(dossier.parts),
         "plans": len(dossier.every_plan),
         "reads": len(dossier.facts),
-        "helpful_tools": list(answered),
-        "unhelpful_tools": list(dict.fromkeys(fact.tool for fact in dossier.facts if fact.tool not in answered)),
+        "helpful_tools": list(helpful_tools),
+        "unhelpful_tools": list(dict.fromkeys(fact.tool for fact in dossier.facts if fact.tool not in helpful_tools)),
         "figures": len(dossier.values),
         "writes": [call.tool for plan in dossier.every_plan for call in plan.calls],
         "model_calls": progress.model_calls,
@@ -44,25 +44,25 @@ async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def complete_answer(
-    ctx: TurnContext, progress: Progress, corrected: Mapping[int, str], unnamed: Mapping[int, Sequence[str]]
+    ctx: TurnContext, progress: Progress, corrections: Mapping[int, str], unnamed_ids: Mapping[int, Sequence[str]]
 ) -> AnsweredTask:
     """The answered task, with the remarks below its answer and the parts that were not done.
 
-    Both mappings are by part number. ``corrected``: what was wrong with calls that never entered a plan; ``unnamed``:
-    the listed identifiers that no call names. Raises ``Failed`` if there is no answer or a write is not settled, and
-    ``Rejected`` if nothing was written and rules forbid the task's text.
+    Both mappings are by part number. ``corrections``: what was wrong with calls that never entered a plan;
+    ``unnamed_ids``: those that a part lists and no call names. Raises ``Failed`` if there is no answer or a write is
+    not settled, and ``Rejected`` if nothing was written and rules forbid the task's text.
     """
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
-    answered = append_rows_without_call(
+    final_progress = append_rows_without_call(
         await append_notice_remark(ctx, with_run_summary(progress)), ctx.task, ctx.toolbox.keys
     )
-    dossier, ledger = answered.dossier, await ctx.store.read_ledger()
+    dossier, ledger = final_progress.dossier, await ctx.store.read_ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")
     reasons = {left_out.call.call_id: left_out.reason for left_out in calls_not_made(ctx, dossier)}
-    parts_left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrected)
-    parts_with_unnamed_ids = ((part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed)
+    parts_left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrections)
+    parts_with_unnamed_ids = ((part, unnamed_ids[part.number]) for part in dossier.parts if part.number in unnamed_ids)
     parts_left += [(part, f"no call names {', '.join(ids)}") for part, ids in parts_with_unnamed_ids]
     if not ledger and any(part.is_to_do for part, _ in parts_left):
         _refuse_forbidden_text(progress)
@@ -70,7 +70,7 @@ async def complete_answer(
     is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
     if is_read_as_list and parse_list_answer(dossier.answer or "") is None:
         not_done.append("the answer is not the JSON list that was asked for")
-    return AnsweredTask(answered, "; ".join(not_done))
+    return AnsweredTask(final_progress, "; ".join(not_done))
 
 
 def _refuse_forbidden_text(progress: Progress) -> None:

@@ -60,7 +60,7 @@ from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import FsmState
 from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 
-_CALLS = TypeAdapter(tuple[PastCall, ...])
+_PAST_CALLS_ADAPTER = TypeAdapter(tuple[PastCall, ...])
 _PROPOSE_NOW = "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
 _REPLY_WAS_CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
 _ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead to
@@ -162,15 +162,15 @@ class Conversation:
         after the plan.
         """
         self._tracker.progress = progress
-        closed, self._closed_plan = self._closed_plan, None
-        if closed is None:
+        closed_plan, self._closed_plan = self._closed_plan, None
+        if closed_plan is None:
             raise Failed("no plan was closed")
         self._reader.mark_outdated_by_writes(
-            past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values())
+            past_calls_of_writes((await plan_entries(self.ctx.store, closed_plan.plan)).values())
         )
         self._has_outcomes = True
-        self._write_answers += await answers_as_facts(self.ctx, (closed.plan,))
-        proposals = self._draft.record_outcomes(closed, outcomes, self._parts)
+        self._write_answers += await answers_as_facts(self.ctx, (closed_plan.plan,))
+        proposals = self._draft.record_outcomes(closed_plan, outcomes, self._parts)
         self._pending.send_with_outcomes([build_outcome_answer(proposal, outcome) for proposal, outcome in proposals])
         self._talk.calls_so_far += [{**proposal.as_json(), "result": outcome} for proposal, outcome in proposals]
 
@@ -284,23 +284,23 @@ class Conversation:
                 dispatch.check_writes(self._draft.held, context, self._known_sources)
             dispatch.journal_proposals()
 
-    def _ask_larger_model(self, proposed: ReplyProposals) -> None:
+    def _ask_larger_model(self, reply_proposals: ReplyProposals) -> None:
         """Asks the larger model to propose, in its next reply, the writes that the smaller model proposed first."""
-        self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
+        self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in reply_proposals.use_ids)
         self._send_results()
 
-    async def _add_and_close_if_complete(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
+    async def _add_and_close_if_complete(self, reply_proposals: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
         """Adds the reply's proposals to the draft; closes and returns the plan if every part has its calls, or nothing
         new was proposed.
 
         A reply that was cut off closes no plan, since its further proposals are unknown.
         """
-        self._draft.sent_back.update(proposed.doubts)
-        if errors := {**proposed.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
+        self._draft.sent_back.update(reply_proposals.doubts)
+        if errors := {**reply_proposals.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
             self._return_errors(errors)
             return None
         entries = await list_entries(self.ctx.store, self._draft.plans)
-        new_proposals, results = self._draft.hold_proposals(proposed.proposals, self._parts, entries)
+        new_proposals, results = self._draft.hold_proposals(reply_proposals.proposals, self._parts, entries)
         self._pending.add_results(results)
         is_complete = not new_proposals or not self._draft.parts_without_calls(self._parts)
         if self._draft.held and is_complete and not is_cut:
@@ -345,18 +345,18 @@ class Conversation:
             if len(self._reader.facts) == facts_before:
                 break
         closing = PlanClosing(self.ctx, self._reader, self.reply_key, asks_for_notice=not self._was_asked_for_notice)
-        closed = await closing.close(self.progress, self._draft.held, number)
-        self._count_model_calls(closed.model_calls)
-        if not closed.is_frozen:
-            self._was_asked_for_notice |= closed.asks_for_notice
+        closed_plan = await closing.close(self.progress, self._draft.held, number)
+        self._count_model_calls(closed_plan.model_calls)
+        if not closed_plan.is_frozen:
+            self._was_asked_for_notice |= closed_plan.asks_for_notice
             self._update_progress()
-            self._return_errors(closed.errors)
+            self._return_errors(closed_plan.errors)
             return None
-        self._local.values = [*without_values(self._local.values, closed.stale)]
+        self._local.values = [*without_values(self._local.values, closed_plan.stale)]
         self._update_progress()
-        self._closed_plan = closed
-        await self._tracker.begin_plan(self.ctx, closed)
-        return PlanClosed(self.progress, closed.plan)
+        self._closed_plan = closed_plan
+        await self._tracker.begin_plan(self.ctx, closed_plan)
+        return PlanClosed(self.progress, closed_plan.plan)
 
     @property
     def _marked_parts(self) -> tuple[PartOfTask, ...]:
@@ -400,10 +400,14 @@ class Conversation:
             return {}
         if not result.is_error:
             process = describe_process(self.progress.template)
-            learned = self.ctx.journal.decide_once(
+            learned_sections = self.ctx.journal.decide_once(
                 f"{self.reply_key}:known", lambda: dumps(learned_sections_of_process(self.ctx, self.progress))
             )
-            self._talk.understanding = {**loads_object(result.content), "process": process, **loads_object(learned)}
+            self._talk.understanding = {
+                **loads_object(result.content),
+                "process": process,
+                **loads_object(learned_sections),
+            }
             result = result._replace(content=dumps(self._talk.understanding))
         return {use.id: result}
 
@@ -459,9 +463,11 @@ class Conversation:
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])
         with open_state_span(self.ctx, self.progress):
             writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITES]
-            missing = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
-            refused = self._has_proposed_writes and not self._is_to_act
-            self._tracker.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
+            unaddressed = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
+            was_refused = self._has_proposed_writes and not self._is_to_act
+            self._tracker.progress = self._answers.with_answer(
+                self.progress, text, unaddressed, was_refused=was_refused
+            )
 
 
 def lost_orchestrator_reads_key(name: str) -> str:
@@ -471,8 +477,8 @@ def lost_orchestrator_reads_key(name: str) -> str:
 
 def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
     """The reads of orchestrators that became unavailable. Each note includes the earlier ones."""
-    stored = ctx.journal.get(lost_orchestrator_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
-    return _CALLS.validate_json(stored) if stored is not None else ()
+    note = ctx.journal.get(lost_orchestrator_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
+    return _PAST_CALLS_ADAPTER.validate_json(note) if note is not None else ()
 
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:

@@ -54,8 +54,10 @@ class ReplyDispatch:
         }  # the same whatever the servers list by now
         self.results: dict[str, ToolResult] = {}
         self.calls_as_data: list[Json] = []
-        stored = ctx.journal.get_from_earlier_attempt(self._proposals_journal_key)
-        self.proposed = ReplyProposals.model_validate_json(stored) if stored is not None else ReplyProposals()
+        earlier_proposals = ctx.journal.get_from_earlier_attempt(self._proposals_journal_key)
+        self.proposed = (
+            ReplyProposals.model_validate_json(earlier_proposals) if earlier_proposals is not None else ReplyProposals()
+        )
         self.was_heard = bool(self.proposed.use_ids)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
         self.other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
@@ -63,9 +65,9 @@ class ReplyDispatch:
         self._group_calls_by_kind([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.has_current_result(use, tool)]
 
-    async def read_all(self, known_before: KnownSources) -> None:
-        """Makes the reads in parallel; equal reads are made once. ``known_before``: the sources known before them."""
-        refused_reads = self._find_refused_reads(known_before)
+    async def read_all(self, sources_before: KnownSources) -> None:
+        """Makes the reads in parallel; equal reads are made once. ``sources_before``: those known before the reads."""
+        refused_reads = self._find_refused_reads(sources_before)
         refs = [
             self._reader.reserve_reference(use, tool) if tool else self._reader.restore_reference(use)
             for use, tool in self._reads
@@ -93,16 +95,16 @@ class ReplyDispatch:
             self.calls_as_data.append(_call_as_data(use, result))
 
     def check_writes(
-        self, waiting: Sequence[Proposal], context: ProposalContext, known: KnownSources
+        self, waiting: Sequence[Proposal], context: ProposalContext, sources: KnownSources
     ) -> Sequence[PlannedCall]:
         """Checks all writes of the reply; if one is wrong, none is accepted. If an argument has
         no source, returns the checked calls, so that the caller reads what they name and checks again; else nothing.
 
-        ``waiting``: earlier proposals. ``known``: the sources after the reply's reads and calculations.
+        ``waiting``: earlier proposals. ``sources``: those known after the reply's reads and calculations.
         """
         proposals, checked_calls = list[Proposal](), list[PlannedCall]()
         errors, doubts, lacks_source = dict[str, str](), list[str](), False
-        finder = SourceFinder(known)
+        finder = SourceFinder(sources)
         proposed_calls = [
             *((proposal.call.tool, proposal.call.arguments) for proposal in waiting),
             *((tool.name, use.input) for use, tool in self.writes),
@@ -161,12 +163,12 @@ class ReplyDispatch:
             else:
                 self.other_uses.append(use)
 
-    def _find_refused_reads(self, known: KnownSources) -> dict[str, str]:
+    def _find_refused_reads(self, sources: KnownSources) -> dict[str, str]:
         """By call id, why a read is refused: it would open an address that occurs only in free text which somebody
         wrote, and so send that somebody what the address contains.
         """
         opened_addresses = [(use, address) for use, _ in self._reads for address in addresses_to_open(use.input)]
-        finder = SourceFinder(known) if opened_addresses else None
+        finder = SourceFinder(sources) if opened_addresses else None
         return {
             use.id: f"Not called: {address[:_LONGEST_ADDRESS]} stands only in a text that somebody wrote, and the task "
             "does not say to open it."

@@ -53,12 +53,12 @@ _WORD_OF_OPEN_SELECTION = re.compile(
     r"alle|allen|aller|jede|jeden|jedes|welche|tous|toutes|chaque|todos|todas|cada)\b",
     re.IGNORECASE,
 )
-_MOST_HYPOTHETICAL = 5
+_MOST_HYPOTHETICAL_CALLS = 5
 _LONGEST_REASON = 300
 _LONGEST_OPERAND = 60
 _NO_CONDITION = "the task sets no condition for this part, so it counts as not done"
 _NO_ANSWER = "this part counts as not answered"
-_RELATIONS = {
+_RELATION_IN_WORDS = {
     "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
     "is_equal": "is", "is_not_equal": "is not",
 }  # fmt: skip
@@ -97,7 +97,7 @@ class LocalTools:
     made_tools: MadeToolResults = NO_MADE_TOOLS
 
     def is_local_tool(self, name: str) -> bool:
-        return name in _METHODS
+        return name in _METHOD_BY_TOOL
 
     def list_definitions(self) -> tuple[ToolDefinition, ...]:
         """The definitions of the local tools, which every task has."""
@@ -112,15 +112,15 @@ class LocalTools:
     @property
     def used_made_tools(self) -> tuple[MadeTool, ...]:
         """The made tools that at least one value was calculated with."""
-        used = {value.operation for value in self.values if value.made_by}
-        return tuple(tool for name, tool in self.made_tools.tools.items() if name in used)
+        used_names = {value.operation for value in self.values if value.made_by}
+        return tuple(tool for name, tool in self.made_tools.tools.items() if name in used_names)
 
     async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult:
         """Runs the tool; errors in the call become an error result for the model."""
-        if use.name not in _METHODS:
+        if use.name not in _METHOD_BY_TOOL:
             return ToolResult(use.id, f"There is no tool named {use.name!r}.", is_error=True)
         try:
-            return ToolResult(use.id, dumps(await _METHODS[use.name](self, _LocalCall(key, use.input, facts))))
+            return ToolResult(use.id, dumps(await _METHOD_BY_TOOL[use.name](self, _LocalCall(key, use.input, facts))))
         except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as error:
             return ToolResult(use.id, str(error), is_error=True)
 
@@ -131,8 +131,8 @@ class LocalTools:
         self.understanding = read_understanding(call.arguments, user_texts(self.ctx))
         if self.understanding.parts:
             self.not_taken_up = unaddressed_sentences(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
-        unquoted = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
-        problems: list[Json] = [*self.understanding.problems, *unquoted]
+        unquoted_notes = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
+        problems: list[Json] = [*self.understanding.problems, *unquoted_notes]
         parts: list[Json] = [part.as_json() for part in self.understanding.parts]
         return {"parts": parts, **({"problems": problems} if problems else {})}
 
@@ -170,21 +170,21 @@ class LocalTools:
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
         """Asks the policy service about a hypothetical call, as a journal step."""
-        if self.hypothetical_calls >= _MOST_HYPOTHETICAL:
-            raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
+        if self.hypothetical_calls >= _MOST_HYPOTHETICAL_CALLS:
+            raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL_CALLS} times already")
         self.hypothetical_calls += 1
         tool = self.ctx.toolbox.tools.get(str(call.arguments.get("tool", "")))
         arguments = call.arguments.get("arguments")
         if tool is None or not isinstance(arguments, dict):
             raise ValueError("name one of the tools, and its arguments as an object")
-        planned = PlannedCall(
+        hypothetical_call = PlannedCall(
             call_id=HYPOTHETICAL,
             connection_id=tool.connection_id,
             tool=tool.name,
             tool_class=tool.tool_class,
             arguments_json=dumps(arguments),
         )
-        plan = WritePlan(task_id=self.ctx.record.task_id, round=0, calls=(planned,))
+        plan = WritePlan(task_id=self.ctx.record.task_id, round=0, calls=(hypothetical_call,))
         progress = self.progress.update_dossier(facts=tuple(call.facts), values=tuple(self.values), plan=plan)
 
         async def ask() -> str:
@@ -236,7 +236,7 @@ class LocalTools:
         return {}
 
 
-_METHODS: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
+_METHOD_BY_TOOL: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
     UNDERSTAND: LocalTools._understand,
     CALCULATE.name: LocalTools._calculate,
     LOOK.name: LocalTools._show_rows_to_model,
@@ -272,7 +272,7 @@ _calculate_tool = IdentityCache(_define_calculate, 256)
 
 def _condition_in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
     """A comparison that does not hold, as a sentence: ``stock 5 is less than 2: no``."""
-    relation = _RELATIONS.get(condition.operation)
+    relation = _RELATION_IN_WORDS.get(condition.operation)
     operands = [_operand_in_words(operand, facts, values) for operand in condition.operands]
     if relation is None or len(operands) != 2:
         return f"{condition.operation.replace('_', ' ')} ({', '.join(operands)}): no"

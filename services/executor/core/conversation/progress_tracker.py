@@ -56,21 +56,21 @@ class ProgressTracker:
         if self.progress.state is not state:
             self.progress = await enter_state(ctx, self._with_reply_count(), state)
 
-    async def begin_plan(self, ctx: TurnContext, closed: ClosedPlan) -> None:
+    async def begin_plan(self, ctx: TurnContext, closed_plan: ClosedPlan) -> None:
         """Enters the plan's first state. If an earlier attempt has closed this plan, the progress is left as it is,
         since it may already hold the approval of a person.
         """
-        plan = closed.plan
+        plan = closed_plan.plan
         if plan.round <= self._stored_plan:
             return
         plan_fields: dict[str, object] = {
-            "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed.verdict,
+            "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed_plan.verdict,
             "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
         }  # fmt: skip
         ctx.journal.add_event("plan", calls=[call.tool for call in plan.calls], number=plan.round)
         progress = self._with_reply_count().update_dossier(**plan_fields).model_copy(update={"confirmed": ()})
         progress = progress.model_copy(update={"path": plan_state_path(ctx, progress)})
-        self.progress = await enter_state(ctx, progress, first_plan_state(progress.path), closed.events)
+        self.progress = await enter_state(ctx, progress, first_plan_state(progress.path), closed_plan.events)
 
     def _with_reply_count(self) -> Progress:
         return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})

@@ -42,7 +42,7 @@ from shared.ports.models import (
 
 _LEAST_OVERLAP = 0.70  # of the words of both together; a score and no amount of money
 _WORD = re.compile(r"[^\W\d_]+(?:n't)?")
-_DENIALS = frozenset("not no never nothing none nobody without cannot neither nor".split())
+_NEGATIONS = frozenset("not no never nothing none nobody without cannot neither nor".split())
 _STOP_WORDS = frozenset(
     """
     a about after again all also am an and any are as at be because been before being between both but by could did do
@@ -54,18 +54,16 @@ _STOP_WORDS = frozenset(
 )
 
 
-def find_difference(first: str, second: str) -> str:
-    """What two drafts differ in; empty if they agree. A draft that is a JSON list agrees only with an identical text
-    (I9).
-    """
-    if is_json_list(first) or is_json_list(second):
-        return "" if first == second else "the lists are not the same"
-    if differing := _normalized_figures(first) ^ _normalized_figures(second):
+def find_difference(text: str, other_text: str) -> str:
+    """How two drafts differ, in words; empty if they agree. A JSON list agrees only with an identical text (I9)."""
+    if is_json_list(text) or is_json_list(other_text):
+        return "" if text == other_text else "the lists are not the same"
+    if differing := _normalized_figures(text) ^ _normalized_figures(other_text):
         return f"figures or identifiers differ: {', '.join(sorted(differing))}"
-    if _has_negation(first) != _has_negation(second):
+    if _has_negation(text) != _has_negation(other_text):
         return "one denies what the other does not"
     # Jaccard's measure on words without stop-words; two texts without any are alike.
-    words, other_words = _split_words(first) - _STOP_WORDS, _split_words(second) - _STOP_WORDS
+    words, other_words = _split_words(text) - _STOP_WORDS, _split_words(other_text) - _STOP_WORDS
     overlap = len(words & other_words) / len(words | other_words) if words | other_words else 1.0
     return "" if overlap >= _LEAST_OVERLAP else "too few words in common"
 
@@ -81,15 +79,15 @@ def _normalized_figures(text: str) -> frozenset[str]:
 
 def _has_negation(text: str) -> bool:
     """Whether a text has a negation, since a sentence and its opposite share most words."""
-    return any(word in _DENIALS or word.endswith("n't") for word in _split_words(text))
+    return any(word in _NEGATIONS or word.endswith("n't") for word in _split_words(text))
 
 
-_MOST_OF_FACTS, _LEAST_OF_FACT = 8_000, 500  # characters of what was read, that the answer's writer sees
-_DRAFT_TOKENS = 1_024  # that a further draft may take
-_NAME_READS = (
+_MOST_CHARACTERS_OF_FACTS, _FEWEST_CHARACTERS_OF_FACT = 8_000, 500  # shown to the model that writes the answer
+_MOST_DRAFT_TOKENS = 1_024
+_ASK_TO_NAME_READS = (
     "Name now, in one reply, every other read that the task needs; they are made at once. If none is needed, go on."
 )
-_SYNTHESIZE = (
+_ASK_TO_SYNTHESIZE = (
     "Draw everything together now: calculate what is to be calculated, then propose all writes in one reply, or answer."
 )
 
@@ -149,7 +147,7 @@ class FivePhases(SingleDraft):
     """
 
     def text_after_results(self, replies: int) -> str:
-        return {1: _NAME_READS, 2: _SYNTHESIZE}.get(replies, "")
+        return {1: _ASK_TO_NAME_READS, 2: _ASK_TO_SYNTHESIZE}.get(replies, "")
 
     async def draft_final_answer(self, ctx: TurnContext, key: str, progress: Progress) -> str:
         """The answer, from a short request to the smaller model; empty if that gives nothing usable."""
@@ -173,23 +171,23 @@ class TwoDrafts(SingleDraft):
         self._is_spent = False  # whether the one call was made that a task may take more than its work needs
 
     async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
-        first = await talk.ask(share, tier)
-        if self._is_spent or not self._is_decisive(first, talk):
-            self._is_spent |= self._calls_only_local_tools(first) or not first.tool_uses
-            return first
+        reply = await talk.ask(share, tier)
+        if self._is_spent or not self._is_decisive(reply, talk):
+            self._is_spent |= self._calls_only_local_tools(reply) or not reply.tool_uses
+            return reply
         self._is_spent = True
         if not await self._can_afford_drafts(talk, share):
-            return first
-        second = await self._ask_for_draft(
+            return reply
+        second_draft = await self._ask_for_draft(
             talk, "doubting", talk.build_request(self._ctx.prompts.moa_doubting, "high"), share
         )
-        if second is None or _do_drafts_agree(first, second, self._ctx):
-            return first
-        drafts = render_in_order({"drafts": [_draft_as_data(first), _draft_as_data(second)]})
-        merged = await self._ask_for_draft(
+        if second_draft is None or _do_drafts_agree(reply, second_draft, self._ctx):
+            return reply
+        drafts = render_in_order({"drafts": [_draft_as_data(reply), _draft_as_data(second_draft)]})
+        merged_draft = await self._ask_for_draft(
             talk, "merged", talk.build_request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share
         )
-        return merged or first
+        return merged_draft or reply
 
     def _is_decisive(self, reply: ModelReply, talk: MessageHistory) -> bool:
         """Whether the reply gives every part its calls, or is the answer. A text while proposals wait is not."""
@@ -210,7 +208,7 @@ class TwoDrafts(SingleDraft):
         """Whether the budget allows both further drafts. Decided once and journaled, so that all attempts agree."""
 
         async def decide() -> str:
-            draft = talk.build_request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
+            draft = talk.build_request()._replace(messages=(), max_tokens=_MOST_DRAFT_TOKENS)
             return "both" if can_afford_all(self._ctx, (draft, draft), share) else "one"
 
         return await self._ctx.journal.run_local_step(f"{talk.reply_key}:drafts", decide) == "both"
@@ -233,7 +231,7 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
     dossier = progress.dossier
     writes = tuple((await ctx.store.read_ledger()).values())
     parts: list[Json] = [part.as_json() for part in dossier.parts]
-    most_characters = max(_LEAST_OF_FACT, _MOST_OF_FACTS // max(1, len(dossier.facts)))
+    most_characters = max(_FEWEST_CHARACTERS_OF_FACT, _MOST_CHARACTERS_OF_FACTS // max(1, len(dossier.facts)))
     sections: dict[str, Json] = {
         "task": ctx.task,
         "answer_format": dossier.answer_format,
@@ -259,12 +257,12 @@ def _shorten_fact(fact: Fact, most_characters: int) -> Json:
     }
 
 
-def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
+def _do_drafts_agree(draft: ModelReply, other_draft: ModelReply, ctx: TurnContext) -> bool:
     """Whether both replies propose the same writes with equal arguments; without writes, whether their texts agree."""
-    writes = [sorted(_write_calls_as_json(reply, ctx)) for reply in (first, second)]
+    writes = [sorted(_write_calls_as_json(reply, ctx)) for reply in (draft, other_draft)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
-    return not find_difference(first.text, second.text)
+    return not find_difference(draft.text, other_draft.text)
 
 
 def _list_write_uses(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
@@ -393,9 +391,9 @@ def _build_reply(request: ModelRequest, message: OrchestratorMessage, reply: Orc
     earlier_uses = len(_list_tool_uses(request))
     uses = [ToolUse(f"b{earlier_uses + place}", call.name, call.params) for place, call in enumerate(reply.calls)]
     blocks = (*((TextBlock(reply.text),) if reply.text else ()), *uses)
-    sent = len(message.message) + sum(len(dumps(told.result)) for told in message.results)
-    sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
-    received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
-    cached = max(0, request_size(request).total - to_tokens(sent))
-    usage = Usage(to_tokens(sent), to_tokens(received), cache_read=cached)
+    characters_sent = len(message.message) + sum(len(dumps(result.result)) for result in message.results)
+    characters_sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
+    characters_received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
+    cached_tokens = max(0, request_size(request).total - to_tokens(characters_sent))
+    usage = Usage(to_tokens(characters_sent), to_tokens(characters_received), cache_read=cached_tokens)
     return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_MARK)

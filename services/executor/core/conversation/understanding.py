@@ -118,14 +118,16 @@ def read_understanding(arguments: JsonObject, texts: Sequence[str]) -> Understan
         where = ".".join(str(part) for part in fault["loc"])
         raise CannotUnderstand(f"{where}: {fault['msg']}") from error
     normal_texts = [normalize_quote(text) for text in texts]
-    quoted = [
+    quoted_parts = [
         part
         for part in answer.parts
         if (quote := normalize_quote(part.quote)) and any(quote in text for text in normal_texts)
     ]
-    unquoted = [part.quote for part in answer.parts if part not in quoted]
-    parts = tuple(PartOfTask(number=number, quote=part.quote, kind=part.kind) for number, part in enumerate(quoted, 1))
-    problems = tuple(f"this is no quote of the task, and is no part of it: {quote[:120]!r}" for quote in unquoted)
+    unquoted_texts = [part.quote for part in answer.parts if part not in quoted_parts]
+    parts = tuple(
+        PartOfTask(number=number, quote=part.quote, kind=part.kind) for number, part in enumerate(quoted_parts, 1)
+    )
+    problems = tuple(f"this is no quote of the task, and is no part of it: {quote[:120]!r}" for quote in unquoted_texts)
     return Understanding(parts, answer.process, answer.answer_form, problems)
 
 
@@ -134,7 +136,7 @@ def whole_task_as_part(task: str) -> Understanding:
     return Understanding((PartOfTask(number=1, quote=task, kind=DO),), "general", "prose")
 
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
 _CONJUNCTION = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
 _LEADING_WORDS = frozenset("please then also and next finally afterwards now but kindly".split())
@@ -153,14 +155,15 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
     count, too.
     """
     verbs = _TASK_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
-    quoted = [
-        normalize_quote(piece) for part in parts for piece in _SENTENCE.split(part.quote) if normalize_quote(piece)
+    quoted_sentences = [
+        normalize_quote(piece) for part in parts for piece in _SENTENCE_END.split(part.quote) if normalize_quote(piece)
     ]
     quoted_ids = {key for part in parts for key in _find_identifiers(part.quote)}
     sentences = [
         sentence.strip()
-        for sentence in _SENTENCE.split(task)
-        if (folded := normalize_quote(sentence)) and not any(folded in quote for quote in quoted)
+        for sentence in _SENTENCE_END.split(task)
+        if (normal_sentence := normalize_quote(sentence))
+        and not any(normal_sentence in quote for quote in quoted_sentences)
         if _is_request(sentence, verbs) and set(_find_identifiers(sentence)) - quoted_ids
     ]
     return tuple(sentences[:_MOST_SENTENCES])
@@ -188,12 +191,12 @@ def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_too
         key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)
     }
     texts = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
-    mentioned = planned_ids.union(*map(_find_identifiers, texts))
+    mentioned_ids = planned_ids.union(*map(_find_identifiers, texts))
     verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS
     return tuple(
         sentence
         for sentence in sentences
-        if set(_find_identifiers(sentence)) - mentioned
+        if set(_find_identifiers(sentence)) - mentioned_ids
         or any(
             set(_find_identifiers(clause)) - planned_ids
             for clause in _list_orders_beside(sentence, dossier.parts, verbs)
@@ -299,14 +302,14 @@ async def choose_process(
         ).model_dump_json()
 
     choice = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_PROCESS_KEY, find_process))
-    classified: dict[str, JsonValue] = {"by": choice.by}
+    classification: dict[str, JsonValue] = {"by": choice.by}
     if choice.problem:
-        classified["problem"] = choice.problem
+        classification["problem"] = choice.problem
     update: dict[str, object] = {
         "template": choice.template or ctx.processes.get(choice.process_type, GENERAL),
         "model_calls": progress.model_calls + choice.model_calls,
     }
-    progress = progress.add_notes(classification=classified).model_copy(update=update)
+    progress = progress.add_notes(classification=classification).model_copy(update=update)
     if progress.process_type != ctx.template.process_type:  # else PRIME has recalled it
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)

@@ -36,7 +36,7 @@ from services.executor.core.records.wanted_reads import records_not_found
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.left_out import OUTDATED
+from services.executor.core.session.left_out import OUTDATED_PLAN_KEY
 from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
@@ -211,7 +211,7 @@ class PlanClosing:
             if value.figure or value.made_by or value.kind == "boolean":
                 used_names.add(value.name)
         used_names |= _find_values_in_texts(self._ctx, dossier.values, plan)
-        was_outdated = any(self._ctx.journal.get(OUTDATED.format(made.round)) for made in dossier.every_plan)
+        was_outdated = any(self._ctx.journal.get(OUTDATED_PLAN_KEY.format(made.round)) for made in dossier.every_plan)
         if problems := [reason for name, reason in reasons.items() if name in used_names or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
         return tuple(reasons)

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from services.executor.core.figures.arguments import SOURCED_KINDS, ContentKind, ReadField, fields_of_facts
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
-from services.executor.core.session.context import FILE
+from services.executor.core.session.context import FILE_SOURCE
 from services.executor.core.session.values import Fact, is_trusted_place, place_of_field
 from services.executor.core.tools.classes import nouns_of_identifier
 from services.executor.core.tools.record_tree import NO_KEYS
@@ -127,7 +127,7 @@ def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
     ``path``: of the text's field; ``tool``: the read that showed it, whose name says what kind of message it is. For a
     file that came with the task, any word for a file is enough.
     """
-    if tool == FILE:
+    if tool == FILE_SOURCE:
         return any(not _FILE_WORDS.isdisjoint(singular_words(text.casefold())) for text in texts)
     names = _names_of_text(path, tool)
     return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in texts)

@@ -73,9 +73,9 @@ def joint_remainder(
     """What is left of a shared amount after all these records together; None if that is not known."""
     values = [value for value in results.values if value.figure == figure.name]
     remainders = [Decimal(value.value) for value in values if value.about.casefold() in record_ids]
-    if not figure.remainder or shared.whole is None or len(remainders) != len(record_ids):
+    if not figure.remainder or shared.minuend is None or len(remainders) != len(record_ids):
         return None
-    return shared.whole - sum((shared.whole - remainder for remainder in remainders), Decimal(0))
+    return shared.minuend - sum((shared.minuend - remainder for remainder in remainders), Decimal(0))
 
 
 def joint_remainders(

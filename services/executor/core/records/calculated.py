@@ -45,7 +45,7 @@ def _values_not_in_records(
 
 def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:
     """The process's figures about what the call names, by their names in the template."""
-    bound = [value for value in figures.own if _is_figure_about_call(value, figures.subjects, values, view)]
+    bound = [value for value in figures.computed if _is_figure_about_call(value, figures.subjects, values, view)]
     bound += [
         value
         for value in figures.stand_ins

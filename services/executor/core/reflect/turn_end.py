@@ -215,7 +215,7 @@ def _session_with_calls(session: SessionState, ended: RunEnd, work: TurnWork) ->
         return session
     calls = (*past_calls_of_facts(ended.final_progress.dossier.facts), *past_calls_of_writes(ended.writes))
     has_ended, task_id = ended.state.is_terminal, work.record.task_id
-    return session._replace(calls=calls_to_remember(session.calls, calls, names, task_id, ended=has_ended))
+    return session._replace(calls=calls_to_remember(session.calls, calls, names, task_id, has_ended=has_ended))
 
 
 def _user_text_of(turn: Turn) -> str:

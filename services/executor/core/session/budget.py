@@ -94,8 +94,8 @@ class CallCost:
     tokens: int = 0
     nanos: int = 0
 
-    def __add__(self, other: "CallCost") -> "CallCost":
-        return CallCost(self.tokens + other.tokens, self.nanos + other.nanos)
+    def __add__(self, cost: "CallCost") -> "CallCost":
+        return CallCost(self.tokens + cost.tokens, self.nanos + cost.nanos)
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ def estimate_cost(size: RequestSize, output: int, price: Price) -> CallCost:
     return CallCost(size.fresh + output, size.total * price.fresh_input + output * price.output)
 
 
-RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
-RELEASED = "released"
+RESERVED_KIND = "reserved"  # kinds of journal entries: a reservation, and one whose call was never made
+RELEASED_KIND = "released"
 
 
 class BudgetShare(Enum):
@@ -169,7 +169,7 @@ class Reservation(NamedTuple):
 
     @property
     def entry(self) -> JournalEntry:
-        return JournalEntry(self.name, RESERVED, json.dumps([self.amount.tokens, self.amount.nanos]))
+        return JournalEntry(self.name, RESERVED_KIND, json.dumps([self.amount.tokens, self.amount.nanos]))
 
 
 class Settlement(NamedTuple):
@@ -223,24 +223,24 @@ class TaskSpending:
         self.calls = 0
         self.cheaper_calls = 0  # made on a lower tier than their state's, because little was left
         self.uncounted: list[Settlement] = []  # of calls that were answered in this run, for the tenant's day
-        self._open: dict[str, CallCost] = {}
-        self._reserved = 0
+        self._open_reservations: dict[str, CallCost] = {}
+        self._reservation_count = 0
         for entry in entries:
             self._apply_entry(entry)
 
     @property
     def counted_cost(self) -> CallCost:
         """Everything that was or may have been billed: spending and open reservations."""
-        return sum(self._open.values(), self.spent)
+        return sum(self._open_reservations.values(), self.spent)
 
     @property
     def unanswered_keys(self) -> tuple[str, ...]:
         """The journal keys of calls that were reserved and have no stored reply, the latest last."""
-        return tuple(name.split(":", 2)[2] for name in self._open)
+        return tuple(name.split(":", 2)[2] for name in self._open_reservations)
 
     def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
         """The spending for people. Calls without a stored reply are listed separately."""
-        set_aside = sum(self._open.values(), CallCost())
+        set_aside = sum(self._open_reservations.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
         of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": as_dollars(ceilings.nanos)}
         return {
@@ -264,13 +264,15 @@ class TaskSpending:
         affordable = min(output, longest_answer(tokens_left, is_undivided=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST_ANSWER_TOKENS):
             raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
-        self._reserved += 1
-        reservation = Reservation(f"reserve:{self._reserved}:{key}", estimate_cost(size, affordable, price), affordable)
-        self._open[reservation.name] = reservation.amount
+        self._reservation_count += 1
+        reservation = Reservation(
+            f"reserve:{self._reservation_count}:{key}", estimate_cost(size, affordable, price), affordable
+        )
+        self._open_reservations[reservation.name] = reservation.amount
         return reservation
 
     def release_reservation(self, name: str) -> None:
-        self._open.pop(name, None)
+        self._open_reservations.pop(name, None)
 
     def settle_reservation(self, settlement: Settlement) -> None:
         """Replaces the call's reservation by what it cost."""
@@ -278,7 +280,7 @@ class TaskSpending:
         self._count_settlement(settlement)
 
     def _count_settlement(self, settlement: Settlement) -> None:
-        self._open.pop(settlement.name, None)
+        self._open_reservations.pop(settlement.name, None)
         self.spent += settlement.amount
         self.calls += 1
         self.cheaper_calls += settlement.is_cheaper
@@ -286,17 +288,19 @@ class TaskSpending:
     def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
         """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
-        shares = (Fraction(used, max(1, share.portion_of(ceiling))) for used, ceiling in pairs if ceiling is not None)
+        shares = (
+            Fraction(amount, max(1, share.portion_of(ceiling))) for amount, ceiling in pairs if ceiling is not None
+        )
         return max(shares, default=Fraction(0))
 
     def _output_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of answer fit under both ceilings after the request itself."""
-        counted, request_cost = self.counted_cost, estimate_cost(size, 0, price)
+        spent, request_cost = self.counted_cost, estimate_cost(size, 0, price)
         tokens_left = []
         if ceilings.tokens is not None:
-            tokens_left.append(share.portion_of(ceilings.tokens) - counted.tokens - request_cost.tokens)
+            tokens_left.append(share.portion_of(ceilings.tokens) - spent.tokens - request_cost.tokens)
         if ceilings.nanos is not None:
-            money = share.portion_of(ceilings.nanos) - counted.nanos - request_cost.nanos
+            money = share.portion_of(ceilings.nanos) - spent.nanos - request_cost.nanos
             if price.output:
                 tokens_left.append(money // price.output)
             elif money < 0:
@@ -305,24 +309,24 @@ class TaskSpending:
 
     def _describe_refusal(self, request_cost: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
         """Why the call does not fit. ``request_cost``: the cost of the request alone."""
-        counted = self.counted_cost
+        spent = self.counted_cost
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {as_dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
         leaves_quarter = share in (BudgetShare.READING, BudgetShare.PROPOSING)
         remark = "; a quarter is kept for the plan of writes and the answer" if leaves_quarter else ""
         return (
             "the task's budget does not allow a further model call: "
-            f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
-            f"{as_dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{remark}; the "
+            f"{spent.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
+            f"{as_dollars(spent.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{remark}; the "
             f"call's request alone takes about {request_cost.tokens:,} tokens and "
             f"{as_dollars(request_cost.nanos)} US dollars"
         )
 
     def _apply_entry(self, entry: JournalEntry) -> None:
-        if entry.kind == RESERVED:
-            self._open[entry.key] = CallCost(*json.loads(entry.data_json))
-            self._reserved += 1
-        elif entry.kind == RELEASED:
+        if entry.kind == RESERVED_KIND:
+            self._open_reservations[entry.key] = CallCost(*json.loads(entry.data_json))
+            self._reservation_count += 1
+        elif entry.kind == RELEASED_KIND:
             self.release_reservation(entry.data_json)
         elif entry.kind == "model":
             self._count_settlement(settlement_in(entry.data_json))
@@ -382,9 +386,9 @@ def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int)
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
         return estimate_cost(size, to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
-    share = -(-usage.all_input * size.fresh // size.total) if size.total else usage.all_input
-    fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
-    return CallCost(fresh + usage.output, price.cost_of(usage)), ""
+    estimated_fresh = -(-usage.all_input * size.fresh // size.total) if size.total else usage.all_input
+    fresh_input = min(max(estimated_fresh, size.fresh), usage.input + usage.cache_write)
+    return CallCost(fresh_input + usage.output, price.cost_of(usage)), ""
 
 
 def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:

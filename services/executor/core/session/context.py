@@ -130,9 +130,9 @@ class TurnContext:
 async def enter_state(
     ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
 ) -> Progress:
-    moved = progress.move_to(state)
-    ctx.journal.save_progress(moved, verdicts=verdicts)
-    return moved
+    progress = progress.move_to(state)
+    ctx.journal.save_progress(progress, verdicts=verdicts)
+    return progress
 
 
 def open_state_span(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
@@ -171,7 +171,7 @@ def session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
     return SessionState() if starts_assessment(record) else session
 
 
-FILE = "attached_file"  # stands in place of a tool's name where a file is a source
+FILE_SOURCE = "attached_file"  # stands in place of a tool's name where a file is a source
 _NO_IMAGE_MODEL = "the model takes no images, so nobody looked at it"
 
 
@@ -202,7 +202,7 @@ def files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]
 def files_as_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files' texts as facts under the names that the first message gives them."""
     return tuple(
-        _file_as_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(files, 1) if file.text
+        _file_as_fact(number, {FILE_SOURCE: {"body": file.text}}) for number, file in enumerate(files, 1) if file.text
     )
 
 
@@ -246,7 +246,7 @@ async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: in
 
 
 def _file_as_fact(number: int, result: Json) -> Fact:
-    return Fact(ref=f"file{number}", connection_id="", tool=FILE, arguments_json="{}", result_json=dumps(result))
+    return Fact(ref=f"file{number}", connection_id="", tool=FILE_SOURCE, arguments_json="{}", result_json=dumps(result))
 
 
 def _describe_file(number: int, file: ReadFile, share: int) -> Json:

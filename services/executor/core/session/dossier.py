@@ -129,17 +129,17 @@ class Progress(Contract):
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=entries)})
 
 
-def changed_fields_as_json(progress: Progress, stored: Progress | None) -> dict[str, str]:
-    """The fields that differ from the ``stored`` progress, as JSON texts; those of the dossier have a prefix. Values
-    that Python calls equal (``True == 1``) are compared by their texts, too.
+def changed_fields_as_json(progress: Progress, stored_progress: Progress | None) -> dict[str, str]:
+    """The fields that differ from the stored progress, as JSON texts by name; the dossier's have the prefix
+    ``dossier.``. Values that Python calls equal (``True == 1``) are compared by their texts, too.
     """
-    progress_before = stored or NO_PROGRESS
-    changed = (_changed_fields(progress, progress_before), _changed_fields(progress.dossier, progress_before.dossier))
-    equal_fields = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
-    texts_before = _format_fields(progress_before, *equal_fields) if any(equal_fields) else {}
-    texts = _format_fields(progress, set(changed[0]), set(changed[1]))
+    progress_before = stored_progress or NO_PROGRESS
+    changes = (_changed_fields(progress, progress_before), _changed_fields(progress.dossier, progress_before.dossier))
+    equal_names = [{name for name, is_equal in fields.items() if is_equal} for fields in changes]
+    texts_before = _format_fields(progress_before, *equal_names) if any(equal_names) else {}
+    texts = _format_fields(progress, set(changes[0]), set(changes[1]))
     # Other releases may have another default.
-    template = {} if stored else {"template": _template_text(progress.template)}
+    template = {} if stored_progress else {"template": _template_text(progress.template)}
     return {name: text for name, text in texts.items() if text != texts_before.get(name)} | template
 
 
@@ -152,9 +152,11 @@ def _changed_fields(new: Contract, old: Contract) -> dict[str, bool]:
 
 def _format_fields(progress: Progress, fields: set[str], dossier_fields: set[str]) -> dict[str, str]:
     """These fields of the progress and its dossier as JSON texts, with exact numbers."""
-    dated = progress.model_dump(mode="json", include=fields & {"confirmed"})  # what has times; it holds no figure
-    flat = {**progress.model_dump(include=fields - {"confirmed", "template"}), **dated}
-    texts = {name: dumps_inexact(value) for name, value in flat.items()}
+    confirmations = progress.model_dump(
+        mode="json", include=fields & {"confirmed"}
+    )  # what has times; it holds no figure
+    values = {**progress.model_dump(include=fields - {"confirmed", "template"}), **confirmations}
+    texts = {name: dumps_inexact(value) for name, value in values.items()}
     if "template" in fields:
         texts["template"] = _template_text(progress.template)
     dossier = progress.dossier.model_dump(include=dossier_fields)
@@ -232,7 +234,7 @@ class RunEnd(NamedTuple):
 
 
 DRY_RUN_KEY = "dry_run"  # in a task's metadata
-_HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
+_PLAN_TABLE_HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
 
 
 def binding_hash(verdict: Verdict) -> str:
@@ -240,10 +242,10 @@ def binding_hash(verdict: Verdict) -> str:
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
 
 
-def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
-    """The progress of a dry run, with its plan as the answer. ``needed``: whose approval the plan would need."""
+def answer_with_plan(progress: Progress, approvers: str | None) -> Progress:
+    """The progress of a dry run, with its plan as the answer. ``approvers``: whose approval the plan would need."""
     visited = progress.visited[:-1] or progress.visited
-    note = f"a real run would wait for {needed}" if needed else "a real run would wait for nobody"
+    note = f"a real run would wait for {approvers}" if approvers else "a real run would wait for nobody"
     dossier = progress.dossier
     answer = _describe_plan(dossier.present_plan, dossier.verdict, note)
     return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
@@ -266,7 +268,7 @@ def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple
 def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
     rows = [_format_row(call) for call in plan.calls]
     policy = describe_verdict(verdict) if verdict else "Policy: no rule was asked."
-    parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", policy]
+    parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _PLAN_TABLE_HEAD, *rows, "", policy]
     return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from services.executor.core.session.budget import (
-    RELEASED,
-    RESERVED,
+    RELEASED_KIND,
+    RESERVED_KIND,
     Reservation,
     Settlement,
     TaskSpending,
@@ -74,8 +74,8 @@ class TurnCounts:
         """A context for the span of a phase or state, which also counts its seconds."""
         start = perf_counter()
         try:
-            with span as opened:
-                yield opened
+            with span as open_span:
+                yield open_span
         finally:
             seconds = perf_counter() - start
             if isinstance(stage, Phase):
@@ -119,8 +119,8 @@ class TurnCounts:
             count_ended_task(self._meter, outcome, part)
 
 
-def _have_equal_status(approval: Approval, other: Approval) -> bool:
-    return (approval.approval_id, approval.status) == (other.approval_id, other.status)
+def _have_equal_status(approval: Approval, other_approval: Approval) -> bool:
+    return (approval.approval_id, approval.status) == (other_approval.approval_id, other_approval.status)
 
 
 def count_ended_task(meter: Meter, outcome: TaskOutcome, failed_part: str) -> None:
@@ -134,12 +134,12 @@ def count_ended_task(meter: Meter, outcome: TaskOutcome, failed_part: str) -> No
         meter.add(names.TASKS_FAILED, part=failed_part)
 
 
-CHECKPOINT = "checkpoint"
-NOTE = "note"  # what was worked out here
-TURN = "turn"  # an attempt at a turn began
-ENDED_AT = "ended at "  # begins the name of an input: how a step ended that gave nothing, even if the run went on
-INPUT = "input"  # what the run was given by the world outside its steps; key: name#number
-NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
+CHECKPOINT_KIND = "checkpoint"
+NOTE_KIND = "note"  # a result or decision of a step that called nothing outside
+ATTEMPT_KIND = "turn"  # the beginning of an attempt at a turn
+INPUT_KIND = "input"  # what the run was given by the world outside its steps; key: name#number
+EARLY_END_PREFIX = "ended at "  # begins the name of the input that tells how a step ended early
+KINDS_WITHOUT_STEP = frozenset({ATTEMPT_KIND, INPUT_KIND, RESERVED_KIND, RELEASED_KIND})
 
 
 def write_early_end_note(early: EarlyEnd, began: datetime, **extra_fields: JsonValue) -> str:
@@ -184,11 +184,11 @@ class Journal:
         self,
         store: TurnStore,
         entries: Iterable[JournalEntry],
-        now: datetime,
-        seconds: float,
-        bounds: JournalLimits = JournalLimits(),  # noqa: B008  # a frozen value
+        store_time: datetime,
+        seconds_left: float,
+        limits: JournalLimits = JournalLimits(),  # noqa: B008  # a frozen value
     ) -> None:
-        """``seconds``: the working time that the task has left."""
+        """``seconds_left``: the working time that the task has left."""
         self._store = store
         self._steps: dict[str, str] = {}
         self._input_by_name: dict[str, str] = {}
@@ -199,13 +199,13 @@ class Journal:
         self._record: TaskRecord | None = None
         self._store_lock = asyncio.Lock()
         self._events: list[TaskEvent] = []
-        self.now = now  # the store's time, as of its last reply
-        self.began = now  # when this attempt at the turn began; it differs for each attempt
-        self._seconds = seconds
-        self._bounds = bounds
+        self.now = store_time  # the store's time, as of its last reply
+        self.began = store_time  # when this attempt at the turn began; it differs for each attempt
+        self._working_seconds = seconds_left
+        self._limits = limits
         self._phase: Phase | None = None
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
-        self.judged_plan, self.judged_at = "", now  # the plan on which this attempt last had a verdict, and when
+        self.judged_plan, self.judged_at = "", store_time  # the plan on which this attempt last had a verdict, and when
         self.progress: Progress | None = None  # where the run stands, as it was saved last
         self.saw_pictures = True  # whether every model that was asked in this run was shown the task's images
         self.counts = TurnCounts()
@@ -224,7 +224,7 @@ class Journal:
     @property
     def seconds_left(self) -> float:
         """The working time that the task has left, in seconds."""
-        return self._seconds - self.worked_seconds
+        return self._working_seconds - self.worked_seconds
 
     def get(self, key: str) -> str | None:
         return self._steps.get(key)
@@ -260,12 +260,12 @@ class Journal:
         """Stores the task's changed record with the next step."""
         self._record = record
 
-    def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
-        """Notes an input from outside, for a replay. Stored with the next step. ``shared``: texts in it that many tasks
-        have.
+    def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = ()) -> None:
+        """Notes an input from outside, for a replay. Stored with the next step. ``common_texts``: texts in it that many
+        tasks have in common.
         """
         if self._input_by_name.get(name) != data:
-            self._queue_entry(JournalEntry(f"{name}#{self._input_count}", INPUT, data, shared))
+            self._queue_entry(JournalEntry(f"{name}#{self._input_count}", INPUT_KIND, data, common_texts))
 
     def last_input(self, name: str) -> str | None:
         """The newest noted input of this name; None if there is none."""
@@ -273,7 +273,7 @@ class Journal:
 
     def record_attempt(self, turn_id: str, data: str) -> None:
         """Notes the beginning of an attempt at a turn. Stored with its first step."""
-        self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._input_count}", TURN, data))
+        self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._input_count}", ATTEMPT_KIND, data))
 
     async def run_step(
         self,
@@ -288,14 +288,14 @@ class Journal:
         ``question_digest``: a replay compares it with its own. ``check_before``: raises if the step must not be run; by
         default ``store_then_check``.
         """
-        stored = self._steps.get(key)
-        if stored is not None:
-            return stored
+        finished = self._steps.get(key)
+        if finished is not None:
+            return finished
         try:
             result = await self._run_bounded_step(key, step, check_before or self.store_then_check)
         except EarlyEnd as early:
             self.stopped_at = self.stopped_at or key
-            self.record_input(f"{ENDED_AT}{key}", write_early_end_note(early, self.began))
+            self.record_input(f"{EARLY_END_PREFIX}{key}", write_early_end_note(early, self.began))
             raise
         except PolicyUnavailable as error:
             self.record_input(f"unavailable:{key}", str(error))
@@ -305,15 +305,15 @@ class Journal:
 
     async def run_local_step(self, key: str, step: Callable[[], Awaitable[str]], question_digest: str = "") -> str:
         """The result of a step that calls nothing outside; like ``run_step``, but nothing is stored before it."""
-        return await self.run_step(key, NOTE, step, question_digest, self.check_may_go_on)
+        return await self.run_step(key, NOTE_KIND, step, question_digest, self.check_may_go_on)
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
         """The decision under this key; if no attempt has made it, it is made now and stored with the next step."""
-        decided = self._steps.get(key)
-        if decided is None:
-            decided = decide()
-            self._queue_entry(JournalEntry(key, "note", decided))
-        return decided
+        decision = self._steps.get(key)
+        if decision is None:
+            decision = decide()
+            self._queue_entry(JournalEntry(key, "note", decision))
+        return decision
 
     def add_entry(self, key: str, kind: str, data: str) -> None:
         self.add_entries(JournalEntry(key, kind, data))
@@ -347,7 +347,7 @@ class Journal:
         if reservation.entry in self._waiting:
             self._waiting.remove(reservation.entry)
         else:
-            self.add_entry(f"released:{reservation.name}", RELEASED, reservation.name)
+            self.add_entry(f"released:{reservation.name}", RELEASED_KIND, reservation.name)
 
     async def flush(self) -> None:
         """Stores everything that waits, if no further step will."""
@@ -379,7 +379,7 @@ class Journal:
         tool is asked.
         """
         async with self._store_lock:  # what another step is just storing may be what this one rests on
-            if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
+            if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))
         await self.check_may_go_on()
 
@@ -407,9 +407,9 @@ class Journal:
     async def _run_bounded_step(
         self, key: str, step: Callable[[], Awaitable[str]], check_before: Callable[[], Awaitable[None]]
     ) -> str:
-        if len(self._steps) >= self._bounds.steps:
+        if len(self._steps) >= self._limits.steps:
             raise Failed(
-                f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"
+                f"the task took {self._limits.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"
             )
         await check_before()
         outer_step = _CURRENT_STEP_KEY.set(key)
@@ -417,29 +417,29 @@ class Journal:
             result = await step()
         finally:
             _CURRENT_STEP_KEY.reset(outer_step)
-        if self._size + len(result) > self._bounds.size:
-            raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
+        if self._size + len(result) > self._limits.size:
+            raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._limits.size}): {key}")
         return result
 
     def save_progress(
         self,
         progress: Progress,
         label: str = "entered",
-        beside: tuple[JournalEntry, ...] = (),
+        other_entries: tuple[JournalEntry, ...] = (),
         verdicts: Sequence[Mapping[str, JsonValue]] = (),
     ) -> None:
         """Stores the progress with the next step, once for each ``label`` and visit of a state, together with the
-        entries ``beside``. Adds an event for a state that is entered, and one for each of the ``verdicts``.
+        ``other_entries``. Adds an event for a state that is entered, and one for each of the ``verdicts``.
         """
-        changed = changed_fields_as_json(progress, self.progress)
-        if "template" in changed:
-            self.register_shared_texts(changed["template"])  # tasks of a process have it in common
+        changes = changed_fields_as_json(progress, self.progress)
+        if "template" in changes:
+            self.register_shared_texts(changes["template"])  # tasks of a process have it in common
         if label == "entered":
             self.add_event("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:
             self.add_event("verdict", **verdict)
-        data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
-        self.add_entries(JournalEntry(f"{progress.visit_key}:{label}", CHECKPOINT, data), *beside)
+        data = "{" + ",".join(f'"{name}":{changes[name]}' for name in sorted(changes)) + "}"
+        self.add_entries(JournalEntry(f"{progress.visit_key}:{label}", CHECKPOINT_KIND, data), *other_entries)
         self.progress = progress
 
     def register_shared_texts(self, *texts: str) -> None:
@@ -454,7 +454,7 @@ class Journal:
 
     def _index_entry(self, entry: JournalEntry) -> None:
         self._size += len(entry.data_json)
-        if entry.kind in NO_STEPS:
+        if entry.kind in KINDS_WITHOUT_STEP:
             self._input_count += 1
             self._input_by_name[entry.key.rpartition("#")[0]] = entry.data_json
         else:
@@ -473,7 +473,7 @@ def latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:
     """The progress as of the last checkpoint, from the changes in all checkpoints; None if there is none."""
     fields: JsonObject = {}
     for entry in entries:
-        if entry.kind == CHECKPOINT:
+        if entry.kind == CHECKPOINT_KIND:
             fields.update(loads_object(entry.data_json))
     if not fields:
         return None

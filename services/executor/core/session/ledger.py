@@ -193,8 +193,8 @@ def _shorten_text(text: str | None) -> str:
     return text if len(text) <= 300 else f"{text[:300]}…"
 
 
-_CALLS_REMEMBERED = 500  # calls of a session; only those of tools that a rule names are kept
-_OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
+_MOST_CALLS = 500  # that a session remembers; only those of tools that a rule names are kept
+_OUTCOME_BY_STATUS: Mapping[WriteStatus, CallOutcome] = {
     WriteStatus.SENT: CallOutcome.SUCCEEDED,
     WriteStatus.VERIFIED: CallOutcome.SUCCEEDED,
     WriteStatus.UNVERIFIED: CallOutcome.SUCCEEDED,
@@ -217,9 +217,9 @@ def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[P
 def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls. A read that the executor repeated counts once."""
     first_reads = {fact.call for fact in facts if not fact.again}
-    counted = (fact for fact in facts if not (fact.again and fact.call in first_reads))
+    counted_facts = (fact for fact in facts if not (fact.again and fact.call in first_reads))
     return tuple(
-        _build_past_call(fact.tool, outcome_of_read(fact), loads_object(fact.arguments_json)) for fact in counted
+        _build_past_call(fact.tool, outcome_of_read(fact), loads_object(fact.arguments_json)) for fact in counted_facts
     )
 
 
@@ -244,41 +244,43 @@ def past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]
 
 
 def call_outcome(entry: LedgerEntry) -> CallOutcome:
-    return _OUTCOMES.get(entry.status, CallOutcome.UNKNOWN)
+    return _OUTCOME_BY_STATUS.get(entry.status, CallOutcome.UNKNOWN)
 
 
 def calls_to_remember(
-    remembered: Sequence[SessionCall],
+    earlier_calls: Sequence[SessionCall],
     task_calls: Iterable[PastCall],
-    rules: Iterable[str],
+    tool_patterns: Iterable[str],
     task_id: str,
     *,
-    ended: bool,
+    has_ended: bool,
 ) -> tuple[SessionCall, ...]:
     """The calls that the session keeps: those of tools that a rule names, the newest of each tool.
 
-    ``task_calls``: all calls of the task so far, which replace those that its earlier turns stored.
+    ``earlier_calls``: those that it kept so far. ``task_calls``: all of the task so far, which replace those that its
+    earlier turns stored. ``tool_patterns``: names of tools in rules. ``has_ended``: whether the task has.
     """
-    names, open_task = tuple(rules), "" if ended else task_id
-    counted = (call for call in task_calls if any(fnmatchcase(call.tool, name) for name in names))
+    patterns, open_task = tuple(tool_patterns), "" if has_ended else task_id
+    ruled_calls = (call for call in task_calls if any(fnmatchcase(call.tool, pattern) for pattern in patterns))
     session_calls = [
-        SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task) for call in counted
+        SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task)
+        for call in ruled_calls
     ]
-    return _newest_calls((*(call for call in remembered if call.open_task != task_id), *session_calls))
+    return _newest_calls((*(call for call in earlier_calls if call.open_task != task_id), *session_calls))
 
 
 def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
     """The newest calls, equally many of each tool, so that frequent reads do not displace writes."""
     counts = Counter(call.tool for call in calls)
-    most_of_a_tool = _CALLS_REMEMBERED
-    while most_of_a_tool > 1 and sum(min(most_of_a_tool, count) for count in counts.values()) > _CALLS_REMEMBERED:
+    most_of_a_tool = _MOST_CALLS
+    while most_of_a_tool > 1 and sum(min(most_of_a_tool, count) for count in counts.values()) > _MOST_CALLS:
         most_of_a_tool -= 1
     calls_seen, newest = Counter[str](), list[SessionCall]()
     for call in reversed(calls):
         calls_seen[call.tool] += 1
         if calls_seen[call.tool] <= most_of_a_tool:
             newest.append(call)
-    return tuple(reversed(newest))[-_CALLS_REMEMBERED:]
+    return tuple(reversed(newest))[-_MOST_CALLS:]
 
 
 def rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:

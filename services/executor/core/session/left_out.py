@@ -10,7 +10,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json
 
-OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made after a person's yes
+OUTDATED_PLAN_KEY = "plan:{}:outdated"  # under it the journal tells why an approved plan was not carried out
 
 
 class LeftOutCall(NamedTuple):
@@ -72,7 +72,7 @@ def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
 
 def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
     """Whether an earlier plan left the call out, or was not carried out at all because its inputs had changed."""
-    return is_left_out(ctx, plan, call) or ctx.journal.get(OUTDATED.format(plan.round)) is not None
+    return is_left_out(ctx, plan, call) or ctx.journal.get(OUTDATED_PLAN_KEY.format(plan.round)) is not None
 
 
 def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOutCall]:

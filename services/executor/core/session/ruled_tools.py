@@ -9,12 +9,12 @@ from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.policy import Policy
 from shared.domain.words import ToolClass
 
-_EQUAL = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
+_TOOL_EQUALS = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
 _TOOL_LIST = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
 _NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
-_ONE_TOOL = re.compile(rf"\s*{_EQUAL.pattern}\s*(?:&&|$)")
+_BEGINS_WITH_TOOL = re.compile(rf"\s*{_TOOL_EQUALS.pattern}\s*(?:&&|$)")
 _OR = "||"
-_QUOTED = re.compile(r"([\"'])(.+?)\1")
+_QUOTED_NAME = re.compile(r"([\"'])(.+?)\1")
 
 
 def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
@@ -23,9 +23,9 @@ def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
 
 
-def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
+def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) -> list[str]:
     """A sentence for each rule whose tool is not offered, since a misspelt name would silently forbid nothing."""
-    names = tuple(offered)
+    offered = tuple(tools)
     mentions = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]
     mentions += [
         (policy.id, rule.id, tool)
@@ -36,13 +36,13 @@ def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]
     return [
         f"rule {rule_id} of {policy_id} is about {tool!r}, and no such tool is offered"
         for policy_id, rule_id, tool in mentions
-        if not any(fnmatchcase(name, tool) for name in names)
+        if not any(fnmatchcase(name, tool) for name in offered)
     ]
 
 
 def tool_of_condition(condition: str) -> str:
     """The tool that a condition begins with, if it can concern no other; else empty."""
-    equality = _ONE_TOOL.match(condition)
+    equality = _BEGINS_WITH_TOOL.match(condition)
     return equality["name"] if equality and _OR not in condition else ""
 
 
@@ -52,21 +52,21 @@ def has_tool_rules(policies: Iterable[Policy]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tools_of_condition(condition: str) -> frozenset[str]:
-    lists = [tool_list["names"] for tool_list in _TOOL_LIST.finditer(condition)]
-    listed = (name[2] for names in lists for name in _QUOTED.finditer(names))
-    return frozenset((*(equality["name"] for equality in _EQUAL.finditer(condition)), *listed))
+    name_lists = [tool_list["names"] for tool_list in _TOOL_LIST.finditer(condition)]
+    listed_names = (name[2] for names in name_lists for name in _QUOTED_NAME.finditer(names))
+    return frozenset((*(equality["name"] for equality in _TOOL_EQUALS.finditer(condition)), *listed_names))
 
 
-def with_ruled_reads(box: Toolbox, policies: Iterable[Policy]) -> Toolbox:
+def with_ruled_reads(toolbox: Toolbox, policies: Iterable[Policy]) -> Toolbox:
     """The toolbox in which a read tool is no longer a read if a rule about calls names it and it takes more than a key:
     its calls are then planned and judged first. A tool that a condition merely excludes stays a read.
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
     conditions = [rule.condition for rule in rules if not _NEGATION.search(rule.condition)]
     names = frozenset[str]().union(*map(_tools_of_condition, conditions))
-    ruled = {
+    ruled_reads = {
         name: tool._replace(tool_class=ToolClass.CHANGE, why_class="a rule names it")
-        for name, tool in box.tools.items()
+        for name, tool in toolbox.tools.items()
         if tool.name in names and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE) and len(tool.required) > 1
     }
-    return box._replace(tools={**box.tools, **ruled}) if ruled else box
+    return toolbox._replace(tools={**toolbox.tools, **ruled_reads}) if ruled_reads else toolbox

@@ -179,21 +179,21 @@ class MissingFigure(NamedTuple):
 
 class SharedOperand(NamedTuple):
     """An operand that several subjects of a figure share, such as one budget of two orders. ``ids``: of the subjects;
-    ``whole``: its value, if every subject's figure is a difference that starts from it; else None.
+    ``minuend``: its value, if every subject's figure is a difference that starts from it; else None.
     """
 
     ids: frozenset[str]
-    whole: Decimal | None
+    minuend: Decimal | None
 
 
 class ProcessFigures(NamedTuple):
-    """The figures of a process. ``own``: computed by the executor. ``stand_ins``: values that the model had calculated,
+    """The figures of a process. ``computed``: by the executor. ``stand_ins``: values that the model had calculated,
     in place of those that the executor could not compute.
 
     ``subjects``: by figure, the ids of the records that the executor's figures are about.
     """
 
-    own: tuple[NamedValue, ...] = ()
+    computed: tuple[NamedValue, ...] = ()
     stand_ins: tuple[NamedValue, ...] = ()
     subjects: Mapping[str, frozenset[str]] = MappingProxyType({})
 
@@ -217,14 +217,14 @@ def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Itera
     """Yields the operands from which a value was calculated, also by way of other values, each with its operation; no
     value is gone through twice.
     """
-    reached = {value.name}
+    reached_names = {value.name}
     waiting = deque([value])
     while waiting:
         traced = waiting.popleft()
         for operand in traced.operands:
             yield traced.operation, operand
-            if operand.source == "value" and operand.ref in values and operand.ref not in reached:
-                reached.add(operand.ref)
+            if operand.source == "value" and operand.ref in values and operand.ref not in reached_names:
+                reached_names.add(operand.ref)
                 waiting.append(values[operand.ref])
 
 
@@ -242,7 +242,7 @@ def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> di
     return {value.figure: Decimal(value.value) for value in candidates if counts[value.figure] == 1}
 
 
-_BLANKS = re.compile(r"[\s\u00a0]+")
+_WHITE_SPACE = re.compile(r"[\s\u00a0]+")
 
 
 def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
@@ -251,7 +251,7 @@ def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
 
 def normalize_quote(text: str) -> str:
     """The text without differences between a quote and its source: case, white space, and punctuation at both ends."""
-    return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
+    return _WHITE_SPACE.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
 
 
 def list_open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:

@@ -21,7 +21,7 @@ from services.executor.core.session.dossier import (
     WaitsForTime,
     answer_with_plan,
 )
-from services.executor.core.session.left_out import OUTDATED, left_out_calls
+from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, left_out_calls
 from services.executor.core.states.machine import Failed, ModelRests
 from services.executor.core.turn.waits import wait_for_model
 from services.executor.core.write.carry_plan import carry_out_plan
@@ -114,13 +114,13 @@ async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress,
 
 def _record_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
     ctx.journal.add_event("note", plan=plan.round, outdated=stale.reason)
-    ctx.journal.decide_once(OUTDATED.format(plan.round), lambda: stale.reason)
+    ctx.journal.decide_once(OUTDATED_PLAN_KEY.format(plan.round), lambda: stale.reason)
     return f"nothing of the plan was made: {stale.reason}. Read again what it rests on, and propose what is right now"
 
 
 def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     """What has changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
-    why = ctx.journal.get(OUTDATED.format(plan.round - 1))
+    why = ctx.journal.get(OUTDATED_PLAN_KEY.format(plan.round - 1))
     return (why,) if why else ()
 
 

@@ -85,7 +85,7 @@ async def _session_with_calls(
     except (StoreUnavailable, ValueError) as error:
         log.warning("memory_not_read", task=record.task_id, error=repr(error))
         return None
-    return session._replace(calls=calls_to_remember(session.calls, made, names, record.task_id, ended=ended))
+    return session._replace(calls=calls_to_remember(session.calls, made, names, record.task_id, has_ended=ended))
 
 
 async def _read_calls_and_ruled_tools(

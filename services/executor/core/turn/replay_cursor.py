@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 from services.executor.core.plan.closing import CLOSING
 from services.executor.core.plan.draft import ClosedPlan
-from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
+from services.executor.core.session.journal import (
+    ATTEMPT_KIND,
+    CHECKPOINT_KIND,
+    EARLY_END_PREFIX,
+    INPUT_KIND,
+    KINDS_WITHOUT_STEP,
+)
 from services.executor.core.states.machine import EarlyEnd, ProcessTemplate
 from services.executor.core.turn.recording import AttemptStart, RecordedEnd, parse_attempt_start, parse_early_end
 from services.executor.ports.turns import JournalEntry
@@ -45,7 +51,7 @@ def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     if lost := [step.key for step in task.journal if step.lost]:
         raise CannotReplay(f"what its journal held of {lost[0]!r} was lost before it was archived")
     entries = [JournalEntry(step.key, step.kind, step.data) for step in task.journal]
-    marks = [index for index, entry in enumerate(entries) if entry.kind == TURN]
+    marks = [index for index, entry in enumerate(entries) if entry.kind == ATTEMPT_KIND]
     if not marks:
         raise CannotReplay("its journal does not say what its turns were given: nothing was done, or it is too old")
     begun = [_read_beginning(entries[index]) for index in marks]
@@ -68,12 +74,14 @@ def _build_attempt(
 ) -> ArchivedAttempt:
     before, all_of_them = tuple(entries[:start]), entries[:end]
     earlier = {entry.key for entry in before}
-    own = (entry.key for entry in entries[start:end] if entry.kind not in NO_STEPS and entry.key not in earlier)
+    own = (
+        entry.key for entry in entries[start:end] if entry.kind not in KINDS_WITHOUT_STEP and entry.key not in earlier
+    )
     steps: dict[str, JournalEntry] = {}
     for entry in all_of_them:
-        if entry.kind not in NO_STEPS:
+        if entry.kind not in KINDS_WITHOUT_STEP:
             steps.setdefault(entry.key, entry)
-    inputs = {entry.key.rpartition("#")[0]: entry.data_json for entry in all_of_them if entry.kind == INPUT}
+    inputs = {entry.key.rpartition("#")[0]: entry.data_json for entry in all_of_them if entry.kind == INPUT_KIND}
     return ArchivedAttempt(begun, before, steps, tuple(dict.fromkeys(own)), inputs, ledger, is_last)
 
 
@@ -191,7 +199,7 @@ class ReplayCursor:
 
     def find_early_end(self, key: str) -> EarlyEnd | None:
         """The recorded early end of a step without a result, whose inner steps then count as replayed; else None."""
-        noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
+        noted = self.attempt.inputs.get(f"{EARLY_END_PREFIX}{key}")
         ended = parse_early_end(noted) if noted is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.begun.began.isoformat():
             return None
@@ -212,7 +220,7 @@ class ReplayCursor:
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this was not stored then")
-        if kind == CHECKPOINT:
+        if kind == CHECKPOINT_KIND:
             was, now = {**self._fields, **_stable_fields(entry.data_json)}, {**self._fields, **_stable_fields(data)}
             # As texts, since Python calls 1 and True equal. What only today's run stores is newer.
             different = sorted(name for name in was if dumps(was[name]) != dumps(now.get(name)))
@@ -278,7 +286,7 @@ def enters_write_state(key: str) -> bool:
 def _latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
     fields: JsonObject = {}
     for entry in entries:
-        if entry.kind == CHECKPOINT:
+        if entry.kind == CHECKPOINT_KIND:
             fields.update(_stable_fields(entry.data_json))
     return fields
 
