@@ -43,9 +43,7 @@ class AnswerChecks:
 
     def __init__(self, ctx: TurnContext) -> None:
         self._ctx = ctx
-        self._stands_by_fault: dict[
-            str, list[str]
-        ] = {}  # by a fault's name, how far the task was each time that it was told
+        self._stands_by_fault: dict[str, list[str]] = {}  # how far the task was each time that a fault was told
         self._untraced_tokens: tuple[str, ...] = ()
         self._cut_text = ""  # the text of a reply that ended at its greatest length
 
@@ -102,9 +100,7 @@ class AnswerChecks:
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
-        """The figures and identifiers of the text for which neither of two searches finds a source, and its days that
-        have none.
-        """
+        """The figures and identifiers of the text for which two searches find no source, and its days without one."""
         tokens = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
         days = days_of_answer(text, local_now(self._ctx))
         if not (tokens or days):
@@ -204,9 +200,8 @@ class AnswerChecks:
         if self._stands_by_fault.get("unread") and not progress.dossier.facts:
             remarks.append("Nothing was read for this answer.")
         excused_parts = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
-        remarks += [
-            f"Not done: {part.quote}: {part.unmet}." for part in excused_parts if not _contains_reason(text, part.unmet)
-        ]
+        untold_parts = [part for part in excused_parts if not _contains_reason(text, part.unmet)]
+        remarks += [f"Not done: {part.quote}: {part.unmet}." for part in untold_parts]
         remarks += [f"Not taken up: {sentence}" for sentence in unaddressed]
         remarks += filter(None, [read_unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{remark}" for remark in remarks)
@@ -247,9 +242,8 @@ def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     if not reads or dossier.values or dossier.every_plan or ctx.files:
         return ""
     # That a server has nothing of a name is an answer, too.
-    if any(
-        fact.ok or classify_failure(ToolAnswer(fact.result, is_error=True)) is ReadFailure.NOT_FOUND for fact in reads
-    ):
+    failures = [classify_failure(ToolAnswer(fact.result, is_error=True)) for fact in reads if not fact.ok]
+    if len(failures) < len(reads) or ReadFailure.NOT_FOUND in failures:
         return ""
     return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in reads))}"
 
@@ -261,11 +255,10 @@ def _contains_reason(text: str, because: str) -> bool:
     The result's reference in brackets is meant for the model alone, and is not looked for.
     """
     reason = because.rpartition(" (")[0] or because
-    finding = reason.rpartition(": ")[2]
-    answer_words = spaced_words(text)
-    return spaced_words(reason) in answer_words or (
-        len(finding.split()) >= _FEWEST_WORDS_OF_CLAUSE and spaced_words(finding) in answer_words
-    )
+    answer_words, last_clause = spaced_words(text), reason.rpartition(": ")[2]
+    if spaced_words(reason) in answer_words:
+        return True
+    return len(last_clause.split()) >= _FEWEST_WORDS_OF_CLAUSE and spaced_words(last_clause) in answer_words
 
 
 def _write_request_to_trace(tokens: Sequence[str]) -> str:
@@ -280,10 +273,8 @@ def _write_request_to_trace(tokens: Sequence[str]) -> str:
 def _write_request_for_unnamed_ids(unnamed_ids: Mapping[int, Sequence[str]]) -> str:
     if not unnamed_ids:
         return ""
-    sentences = "; ".join(
-        f"part {number}: no call names {', '.join(ids[:_MOST_NAMED])}" for number, ids in unnamed_ids.items()
-    )
+    clauses = [f"part {number}: no call names {', '.join(ids[:_MOST_NAMED])}" for number, ids in unnamed_ids.items()]
     return (
-        f"{sentences}. Make the calls that are missing now; where they must not be made, `leave_part` with the reason, "
-        "and what was made stands."
+        f"{'; '.join(clauses)}. Make the calls that are missing now; where they must not be made, `leave_part` with "
+        "the reason, and what was made stands."
     )

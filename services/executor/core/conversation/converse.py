@@ -9,16 +9,11 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from services.executor.core.conversation import strategies
 from services.executor.core.conversation.answers import AnswerChecks, why_not_answerable
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools, is_conditional
 from services.executor.core.conversation.progress_tracker import ProgressTracker
-from services.executor.core.conversation.strategies import (
-    ORCHESTRATOR_MARK,
-    SingleDraft,
-    choose_drafting,
-    with_orchestrator,
-)
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     find_still_unaddressed,
@@ -87,9 +82,9 @@ class Conversation:
         self._reader = reader
         self._local = LocalTools(ctx, progress)
         self._uses_local_model = progress.orchestrator is OrchestratorName.LOCAL
-        model_ctx, prefix = (
-            (ctx, "talk") if self._uses_local_model else (with_orchestrator(ctx), f"talk:{ORCHESTRATOR_MARK}")
-        )
+        model_ctx, prefix = ctx, "talk"
+        if not self._uses_local_model:
+            model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_MARK}"
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._talk)
@@ -100,7 +95,7 @@ class Conversation:
         self._was_asked_for_notice = False  # whether the model was told once whom the process has to tell
         self._write_answers: tuple[Fact, ...] = ()  # of servers to the writes of earlier plans
         self._has_outcomes = False  # whether the last thing that was heard is what became of a plan
-        self._drafting = SingleDraft()  # until then it is the same for every strategy
+        self._drafting = strategies.SingleDraft()  # until then it is the same for every strategy
         self._answers = AnswerChecks(ctx)
 
     @property
@@ -392,22 +387,18 @@ class Conversation:
             understanding = understanding._replace(parts=whole_task_as_part(self.ctx.task).parts)
         self.ctx = await self._tracker.set_parts_and_process(self.ctx, understanding)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
-        self._drafting = choose_drafting(self.ctx, self.progress)
+        self._drafting = strategies.choose_drafting(self.ctx, self.progress)
         await self._make_missing_calculators()
         self._talk.tools = self._offered_tools()
         self._talk.understanding = {"parts": [part.as_json() for part in understanding.parts]}
         if use is None or result is None:
             return {}
         if not result.is_error:
-            process = describe_process(self.progress.template)
-            learned_sections = self.ctx.journal.decide_once(
+            learned = self.ctx.journal.decide_once(
                 f"{self.reply_key}:known", lambda: dumps(learned_sections_of_process(self.ctx, self.progress))
             )
-            self._talk.understanding = {
-                **loads_object(result.content),
-                "process": process,
-                **loads_object(learned_sections),
-            }
+            process: dict[str, Json] = {"process": describe_process(self.progress.template)}
+            self._talk.understanding = {**loads_object(result.content), **process, **loads_object(learned)}
             result = result._replace(content=dumps(self._talk.understanding))
         return {use.id: result}
 
@@ -463,11 +454,9 @@ class Conversation:
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])
         with open_state_span(self.ctx, self.progress):
             writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITES]
-            unaddressed = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
+            sentences = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
             was_refused = self._has_proposed_writes and not self._is_to_act
-            self._tracker.progress = self._answers.with_answer(
-                self.progress, text, unaddressed, was_refused=was_refused
-            )
+            self._tracker.progress = self._answers.with_answer(self.progress, text, sentences, was_refused=was_refused)
 
 
 def lost_orchestrator_reads_key(name: str) -> str:

@@ -49,15 +49,11 @@ class ReplyDispatch:
         self._ctx = ctx
         self._reader = reader
         self._key = key
-        self._place_by_use_id = {
-            use.id: place for place, use in enumerate(uses)
-        }  # the same whatever the servers list by now
+        self._place_by_use_id = {use.id: place for place, use in enumerate(uses)}
         self.results: dict[str, ToolResult] = {}
         self.calls_as_data: list[Json] = []
-        earlier_proposals = ctx.journal.get_from_earlier_attempt(self._proposals_journal_key)
-        self.proposed = (
-            ReplyProposals.model_validate_json(earlier_proposals) if earlier_proposals is not None else ReplyProposals()
-        )
+        earlier = ctx.journal.get_from_earlier_attempt(self._proposals_journal_key)
+        self.proposed = ReplyProposals() if earlier is None else ReplyProposals.model_validate_json(earlier)
         self.was_heard = bool(self.proposed.use_ids)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
         self.other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
@@ -77,11 +73,9 @@ class ReplyDispatch:
         results = await run_in_parallel(self._read_or_explain(place, ref, refused_reads) for place, ref in first_reads)
         result_by_ref = dict(zip((ref for _, ref in first_reads), results, strict=True))
         for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
-            result = (
-                result_by_ref[ref]
-                if first_place_by_ref[ref] == place
-                else await self._read_or_explain(place, ref, refused_reads)
-            )
+            result = result_by_ref[ref]
+            if first_place_by_ref[ref] != place:
+                result = await self._read_or_explain(place, ref, refused_reads)
             self.results[use.id], data = _format_read_result(use, result)
             self.calls_as_data.append(data)
 
@@ -115,10 +109,9 @@ class ReplyDispatch:
                     read_names = ", ".join(dict.fromkeys(self._new_reads))
                     raise InvalidProposal(f"propose it once you have seen what {read_names} gives")
                 proposal = build_proposal(use, tool, (*waiting, *proposals), context)
-                findings = finder.find_sources(
-                    proposal.call, tool, self._build_part_context(proposal.call, context, proposed_calls)
-                )
-                checked_calls.append(proposal.call)
+                call, part = proposal.call, self._build_part_context(proposal.call, context, proposed_calls)
+                findings = finder.find_sources(call, tool, part)
+                checked_calls.append(call)
                 lacks_source |= findings.lacks_source
                 if findings.problems:
                     raise InvalidProposal("; ".join(findings.problems))

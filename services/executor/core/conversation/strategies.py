@@ -247,14 +247,8 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
 def _shorten_fact(fact: Fact, most_characters: int) -> Json:
     """A fact for the model that writes the answer, with a long result cut to its beginning."""
     result, note = shorten_result(fact.result, most_characters)
-    remark: dict[str, Json] = {"note": note} if note else {}
-    return {
-        "ref": fact.ref,
-        "tool": fact.tool,
-        "arguments": loads_object(fact.arguments_json),
-        "result": result,
-        **remark,
-    }
+    call: dict[str, Json] = {"ref": fact.ref, "tool": fact.tool, "arguments": loads_object(fact.arguments_json)}
+    return {**call, "result": result, **({"note": note} if note else {})}
 
 
 def _do_drafts_agree(draft: ModelReply, other_draft: ModelReply, ctx: TurnContext) -> bool:
@@ -343,12 +337,13 @@ class OrchestratorModel(Model):
             return _build_opening(name, request)
         last_message = request.messages[-1]
         names = {use.id: use.name for use in _list_tool_uses(request)}
-        results = [block for block in last_message.blocks if isinstance(block, ToolResult)]
-        sent_results = tuple(
-            OrchestratorResult(names[result.tool_use_id], _result_as_json(result)) for result in results
+        results = tuple(
+            OrchestratorResult(names[block.tool_use_id], _result_as_json(block))
+            for block in last_message.blocks
+            if isinstance(block, ToolResult)
         )
-        text = "\n\n".join(block.text for block in last_message.blocks if isinstance(block, TextBlock) and block.text)
-        return OrchestratorMessage(name, "Tool results:" if sent_results else text, results=sent_results)
+        text = "\n\n".join(filter(None, _list_texts(last_message)))
+        return OrchestratorMessage(name, "Tool results:" if results else text, results=results)
 
 
 def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:

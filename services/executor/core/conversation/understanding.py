@@ -112,23 +112,19 @@ def read_understanding(arguments: JsonObject, texts: Sequence[str]) -> Understan
     Raises ``CannotUnderstand``.
     """
     try:
-        answer = _UnderstandArguments.model_validate_json(dumps(arguments))
+        call = _UnderstandArguments.model_validate_json(dumps(arguments))
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])
         raise CannotUnderstand(f"{where}: {fault['msg']}") from error
-    normal_texts = [normalize_quote(text) for text in texts]
-    quoted_parts = [
-        part
-        for part in answer.parts
-        if (quote := normalize_quote(part.quote)) and any(quote in text for text in normal_texts)
-    ]
-    unquoted_texts = [part.quote for part in answer.parts if part not in quoted_parts]
-    parts = tuple(
-        PartOfTask(number=number, quote=part.quote, kind=part.kind) for number, part in enumerate(quoted_parts, 1)
-    )
-    problems = tuple(f"this is no quote of the task, and is no part of it: {quote[:120]!r}" for quote in unquoted_texts)
-    return Understanding(parts, answer.process, answer.answer_form, problems)
+    normal_texts, parts, problems = [normalize_quote(text) for text in texts], list[PartOfTask](), list[str]()
+    for part in call.parts:
+        quote = normalize_quote(part.quote)
+        if quote and any(quote in text for text in normal_texts):
+            parts.append(PartOfTask(number=len(parts) + 1, quote=part.quote, kind=part.kind))
+        else:
+            problems.append(f"this is no quote of the task, and is no part of it: {part.quote[:120]!r}")
+    return Understanding(tuple(parts), call.process, call.answer_form, tuple(problems))
 
 
 def whole_task_as_part(task: str) -> Understanding:
@@ -155,18 +151,16 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
     count, too.
     """
     verbs = _TASK_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
-    quoted_sentences = [
-        normalize_quote(piece) for part in parts for piece in _SENTENCE_END.split(part.quote) if normalize_quote(piece)
-    ]
+    quotes = [normalize_quote(sentence) for part in parts for sentence in _SENTENCE_END.split(part.quote)]
     quoted_ids = {key for part in parts for key in _find_identifiers(part.quote)}
-    sentences = [
-        sentence.strip()
-        for sentence in _SENTENCE_END.split(task)
-        if (normal_sentence := normalize_quote(sentence))
-        and not any(normal_sentence in quote for quote in quoted_sentences)
-        if _is_request(sentence, verbs) and set(_find_identifiers(sentence)) - quoted_ids
-    ]
-    return tuple(sentences[:_MOST_SENTENCES])
+    unaddressed = []
+    for sentence in _SENTENCE_END.split(task):
+        words = normalize_quote(sentence)
+        is_quoted = not words or any(words in quote for quote in quotes)
+        names_more = bool(set(_find_identifiers(sentence)) - quoted_ids)
+        if names_more and not is_quoted and _is_request(sentence, verbs):
+            unaddressed.append(sentence.strip())
+    return tuple(unaddressed[:_MOST_SENTENCES])
 
 
 def _is_request(sentence: str, verbs: Collection[str]) -> bool:
@@ -174,12 +168,10 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     if len(words) < _FEWEST_WORDS:
         return False
     start = next((place for place, word in enumerate(words) if word not in _LEADING_WORDS), 0)
-    verb, *following_words = [*words[start:], ""]
+    verb, next_word, *_ = [*words[start:], "", ""]
     if sentence.rstrip().endswith("?") or (verb in verbs and verb not in classes.AMBIGUOUS):
         return True
-    is_noun = _STATE_VERBS.intersection(following_words) or any(
-        map(str.isdigit, following_words[0] if following_words else "")
-    )
+    is_noun = _STATE_VERBS.intersection(words[start + 1 :]) or any(map(str.isdigit, next_word))
     return verb in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
@@ -191,17 +183,15 @@ def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_too
         key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)
     }
     texts = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
-    mentioned_ids = planned_ids.union(*map(_find_identifiers, texts))
+    known_ids = planned_ids.union(*map(_find_identifiers, texts))
     verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS
-    return tuple(
-        sentence
-        for sentence in sentences
-        if set(_find_identifiers(sentence)) - mentioned_ids
-        or any(
-            set(_find_identifiers(clause)) - planned_ids
-            for clause in _list_orders_beside(sentence, dossier.parts, verbs)
-        )
-    )
+    unaddressed = []
+    for sentence in sentences:
+        clauses = _list_orders_beside(sentence, dossier.parts, verbs)
+        ids_of_clauses = {key for clause in clauses for key in _find_identifiers(clause)}
+        if set(_find_identifiers(sentence)) - known_ids or ids_of_clauses - planned_ids:
+            unaddressed.append(sentence)
+    return tuple(unaddressed)
 
 
 def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
@@ -264,21 +254,19 @@ async def _get_or_design_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     except _DESIGN_FAILURES as error:
         return _fall_back_to_general(kind, error, calls)
     try:
-        return _FoundProcess(
-            process_type=kind, by=chosen_by, model_calls=calls, template=parse_stored_template(kind, text)
-        )
+        template = parse_stored_template(kind, text)
+        return _FoundProcess(process_type=kind, by=chosen_by, model_calls=calls, template=template)
     except BadTemplate as error:
         return _fall_back_to_general(kind, error, calls, asks_a_person=may_ask_a_person(text))
 
 
 def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks_a_person: bool = False) -> _FoundProcess:
+    problem, template = f"there is no process for {kind}: {error}", None
+    if asks_a_person:
+        problem += "; a person is asked before anything is written"
+        template = general_template_with_approval(kind)
     return _FoundProcess(
-        process_type=GENERAL.process_type,
-        by="model",
-        problem=f"there is no process for {kind}: {error}"
-        + ("; a person is asked before anything is written" * asks_a_person),
-        model_calls=calls,
-        template=general_template_with_approval(kind) if asks_a_person else None,
+        process_type=GENERAL.process_type, by="model", problem=problem, model_calls=calls, template=template
     )
 
 
@@ -297,14 +285,11 @@ async def choose_process(
     has_part_to_do = bool(parts_to_do(understanding.parts))
 
     async def find_process() -> str:
-        return (
-            await _choose_named_process(ctx, process_name(understanding.process), has_part_to_do=has_part_to_do)
-        ).model_dump_json()
+        name = process_name(understanding.process)
+        return (await _choose_named_process(ctx, name, has_part_to_do=has_part_to_do)).model_dump_json()
 
     choice = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_PROCESS_KEY, find_process))
-    classification: dict[str, JsonValue] = {"by": choice.by}
-    if choice.problem:
-        classification["problem"] = choice.problem
+    classification: JsonValue = {"by": choice.by, **({"problem": choice.problem} if choice.problem else {})}
     update: dict[str, object] = {
         "template": choice.template or ctx.processes.get(choice.process_type, GENERAL),
         "model_calls": progress.model_calls + choice.model_calls,
@@ -349,10 +334,8 @@ def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[st
     primer = ctx.sections.get("primer")
     learned = learned_sections(ctx.experience, ctx.journal, primer)
     sections: dict[str, Json] = {**learned, "thresholds": limits}
-    new_sections = {
-        name: section for name, section in sections.items() if section and section != ctx.sections.get(name)
-    }
-    return {"known": {**new_sections}} if new_sections else {}
+    news = {name: text for name, text in sections.items() if text and text != ctx.sections.get(name)}
+    return {"known": {**news}} if news else {}
 
 
 def with_parts(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:

@@ -125,12 +125,10 @@ def _require_single_function(tree: ast.Module, spec: CalculatorSpec) -> ast.Func
             pass
         case _:
             raise BadCode(f"it is not the one function {spec.name}")
-    signature = function.args
-    has_plain_signature = not (
-        signature.posonlyargs or signature.kwonlyargs or signature.vararg or signature.kwarg or signature.defaults
-    )
-    names = tuple(argument.arg for argument in signature.args)
-    if not has_plain_signature or names != tuple(argument.removesuffix("...") for argument in spec.arguments):
+    args = function.args
+    is_plain = not (args.posonlyargs or args.kwonlyargs or args.vararg or args.kwarg or args.defaults)
+    names = tuple(argument.arg for argument in args.args)
+    if not is_plain or names != tuple(argument.removesuffix("...") for argument in spec.arguments):
         raise BadCode(f"it does not take {', '.join(spec.arguments)}")
     inner_nodes = (node for node in ast.walk(function) if node is not function)
     if function.decorator_list or any(isinstance(node, ast.FunctionDef) for node in inner_nodes):
@@ -166,14 +164,12 @@ def _refuse_bad_node(node: ast.AST, function: ast.FunctionDef) -> None:
 def _refuse_call(call: ast.Call) -> None:
     match call.func:
         case ast.Name(id=name) if name in _ALLOWED_CALLS:
-            has_known_keywords = all(
-                keyword.arg in ("key", "reverse", "start", "rounding") for keyword in call.keywords
-            )
+            allowed = {"key", "reverse", "start", "rounding"}
         case ast.Attribute():
-            has_known_keywords = all(keyword.arg == "rounding" for keyword in call.keywords)
+            allowed = {"rounding"}
         case _:
             raise BadCode("it calls what is no calculator's business")
-    if not has_known_keywords:
+    if any(keyword.arg not in allowed for keyword in call.keywords):
         raise BadCode("it calls with names that are not meant")
 
 

@@ -48,15 +48,13 @@ from shared.ports.store import StoreUnavailable
 T = TypeVar("T")
 
 
-async def compute_with_made_tools(
-    ctx: TurnContext, key: str, made_tools: MadeToolResults, compute: Callable[[], T]
-) -> T:
+async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResults, compute: Callable[[], T]) -> T:
     """Runs the made tools that ``compute`` needs, then returns its result. ``key``: the prefix of the journal keys."""
     while True:
         try:
             return compute()
         except MadeToolNotRun as missing:
-            made_tools.add_outcome(missing.run, await _run_journaled(ctx, key, missing.run))
+            runs.add_outcome(missing.run, await _run_journaled(ctx, key, missing.run))
 
 
 async def run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
@@ -192,9 +190,8 @@ class _ToolMaker:
             made_at=self._ctx.journal.now,
             task_id=self._ctx.record.task_id,
         )
-        if any(
-            other.removed_at and (other.name, other.code_sha256) == (tool.name, tool.code_sha256) for other in stored
-        ):
+        removed = {(other.name, other.code_sha256) for other in stored if other.removed_at}
+        if (tool.name, tool.code_sha256) in removed:
             raise NoToolMade("the same code was removed by an operator")
         for case in cases:
             await self._test_tool(tool, case)
@@ -218,9 +215,8 @@ class _ToolMaker:
         if outcome != second_outcome:
             raise NoToolMade(f"it gives different results for {figures}")
         if not matches_expected(Decimal(outcome.value), Decimal(case.expected)):
-            raise NoToolMade(
-                f"it gives {outcome.value[:40]} for {figures}, and an independent case says {case.expected}"
-            )
+            value = outcome.value[:40]
+            raise NoToolMade(f"it gives {value} for {figures}, and an independent case says {case.expected}")
 
     def _refuse_used_name(self, name: str) -> None:
         tools = self._ctx.toolbox.tools

@@ -63,14 +63,12 @@ def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
     return MaskedRequest(masked, masked_values.names, frozenset(masked_values.bare), masked_values.kinds)
 
 
-def mask_earlier_request(
-    earlier: ModelRequest, request: ModelRequest, masked: MaskedRequest, task: str
-) -> ModelRequest:
+def mask_earlier_request(prior: ModelRequest, request: ModelRequest, masked: MaskedRequest, task: str) -> ModelRequest:
     """The earlier request, masked. If ``request`` continues it, its part of the masked request is reused."""
-    count = len(earlier.messages)
-    if earlier.tools == request.tools and earlier.messages == request.messages[:count]:
-        return earlier._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
-    return mask_request(earlier, task).request
+    count = len(prior.messages)
+    if prior.tools == request.tools and prior.messages == request.messages[:count]:
+        return prior._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
+    return mask_request(prior, task).request
 
 
 def restore_values(reply: ModelReply, masked: MaskedRequest) -> ModelReply:
@@ -107,9 +105,8 @@ class _MaskedValues:
         """A mask of all values so far, without those of ``kind_left_out``."""
         if kind_left_out is None and self._mask is not None:
             return self._mask
-        names = self.names
-        if kind_left_out is not None:
-            names = {name: value for name, value in names.items() if self.kinds.get(value) is not kind_left_out}
+        values_left_out = {value for value, kind in self.kinds.items() if kind is kind_left_out}
+        names = {name: value for name, value in self.names.items() if value not in values_left_out}
         mask = _Mask({form: name for name, value in names.items() for form in _escaped_forms(value)}, self.bare)
         if kind_left_out is None:
             self._mask = mask

@@ -127,10 +127,9 @@ class Payment:
         """Reserves the call in the tenant's daily budget and counts the cost of earlier calls, in one step; False if it
         does not fit.
         """
-        earlier_charges = [
-            settlement.as_charge(self._task) for settlement in self._journal.pop_settlements(self._day[1])
-        ]
-        return await self._daily.reserve(*self._day, self._build_charge(), caps, earlier_charges)
+        settlements = self._journal.pop_settlements(self._day[1])
+        charges = [settlement.as_charge(self._task) for settlement in settlements]
+        return await self._daily.reserve(*self._day, self._build_charge(), caps, charges)
 
     def _build_charge(self) -> Charge:
         amount = self._reserved.amount
@@ -177,15 +176,9 @@ async def ask_model(
     ctx.journal.redact_from_now_on(masked.kinds)
     mode = call_mode_of(ctx, key, request.tier, share)
     is_cheaper = mode.tier is not request.tier
-    masked_last_request = last_request and mask_earlier_request(last_request, request, masked, ctx.task)
-    payment = Payment(
-        ctx,
-        key,
-        _with_budget_hint(ctx, masked.request, mode),
-        share,
-        is_cheaper=is_cheaper,
-        last_request=masked_last_request,
-    )
+    prior = last_request and mask_earlier_request(last_request, request, masked, ctx.task)
+    hinted_request = _with_budget_hint(ctx, masked.request, mode)
+    payment = Payment(ctx, key, hinted_request, share, is_cheaper=is_cheaper, last_request=prior)
 
     async def call() -> str:
         with ctx.ports.tracer.open_span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:

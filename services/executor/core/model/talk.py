@@ -70,14 +70,11 @@ def _build_sections(ctx: TurnContext) -> dict[str, Json]:
 
 def _describe_current_time(ctx: TurnContext) -> Json:
     local, practice = local_now(ctx), ctx.record.request.practice
-    description: dict[str, Json] = {
-        "current_time": local.isoformat(timespec="minutes"),
-        "weekday": local.strftime("%A"),
-    }
+    times: dict[str, Json] = {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
     if practice and practice.turn:
-        description["turn"] = practice.turn
-        description["first_turn"] = (practice.began or local).isoformat(timespec="minutes")
-    return description
+        times["turn"] = practice.turn
+        times["first_turn"] = (practice.began or local).isoformat(timespec="minutes")
+    return times
 
 
 def local_now(ctx: TurnContext) -> datetime:
@@ -103,13 +100,11 @@ def _describe_constraints(ctx: TurnContext) -> str:
         for rule in policy.tool_rules
         if not rule.report_only and any(fnmatchcase(name, rule.tool.strip()) for name in offered)
     ]
-    rule_lines = "\n".join(f"- {text[:_LONGEST_RULE]}" for text in rules[:_MOST_RULES])
-    paragraph = (
-        f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{rule_lines}"
-    )
-    if rule_lines and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
+    lines = "\n".join(f"- {text[:_LONGEST_RULE]}" for text in rules[:_MOST_RULES])
+    paragraph = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{lines}"
+    if lines and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
         ctx.journal.register_shared_texts(dumps(paragraph)[1:-1])
-    texts = (practice.instructions if practice else "", provisional, paragraph if rule_lines else "")
+    texts = (practice.instructions if practice else "", provisional, paragraph if lines else "")
     return "\n".join(filter(None, texts))
 
 
@@ -220,11 +215,9 @@ class MessageHistory:
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
                 break
-            messages = (*request.messages, Message("assistant", reply.blocks))
-            continuation = await ask_model(
-                self._ctx, f"{key}:more{number}", request._replace(messages=messages), share, request
-            )
-            reply = continuation._replace(blocks=(*reply.blocks, *continuation.blocks))
+            longer = request._replace(messages=(*request.messages, Message("assistant", reply.blocks)))
+            next_reply = await ask_model(self._ctx, f"{key}:more{number}", longer, share, request)
+            reply = next_reply._replace(blocks=(*reply.blocks, *next_reply.blocks))
         return reply
 
     def _is_long(self) -> bool:

@@ -86,13 +86,11 @@ def without_footer(answer: str) -> str:
 
 
 def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
-    if not writes:
-        return ""
-    lines = (
-        f"- {entry.call.tool} {entry.arguments_json}: {_STATUS_IN_WORDS[entry.status]} ({entry.note})"
-        for entry in writes
-    )
-    return "\n".join(["Writes:", *lines])
+    lines = ["Writes:"]
+    for entry in writes:
+        status = _STATUS_IN_WORDS[entry.status]
+        lines.append(f"- {entry.call.tool} {entry.arguments_json}: {status} ({entry.note})")
+    return "\n".join(lines) if writes else ""
 
 
 def ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:

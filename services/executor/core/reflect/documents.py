@@ -78,12 +78,11 @@ _PRODUCTION_VERBS = (
 _ESCAPED_SPACE, _WHITE_SPACE = re.escape(" "), r"\s+"
 _NEGATION = r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$"
 # Between the verb and the document may stand words that describe it, but none that begins another phrase.
-_WORDS_BETWEEN = (
+_ADJECTIVES = (
     r"(?:,?\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and|that|which)\b)[\w'\u2019-]+){0,5}?\s+"
 )
-_OTHER_DOCUMENT = (
-    r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between two documents that one verb asks for
-)
+# Between two documents that one verb asks for.
+_CONJUNCTION = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"
 
 
 def document_request_phrases(task: str) -> tuple[str, ...]:
@@ -100,13 +99,10 @@ def _find_requests(name: str, task: str) -> Iterator[str]:
 
 @cache
 def _compile_request(name: str) -> re.Pattern[str]:
-    any_document = _phrases_pattern(
-        tuple(phrase for template in document_templates().values() for phrase in template.asked)
-    )
-    this_document = _phrases_pattern(document_templates()[name].asked)
-    return re.compile(
-        rf"\b(?:{_PRODUCTION_VERBS}){_WORDS_BETWEEN}(?:{any_document}{_OTHER_DOCUMENT})*{this_document}s?\b(?!-)", re.I
-    )
+    phrases = tuple(phrase for template in document_templates().values() for phrase in template.asked)
+    other_documents = rf"(?:{_phrases_pattern(phrases)}{_CONJUNCTION})*"
+    document = _phrases_pattern(document_templates()[name].asked)
+    return re.compile(rf"\b(?:{_PRODUCTION_VERBS}){_ADJECTIVES}{other_documents}{document}s?\b(?!-)", re.I)
 
 
 def _phrases_pattern(phrases: tuple[str, ...]) -> str:
@@ -248,13 +244,12 @@ def _describe_who_decides(material: DocumentMaterial) -> Json:
     if approval is None:
         note = material.dossier.approval_note
         return [note] if note else []
-    approvers = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
+    who = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
     level = f" at level {approval.level}" if approval.level else ""
     supersession = " The task ended, or went on, without it." if approval.status is ApprovalStatus.SUPERSEDED else ""
     sentences: list[Json] = [
         f"Status: {approval.status.value}.{supersession}",
-        f"Decided by {approvers}{level}, not by {approval.requester_id}, "
-        f"before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
+        f"Decided by {who}{level}, not by {approval.requester_id}, before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
         f"The plan's hash: {approval.plan_hash}",
         *(f"Asked because of: {reason}" for reason in approval.reasons),
     ]
@@ -387,6 +382,7 @@ def build_document(
         for section in template.sections
     }
     missing = [section.name for section in template.sections if sections[section.name] == section.missing_marker]
+    unverified = [name for name, text in sections.items() if isinstance(text, str) and _UNVERIFIED_MARK in text]
     data: dict[str, Json] = {
         "type": kind,
         "created_at": created_at.isoformat(),
@@ -395,9 +391,7 @@ def build_document(
             "task_id": task_id,
             "process_type": material.progress.process_type,
             "missing_sections": [*missing],
-            "unverified_sections": [
-                name for name, text in sections.items() if isinstance(text, str) and _UNVERIFIED_MARK in text
-            ],
+            "unverified_sections": [*unverified],
             "written_by_model": [name for name in texts if texts[name].strip()],
         },
         "sections": {**sections},

@@ -102,14 +102,12 @@ def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, 
 
 
 def _list_thresholds(ended: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
-    outcomes = [
-        outcome for outcome in threshold_outcomes(ended.final_progress, ended.writes) if outcome.actual is not None
-    ]
-    texts = [outcome.model_dump(include={"name", "predicted", "actual", "source"}) for outcome in outcomes]
-    return tuple(
-        outcome.model_copy(update=redact_json(texts_of_outcome, hidden))
-        for outcome, texts_of_outcome in zip(outcomes, texts, strict=True)
-    )
+    outcomes = []
+    for outcome in threshold_outcomes(ended.final_progress, ended.writes):
+        if outcome.actual is not None:
+            texts = outcome.model_dump(include={"name", "predicted", "actual", "source"})
+            outcomes.append(outcome.model_copy(update=redact_json(texts, hidden)))
+    return tuple(outcomes)
 
 
 def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
@@ -170,12 +168,8 @@ def _refusal_against(limit: Threshold, dossier: Dossier, refusals: Sequence[Ledg
 
 def _values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
     """Yields the field's values in the records that these writes name in an argument."""
-    ids = {
-        argument
-        for entry in writes
-        for argument in loads_object(entry.arguments_json).values()
-        if isinstance(argument, str)
-    }
+    arguments = [value for entry in writes for value in loads_object(entry.arguments_json).values()]
+    ids = {value for value in arguments if isinstance(value, str)}
     results = (fact.result for fact in dossier.facts if fact.ok) if ids else ()
     for record in (record for result in results for _, record in walk_json(result) if isinstance(record, dict)):
         if name in record and any(isinstance(value, str) and value in ids for value in record.values()):
@@ -233,9 +227,8 @@ def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> Pr
     """The outcome of a computed figure. Its actual value comes from a verified write whose argument was traced to it or
     has its name.
     """
-    traced = [
-        number for entry in verified for number in _numbers_in_arguments(entry, _arguments_with(entry, value.name))
-    ]
+    by_origin = (_numbers_in_arguments(entry, _arguments_with(entry, value.name)) for entry in verified)
+    traced = [number for numbers in by_origin for number in numbers]
     actual = _common_value(
         traced
         or [*_numbers_of_argument(verified, value.figure)]

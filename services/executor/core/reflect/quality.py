@@ -144,9 +144,8 @@ def says_found_value(text: str, sources: FoundSources) -> bool:
 def names_of_values_in(text: str, sources: FoundSources) -> frozenset[str]:
     """The names of the found values that the text states."""
     text_words, tokens = spaced_words(text), _tokens_in(text)
-    return frozenset(
-        item.name for item in sources.named_scalars if item.name and _mentions_value(item, text_words, tokens)
-    )
+    items = (item for item in sources.named_scalars if item.name)
+    return frozenset(item.name for item in items if _mentions_value(item, text_words, tokens))
 
 
 def _mentions_output(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
@@ -245,7 +244,7 @@ class ReflectedRun(NamedTuple):
 
     @property
     def sources(self) -> FoundSources:
-        return _sources_of_run(self)
+        return _sources(self)
 
     @property
     def unmentioned_outputs(self) -> tuple[str, ...]:
@@ -285,9 +284,7 @@ class ReflectedRun(NamedTuple):
         return tuple(call for plan in self.dossier.every_plan for call in plan.calls)
 
 
-_sources_of_run = IdentityCache[ReflectedRun, FoundSources](
-    lambda run: collect_sources(run.task, run.dossier, run.writes), 32
-)
+_sources = IdentityCache[ReflectedRun, FoundSources](lambda run: collect_sources(run.task, run.dossier, run.writes), 32)
 
 
 def collect_evidence(run: ReflectedRun) -> Evidence:

@@ -264,9 +264,8 @@ async def _try_request(
     if stored is None:
         try:
             step, seconds = f"{key}:model", _PATIENCE_SECONDS
-            outcome: Json = {
-                "text": parse(await ask_if_possible(ctx, step, request, BudgetShare.WHOLE, seconds=seconds))
-            }
+            reply = await ask_if_possible(ctx, step, request, BudgetShare.WHOLE, seconds=seconds)
+            outcome: Json = {"text": parse(reply)}
         except (HelperUnavailable, UnusableAnswer) as error:
             outcome = {"problem": str(error)}
         except Failed as error:  # the time is up: the run goes on without it

@@ -93,13 +93,8 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, score: Score) -> dict[str, 
         "plan_hash": dossier.plan.hash if dossier.plan else None,
         "approval": dossier.approval_note,
         "confirmations": [
-            {
-                "about": confirmation.about,
-                "by": list(confirmation.by),
-                "at": confirmation.at.isoformat(),
-                "approval_id": confirmation.approval_id,
-            }
-            for confirmation in progress.confirmed
+            {"about": step.about, "by": list(step.by), "at": step.at.isoformat(), "approval_id": step.approval_id}
+            for step in progress.confirmed
         ],
         "approval_id": ended.approval.approval_id if ended.approval else None,
         "approval_request": cast(JsonValue, to_i_json(dict(ended.question))) if ended.question else None,
@@ -156,10 +151,8 @@ def new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
-    message_id, received_at = turn.message_id or turn.turn_id, turn.received_at
-    message = HistoryMessage(
-        role="user", text=_user_text_of(turn), message_id=message_id, at=received_at, parts=turn.parts
-    )
+    text, message_id, at = _user_text_of(turn), turn.message_id or turn.turn_id, turn.received_at
+    message = HistoryMessage(role="user", text=text, message_id=message_id, at=at, parts=turn.parts)
     identity = (message.role, message.message_id, message.at)  # with the time: a client may use an id again
     is_known = any((earlier.role, earlier.message_id, earlier.at) == identity for earlier in work.record.history)
     return () if is_known else (message,)

@@ -265,9 +265,8 @@ class TaskSpending:
         if affordable < min(output, FEWEST_ANSWER_TOKENS):
             raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
         self._reservation_count += 1
-        reservation = Reservation(
-            f"reserve:{self._reservation_count}:{key}", estimate_cost(size, affordable, price), affordable
-        )
+        name = f"reserve:{self._reservation_count}:{key}"
+        reservation = Reservation(name, estimate_cost(size, affordable, price), affordable)
         self._open_reservations[reservation.name] = reservation.amount
         return reservation
 
@@ -288,27 +287,25 @@ class TaskSpending:
     def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
         """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
-        shares = (
-            Fraction(amount, max(1, share.portion_of(ceiling))) for amount, ceiling in pairs if ceiling is not None
-        )
+        shares = (Fraction(used, max(1, share.portion_of(most))) for used, most in pairs if most is not None)
         return max(shares, default=Fraction(0))
 
     def _output_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of answer fit under both ceilings after the request itself."""
-        spent, request_cost = self.counted_cost, estimate_cost(size, 0, price)
+        spent, request = self.counted_cost, estimate_cost(size, 0, price)
         tokens_left = []
         if ceilings.tokens is not None:
-            tokens_left.append(share.portion_of(ceilings.tokens) - spent.tokens - request_cost.tokens)
+            tokens_left.append(share.portion_of(ceilings.tokens) - spent.tokens - request.tokens)
         if ceilings.nanos is not None:
-            money = share.portion_of(ceilings.nanos) - spent.nanos - request_cost.nanos
+            money = share.portion_of(ceilings.nanos) - spent.nanos - request.nanos
             if price.output:
                 tokens_left.append(money // price.output)
             elif money < 0:
                 tokens_left.append(0)
         return min(tokens_left, default=_NO_CEILING)
 
-    def _describe_refusal(self, request_cost: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
-        """Why the call does not fit. ``request_cost``: the cost of the request alone."""
+    def _describe_refusal(self, request: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
+        """Why the call does not fit. ``request``: the cost of the request alone."""
         spent = self.counted_cost
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {as_dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
@@ -318,8 +315,7 @@ class TaskSpending:
             "the task's budget does not allow a further model call: "
             f"{spent.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
             f"{as_dollars(spent.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{remark}; the "
-            f"call's request alone takes about {request_cost.tokens:,} tokens and "
-            f"{as_dollars(request_cost.nanos)} US dollars"
+            f"call's request alone takes about {request.tokens:,} tokens and {as_dollars(request.nanos)} US dollars"
         )
 
     def _apply_entry(self, entry: JournalEntry) -> None:

@@ -201,9 +201,8 @@ def files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]
 
 def files_as_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files' texts as facts under the names that the first message gives them."""
-    return tuple(
-        _file_as_fact(number, {FILE_SOURCE: {"body": file.text}}) for number, file in enumerate(files, 1) if file.text
-    )
+    texts = ((number, file.text) for number, file in enumerate(files, 1) if file.text)
+    return tuple(_file_as_fact(number, {FILE_SOURCE: {"body": text}}) for number, text in texts)
 
 
 def files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
@@ -216,10 +215,8 @@ def file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
     rows: list[JsonValue] = []
     for file in files:
         row: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
-        row["file_id"] = file.file_id
-        if file.problem:
-            row["problem"] = file.problem
-        rows.append(row)
+        problem: dict[str, JsonValue] = {"problem": file.problem} if file.problem else {}
+        rows.append({**row, "file_id": file.file_id, **problem})
     return {"files": rows} if rows else {}
 
 
@@ -233,13 +230,8 @@ def describe_unread_files(files: Sequence[ReadFile], *, saw_pictures: bool) -> t
 async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: int, file: SentFile) -> ReadFile:
     async def step() -> str:
         parsed = await files.fetch_and_parse(tenant, file)
-        entry: dict[str, JsonValue] = {
-            "file": parsed.name,
-            "media_type": parsed.media_type,
-            "size": parsed.size,
-            "problem": parsed.problem,
-        }
-        journal.add_event("note", **entry)
+        about = parsed.model_dump(include={"media_type", "size", "problem"})
+        journal.add_event("note", file=parsed.name, **about)
         return parsed.model_dump_json()
 
     return ReadFile.model_validate_json(await journal.run_local_step(f"file:{number}", step))

@@ -152,10 +152,8 @@ def _changed_fields(new: Contract, old: Contract) -> dict[str, bool]:
 
 def _format_fields(progress: Progress, fields: set[str], dossier_fields: set[str]) -> dict[str, str]:
     """These fields of the progress and its dossier as JSON texts, with exact numbers."""
-    confirmations = progress.model_dump(
-        mode="json", include=fields & {"confirmed"}
-    )  # what has times; it holds no figure
-    values = {**progress.model_dump(include=fields - {"confirmed", "template"}), **confirmations}
+    dated = progress.model_dump(mode="json", include=fields & {"confirmed"})  # with times, and without figures
+    values = {**progress.model_dump(include=fields - {"confirmed", "template"}), **dated}
     texts = {name: dumps_inexact(value) for name, value in values.items()}
     if "template" in fields:
         texts["template"] = _template_text(progress.template)

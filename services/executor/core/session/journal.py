@@ -109,7 +109,8 @@ class TurnCounts:
         self._outcome, new_approval = end.record.state.value, end.approval
         if end.settled_approval is not None:
             self._meter.add(names.APPROVALS_ENDED, status=end.settled_approval.status.value)
-        if new_approval and not (approval_before and _have_equal_status(approval_before, new_approval)):
+        status_before = (approval_before.approval_id, approval_before.status) if approval_before else None
+        if new_approval and (new_approval.approval_id, new_approval.status) != status_before:
             if new_approval.status is ApprovalStatus.WAITING:
                 self._meter.add(names.APPROVALS_ASKED)
             else:
@@ -117,10 +118,6 @@ class TurnCounts:
         if (outcome := end.outcome) is not None:
             part = str(end.record.metadata.get("failed_part") or "task")
             count_ended_task(self._meter, outcome, part)
-
-
-def _have_equal_status(approval: Approval, other_approval: Approval) -> bool:
-    return (approval.approval_id, approval.status) == (other_approval.approval_id, other_approval.status)
 
 
 def count_ended_task(meter: Meter, outcome: TaskOutcome, failed_part: str) -> None:

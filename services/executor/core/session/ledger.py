@@ -208,18 +208,19 @@ _OUTCOME_BY_STATUS: Mapping[WriteStatus, CallOutcome] = {
 
 def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
     """The session's calls without those of this task, which its dossier and ledger have."""
-    earlier_calls = (call for call in calls if call.open_task != task_id)
     return tuple(
-        _build_past_call(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in earlier_calls
+        _build_past_call(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json))
+        for call in calls
+        if call.open_task != task_id
     )
 
 
 def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls. A read that the executor repeated counts once."""
     first_reads = {fact.call for fact in facts if not fact.again}
-    counted_facts = (fact for fact in facts if not (fact.again and fact.call in first_reads))
+    reads = (fact for fact in facts if not (fact.again and fact.call in first_reads))
     return tuple(
-        _build_past_call(fact.tool, outcome_of_read(fact), loads_object(fact.arguments_json)) for fact in counted_facts
+        _build_past_call(fact.tool, outcome_of_read(fact), loads_object(fact.arguments_json)) for fact in reads
     )
 
 
@@ -248,28 +249,23 @@ def call_outcome(entry: LedgerEntry) -> CallOutcome:
 
 
 def calls_to_remember(
-    earlier_calls: Sequence[SessionCall],
-    task_calls: Iterable[PastCall],
-    tool_patterns: Iterable[str],
-    task_id: str,
-    *,
-    has_ended: bool,
+    calls: Sequence[SessionCall], task_calls: Iterable[PastCall], rules: Iterable[str], task_id: str, *, has_ended: bool
 ) -> tuple[SessionCall, ...]:
     """The calls that the session keeps: those of tools that a rule names, the newest of each tool.
 
-    ``earlier_calls``: those that it kept so far. ``task_calls``: all of the task so far, which replace those that its
-    earlier turns stored. ``tool_patterns``: names of tools in rules. ``has_ended``: whether the task has.
+    ``task_calls``: all calls of the task so far, which replace those that its earlier turns stored. ``rules``: the
+    names of tools in rules, or patterns of names.
     """
-    patterns, open_task = tuple(tool_patterns), "" if has_ended else task_id
-    ruled_calls = (call for call in task_calls if any(fnmatchcase(call.tool, pattern) for pattern in patterns))
-    session_calls = [
-        SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task)
-        for call in ruled_calls
-    ]
-    return _newest_calls((*(call for call in earlier_calls if call.open_task != task_id), *session_calls))
+    patterns, open_task = tuple(rules), "" if has_ended else task_id
+    kept_calls = [call for call in calls if call.open_task != task_id]
+    for task_call in task_calls:
+        if any(fnmatchcase(task_call.tool, pattern) for pattern in patterns):
+            fields = dumps(cast(JsonObject, task_call.fields))
+            kept_calls.append(SessionCall(task_call.tool, task_call.outcome.value, fields, open_task))
+    return _newest_calls(kept_calls)
 
 
-def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
+def _newest_calls(calls: Sequence[SessionCall]) -> tuple[SessionCall, ...]:
     """The newest calls, equally many of each tool, so that frequent reads do not displace writes."""
     counts = Counter(call.tool for call in calls)
     most_of_a_tool = _MOST_CALLS

@@ -37,11 +37,10 @@ def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     empty if there are none.
     """
     omitted, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
-    remarks = (
-        ["\n".join(["Not made:", *(f"- {left_out.call.tool}: {left_out.reason}" for left_out in omitted)])]
-        if omitted
-        else []
-    )
+    remarks = []
+    if omitted:
+        lines = [f"- {left_out.call.tool}: {left_out.reason}" for left_out in omitted]
+        remarks.append("\n".join(["Not made:", *lines]))
     if not ctx.toolbox.tools and endpoint is not None:
         remarks.append(f"The tool server {endpoint} offers no tools.")
     if unread := describe_unread_files(ctx.files, saw_pictures=ctx.journal.saw_pictures):

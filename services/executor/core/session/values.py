@@ -234,12 +234,10 @@ def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[
 
 def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> dict[str, Decimal]:
     """By name, the figures of a record with one of the ``names``, or of no record; ambiguous ones are left out."""
-    record_names = {name.casefold() for name in names}
-    candidates = [
-        value for value in values if value.figure and (not value.about or value.about.casefold() in record_names)
-    ]
-    counts = Counter(value.figure for value in candidates)
-    return {value.figure: Decimal(value.value) for value in candidates if counts[value.figure] == 1}
+    record_names = {"", *(name.casefold() for name in names)}  # "": of no record
+    figures = [value for value in values if value.figure and value.about.casefold() in record_names]
+    counts = Counter(value.figure for value in figures)
+    return {value.figure: Decimal(value.value) for value in figures if counts[value.figure] == 1}
 
 
 _WHITE_SPACE = re.compile(r"[\s\u00a0]+")
