@@ -23,9 +23,9 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
     """The arguments of one call for each row, if rows name records, or for each id in a list of what the tool is about:
     the row's fields beside those outside of the lists. The call's own arguments if it has no such rows.
     """
-    listed = [placed for group, is_list in find_row_groups(arguments, ()) if is_list for placed in group]
-    rows = [row for placed in listed for row in arguments_by_row(tool, _fields_of_row(placed))]
-    paths = {path for path, *_ in listed}
+    placed_rows = [placed for group, is_list in find_row_groups(arguments, ()) if is_list for placed in group]
+    rows = [row for placed in placed_rows for row in arguments_by_row(tool, _fields_of_row(placed))]
+    paths = {path for path, *_ in placed_rows}
     if len(rows) < _FEWEST_ROWS or not any(map(_names_record, rows)):
         name, ids = _find_id_list(tool, arguments)
         if len(ids) < _FEWEST_ROWS:
@@ -40,9 +40,9 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
 def _fields_of_row(placed: PlacedRow) -> JsonObject:
     """A row's fields; of a row in a table keyed by id, with its key as its id."""
     _, row, key = placed
-    given = row if isinstance(row, dict) else {}
-    inner = given.get(key) if is_id_text(key) or key.isdigit() else None
-    return {"id": key, **inner} if isinstance(inner, dict) else given
+    fields = row if isinstance(row, dict) else {}
+    inner = fields.get(key) if is_id_text(key) or key.isdigit() else None
+    return {"id": key, **inner} if isinstance(inner, dict) else fields
 
 
 def _names_record(row: JsonObject) -> bool:
@@ -61,48 +61,43 @@ def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObjec
     """
     words, is_bulk = words_of_tool(tool), name_for_one(tool) != tool
     for name, value in arguments.items():
-        one = name.removesuffix("s")
-        is_about = is_id_name(one) and words.head in nouns_of_identifier(one, words.nouns)
+        singular_name = name.removesuffix("s")
+        is_about = is_id_name(singular_name) and words.head in nouns_of_identifier(singular_name, words.nouns)
         if isinstance(value, list) and (is_about or (is_bulk and all(map(is_id_text, value)))):
-            return name, [{one: item} for item in value if item is not None]
+            return name, [{singular_name: item} for item in value if item is not None]
     return "", []
 
 
 def find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[PlacedRow], bool]]:
     """Yields each group of rows, and whether it is a list, or a table keyed by id or by words."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
-    tables = {
-        key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed_table(inner) or _is_table(inner))
-    }
-    beside = {key: inner for key, inner in objects.items() if key not in tables}
-    if _have_common_field(beside):
-        yield [((*path, key), inner, "") for key, inner in beside.items()], False
+    tables = {key: rows for key, rows in objects.items() if len(rows) > 1 and (is_keyed_table(rows) or _is_table(rows))}
+    siblings = {key: inner for key, inner in objects.items() if key not in tables}
+    if _have_common_field(siblings):
+        yield [((*path, key), inner, "") for key, inner in siblings.items()], False
     for key, inner in value.items():
-        here = (*path, key)
+        inner_path = (*path, key)
         if key in tables:
-            yield [(here, {name: one}, name) for name, one in tables[key].items()], True
-        elif isinstance(inner, dict) and not _have_common_field(beside):
-            yield from find_row_groups(inner, here)
+            yield [(inner_path, {name: row}, name) for name, row in tables[key].items()], True
+        elif isinstance(inner, dict) and not _have_common_field(siblings):
+            yield from find_row_groups(inner, inner_path)
         elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
-            yield [(here, item, "") for item in inner], True
+            yield [(inner_path, item, "") for item in inner], True
 
 
 def _is_table(value: JsonObject) -> bool:
-    return all(isinstance(one, dict) for one in value.values()) and _have_common_field(value)
+    return all(isinstance(inner, dict) for inner in value.values()) and _have_common_field(value)
 
 
 def _have_common_field(objects: Mapping[str, Json]) -> bool:
     """Whether there are several objects, and all of them have a plain field in common."""
-    fields = [
-        {key for key, value in one.items() if not isinstance(value, dict | list)}
-        for one in objects.values()
-        if isinstance(one, dict)
-    ]
+    rows = [row for row in objects.values() if isinstance(row, dict)]
+    fields = [{key for key, value in row.items() if not isinstance(value, dict | list)} for row in rows]
     return len(fields) > 1 and bool(set[str].intersection(*fields))
 
 
-def set_at_path(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
+def set_at_path(value: JsonObject, path: tuple[str, ...], new_value: Json) -> JsonObject:
     head, *rest = path
     inner = value.get(head)
-    below = set_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
-    return {**value, head: below}
+    inner_value = set_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), new_value) if rest else new_value
+    return {**value, head: inner_value}

@@ -33,49 +33,48 @@ class AskedFields(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def _read_condition(condition: str) -> AskedFields:
-    plain = _TEXT.sub(" ", condition)
-    names = (name for name in _NAME.findall(plain) if name not in _NO_FIELDS and not name.startswith("figures."))
-    lists_tools = _TOOL.search(plain) is not None and _MORE_THAN_NAMES.search(plain) is None
-    quoted = _TEXT.findall(condition) if _TOOL.search(plain) else ()
+    unquoted = _TEXT.sub(" ", condition)
+    names = (name for name in _NAME.findall(unquoted) if name not in _NO_FIELDS and not name.startswith("figures."))
+    lists_tools = _TOOL.search(unquoted) is not None and _MORE_THAN_NAMES.search(unquoted) is None
+    quoted = _TEXT.findall(condition) if _TOOL.search(unquoted) else ()
     texts = frozenset(text.strip(_QUOTES) for text in quoted)
-    return AskedFields(tuple(names), _OF_CALLS.search(plain) is not None, lists_tools, texts)
+    return AskedFields(tuple(names), _OF_CALLS.search(unquoted) is not None, lists_tools, texts)
 
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
     """The names that the policies' rules ask for, each once, in the order of the rules; a few may be no fields."""
-    found: list[str] = []
+    names: list[str] = []
     for policy in policies:
         conditions = [*(rule.condition for rule in policy.rules), *(rule.condition or "" for rule in policy.tool_rules)]
-        found += (name for text in conditions for name in _read_condition(text).names)
-        found += (name for rule in policy.tool_rules for name in rule.per)
-    return tuple(dict.fromkeys(found))
+        names += (name for text in conditions for name in _read_condition(text).names)
+        names += (name for rule in policy.tool_rules for name in rule.per)
+    return tuple(dict.fromkeys(names))
 
 
 def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
     """For each rule that names several tools, the texts in its condition and in the lists of the policy's ``context``
     that it uses; the tools' names are among them.
     """
-    found = [_read_condition(rule.condition) for policy in policies for rule in policy.rules]
+    asked_fields_of_rules = [_read_condition(rule.condition) for policy in policies for rule in policy.rules]
     contexts = [policy.context for policy in policies for _ in policy.rules]
-    texts = (
-        one.quoted_texts.union(
-            str(text) for name in one.names if isinstance(some := context.get(name), list) for text in some
-        )
-        for one, context in zip(found, contexts, strict=True)
-    )
-    return tuple(some for some in texts if len(some) > 1)
+    texts_of_rules: list[frozenset[str]] = []
+    for asked, context in zip(asked_fields_of_rules, contexts, strict=True):
+        lists = (context.get(name) for name in asked.names)
+        listed_texts = (str(text) for listed in lists if isinstance(listed, list) for text in listed)
+        texts_of_rules.append(asked.quoted_texts.union(listed_texts))
+    return tuple(texts for texts in texts_of_rules if len(texts) > 1)
 
 
 def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
     """The fields that rules ask of a call of the tool, each with whether such a rule says which calls it is about.
     Rules that only name other tools do not count.
     """
-    found: dict[str, bool] = {}
+    fields: dict[str, bool] = {}
     for policy in policies:
         for rule in policy.rules:
             asked = _read_condition(rule.condition)
             if not asked.lists_tools or tool in rule.condition:
-                found |= {name: asked.is_about_calls or found.get(name, False) for name in asked.names}
-        of_tool = (rule.condition or "" for rule in policy.tool_rules if fnmatchcase(tool, rule.tool))
-        found |= {name: True for text in of_tool for name in _read_condition(text).names}
-    return found
+                fields |= {name: asked.is_about_calls or fields.get(name, False) for name in asked.names}
+        conditions = (rule.condition or "" for rule in policy.tool_rules if fnmatchcase(tool, rule.tool))
+        fields |= {name: True for text in conditions for name in _read_condition(text).names}
+    return fields

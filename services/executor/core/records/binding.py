@@ -5,8 +5,8 @@ that those refer to, at most two steps away. It never binds to a record of the c
 nor to one that belongs to such a record. Where records disagree, or one was not read, the field is unknown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, cast
 
 from services.executor.core.figures.numbers import read_figure
@@ -31,6 +31,7 @@ from services.executor.core.records.seen_records import (
     RecordReference,
     are_same_kind,
     id_pattern_of,
+    is_of_any_kind,
     makes_record,
     may_describe_request,
     noun_of_tool,
@@ -43,8 +44,9 @@ from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, Record
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
-_MOST_STEPS = 2
-_MOST_BEYOND = 40
+_Matches = Iterable[tuple[RecordReference, list[GraphNode]]]  # references, each with the read records that it names
+_MOST_STEPS = 2  # from a record that the call names to one that may give it a field
+_MOST_RECORDS_BEYOND = 40
 
 
 class NamedRecords(NamedTuple):
@@ -72,8 +74,8 @@ class NamedRecords(NamedTuple):
     @property
     def ids(self) -> frozenset[str]:
         """The ids of the named records, and the texts by which the call names records that nobody read."""
-        read = (name for node in self.records for names in node.names[:2] for name in names)
-        return frozenset((*read, *(one.text for one in self.unread)))
+        read_names = (name for node in self.records for names in node.names[:2] for name in names)
+        return frozenset((*read_names, *(reference.text for reference in self.unread)))
 
 
 class BoundFields(NamedTuple):
@@ -107,19 +109,20 @@ def refs_of_reads_around(
     ``made``: only if one of these earlier calls concerns a record around the call, else empty: a change of a customer
     may change the customer's mandates.
     """
-    near = _nodes_around(call, facts, keys)
-    if made is not None and not any(_concerns_nearby_record(one, near, facts, keys) for one in made):
+    nearby_nodes = _nodes_around(call, facts, keys)
+    if made is not None and not any(_concerns_nearby_record(earlier, nearby_nodes, facts, keys) for earlier in made):
         return frozenset()
-    return frozenset(node.seen.fact.ref for node in near.values() if node.seen.is_of_single_answer)
+    return frozenset(node.seen.fact.ref for node in nearby_nodes.values() if node.seen.is_of_single_answer)
 
 
 def _concerns_nearby_record(
-    made: PlannedCall, near: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys
+    call: PlannedCall, nearby_nodes: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys
 ) -> bool:
-    """Whether the call ``made`` concerns one of the ``near`` records, or names a record to which one of them refers."""
-    ids = build_call_view(made.tool, made.arguments, facts, keys).ids
-    referred = {one.text for node in near.values() for one in node.references if one.must_exist}
-    return not near.keys().isdisjoint(_nodes_around(made, facts, keys)) or not referred.isdisjoint(ids)
+    """Whether the call concerns one of the nearby records, or names a record to which one of them refers."""
+    if not nearby_nodes.keys().isdisjoint(_nodes_around(call, facts, keys)):
+        return True
+    ids = build_call_view(call.tool, call.arguments, facts, keys).ids
+    return any(reference.must_exist and reference.text in ids for reference in _references_of(nearby_nodes.values()))
 
 
 def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
@@ -130,27 +133,22 @@ def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) ->
 
 def bind_fields(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
     """The fields of a call. ``asked``: the names that rules ask for, also in the form ``kind.field``."""
-    wanted = [*dict.fromkeys(asked)]
-    said = {name: view.find_value(name) for name in (*view.field_names, *(name for name in wanted if "." not in name))}
-    fields = {name: value for name, value in said.items() if not isinstance(value, UnknownValue)}
-    recorded = {name: value for name in said if not isinstance(value := view.value_in_records(name), UnknownValue)}
-    for dotted in (name for name in wanted if "." in name):
-        said[dotted] = value = view.value_of_kind(dotted)
+    asked_names = [*dict.fromkeys(asked)]
+    plain_names = (*view.field_names, *(name for name in asked_names if "." not in name))
+    values = {name: view.find_value(name) for name in plain_names}
+    fields = {name: value for name, value in values.items() if not isinstance(value, UnknownValue)}
+    recorded = {name: value for name in values if not isinstance(value := view.value_in_records(name), UnknownValue)}
+    for dotted in (name for name in asked_names if "." in name):
+        values[dotted] = value = view.value_of_kind(dotted)
         if not isinstance(value, UnknownValue):
             set_field(fields, dotted, value)
-    unknown = tuple(name for name in wanted if isinstance(said[name], UnknownValue) and view.has_field(name))
-    more = [
-        {key: value for key, value in fields_of_record(node.record) if not view.has_field(key)}
-        for node in view.records_beyond
-    ]
-    beyond = tuple({dumps(one): one for one in cast(list[JsonObject], more) if one}.values())
-    given = [
-        {name: value}
-        for name in said
-        for value in view.aliases_of_recorded_field(name)
-        if not isinstance(value, UnknownValue)
-    ]
-    return BoundFields(fields, unknown, recorded, (*given, *(node.record for node in view.mentioned)), beyond)
+    unknown = tuple(name for name in asked_names if isinstance(values[name], UnknownValue) and view.has_field(name))
+    records_beyond = (fields_of_record(node.record) for node in view.records_beyond)
+    further_records = [{key: value for key, value in record if not view.has_field(key)} for record in records_beyond]
+    beyond = tuple({dumps(record): record for record in cast(list[JsonObject], further_records) if record}.values())
+    named_values = ((name, value) for name in values for value in view.aliases_of_recorded_field(name))
+    aliases = [{name: value} for name, value in named_values if not isinstance(value, UnknownValue)]
+    return BoundFields(fields, unknown, recorded, (*aliases, *(node.record for node in view.mentioned)), beyond)
 
 
 @lru_cache(maxsize=8)
@@ -161,62 +159,70 @@ def _build_cached_view(graph: RecordGraph, tool: str, arguments_json: str) -> "C
 def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
     """The records that a call names, by any argument. If it has an identifier, plain numbers name no record."""
     about = noun_of_tool(tool, graph.keys)
-    given = [*references_in(arguments, about, graph.keys)]
-    found = [(reference, _find_referenced_records(graph, reference, about)) for reference in given]
-    if any(one.is_id and meant for one, meant in found):  # then a mere number names none: ``new_salary``
-        found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
-    nodes = _prefer_records_named_by_own_id(found)
-    makes = about if makes_record(tool) else ()
-    seen_nouns = {one.noun for one, meant in found if meant and one.noun}
-    seen_shapes = {id_pattern_of(one.text) for one, meant in found if meant} - {""}
-    unread = [
-        one
-        for one, meant in found
-        if not meant
-        and not are_same_kind(one.noun, makes)
-        and (are_same_kind(one.noun, about) or not may_describe_request(one.noun))
-        and (one.must_exist or (one.noun in seen_nouns and one.is_id) or id_pattern_of(one.text) in seen_shapes)
-    ]
-    known = {one.noun for one, meant in found if meant}  # which the call gives a new key, if nothing has that yet
-    unread = [one for one in unread if one.noun not in known or (one.key, one.text) not in graph.keys_not_found]
-    nodes += (
-        _find_by_key_of_other_record(given, about, graph)
-        if not any(are_same_kind(about, one.noun) for one in given)
-        else []
-    )
-    subjects = [node for node in nodes if are_same_kind(about, node.kind)]
-    unread_subjects = [one for one in unread if are_same_kind(about, one.noun)]
+    references = [*references_in(arguments, about, graph.keys)]
+    matches = [(reference, _find_referenced_records(graph, reference, about)) for reference in references]
+    named_nodes = _prefer_records_named_by_own_id(matches)
+    has_id = any(reference.is_id and nodes for reference, nodes in matches)
+    read = [reference for reference, nodes in matches if nodes]
+    unread = [reference for reference, nodes in matches if not nodes]
+    if has_id:  # then a mere number names no record: ``new_salary``
+        unread = [named for named in unread if named.is_id or not named.is_number or named.noun == about]
+    if makes_record(tool):
+        unread = [reference for reference in unread if not are_same_kind(reference.noun, about)]
+    unread = [reference for reference in unread if _may_be_unread_record(reference, about, read, graph)]
+    if not is_of_any_kind(about, (reference.noun for reference in references)):
+        named_nodes += _find_by_key_of_other_record(references, about, graph)
+    subjects = [node for node in named_nodes if are_same_kind(about, node.kind)]
+    unread_subjects = [reference for reference in unread if are_same_kind(about, reference.noun)]
     if not subjects and not unread_subjects:
-        subjects, unread_subjects = nodes, unread
-    kinds = (*(node.kind for node in subjects), *(one.noun for one in unread_subjects), about)
+        subjects, unread_subjects = named_nodes, unread
+    kinds = (*(node.kind for node in subjects), *(reference.noun for reference in unread_subjects), about)
     return NamedRecords(
         tuple(subjects),
-        tuple(node for node in nodes if node not in subjects),
+        tuple(node for node in named_nodes if node not in subjects),
         tuple(unread_subjects),
-        tuple(one for one in unread if one not in unread_subjects),
+        tuple(reference for reference in unread if reference not in unread_subjects),
         tuple(dict.fromkeys(kind for kind in kinds if kind)),
-        tuple({id(node): node for _, meant in found for node in meant}.values()),
+        tuple({id(node): node for _, nodes in matches for node in nodes}.values()),
     )
 
 
-def _find_by_key_of_other_record(given: Iterable[RecordReference], about: Noun, graph: RecordGraph) -> list[GraphNode]:
+def _may_be_unread_record(
+    reference: RecordReference, about: Noun, read: Sequence[RecordReference], graph: RecordGraph
+) -> bool:
+    """Whether a call's reference that leads to no record that was read may name one. ``read``: those that lead to one.
+
+    A reference of the kind of a read one may also give that record a new key, if nothing has that key yet.
+    """
+    if may_describe_request(reference.noun) and not are_same_kind(reference.noun, about):
+        return False
+    read_nouns = {other.noun for other in read}
+    if reference.noun in read_nouns and (reference.key, reference.text) in graph.keys_not_found:
+        return False
+    if reference.must_exist or (reference.is_id and reference.noun and reference.noun in read_nouns):
+        return True
+    id_pattern = id_pattern_of(reference.text)
+    return id_pattern != "" and any(id_pattern_of(other.text) == id_pattern for other in read)
+
+
+def _find_by_key_of_other_record(
+    references: Iterable[RecordReference], about: Noun, graph: RecordGraph
+) -> list[GraphNode]:
     """The record that the tool is about and that has another record's key, as a lease's deposit has the lease's: the
     one shown by a read that was asked with just this key.
     """
-    keys = {(one.noun, one.text) for one in given if one.is_id}
-    of_kind = (node for node in graph.nodes if are_same_kind(about, node.kind) and node.seen.is_only_record)
-    return [
-        node
-        for node in of_kind
-        if {(one.noun, one.text) for one in node.read_arguments} & keys and len(node.read_arguments) == 1
-    ]
+    keys = {(reference.noun, reference.text) for reference in references if reference.is_id}
+    nodes = (node for node in graph.nodes if len(node.read_arguments) == 1 and node.seen.is_only_record)
+    of_kind = (node for node in nodes if are_same_kind(about, node.kind))
+    return [node for node in of_kind if (node.read_arguments[0].noun, node.read_arguments[0].text) in keys]
 
 
 def _find_referenced_records(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
     """The records that a call's reference names, without those of another kind that only share a number."""
-    meant = graph.find_referenced_records(reference)
-    own = are_same_kind(reference.noun, about)
-    return [node for node in meant if not (own and node.by_number and not are_same_kind(node.kind, about))]
+    nodes = graph.find_referenced_records(reference)
+    if not are_same_kind(reference.noun, about):
+        return nodes
+    return [node for node in nodes if not node.is_named_by_number or are_same_kind(node.kind, about)]
 
 
 class CallView:
@@ -230,13 +236,12 @@ class CallView:
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
         self._plain_arguments = fields_of_record(arguments)
         self._in_other_shapes = [*fields_in_other_shapes(arguments)]
-        shapes = [shape for node in self._named.subjects for shape in node.id_patterns]
-        self._id_patterns = {*shapes, *(id_pattern_of(one.text) for one in self._named.unread_subjects)} - {""}
+        id_patterns = {id_pattern_of(reference.text) for reference in self._named.unread_subjects}
+        self._id_patterns = id_patterns.union(*(node.id_patterns for node in self._named.subjects)) - {""}
         self.ids = self._named.ids
-        self._belongs_elsewhere: dict[int, bool] = {}
-        self._fields: dict[
-            tuple[int, bool], dict[Noun, dict[str, FieldValue]]
-        ] = {}  # by kind, of a list of records, by its identity and whether with nested ones
+        self._belongs_elsewhere: dict[int, bool] = {}  # by ``id`` of a record
+        # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
+        self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
         self.own = graph.with_parts(self._named.records)
         self._own = {id(node) for node in self.own}
         self.mentioned = graph.with_parts(self._named.mentioned)
@@ -246,10 +251,10 @@ class CallView:
     @cached_property
     def field_names(self) -> list[str]:
         """The name of every field of the call and of the records around it."""
-        given = {key for key, _ in self._arguments if "." not in key}
-        return sorted(
-            given.union(key for level in self._levels for node in level for key, _ in fields_of_record(node.record))
-        )
+        names = {key for key, _ in self._arguments if "." not in key}
+        for node in self.records_around:
+            names.update(key for key, _ in fields_of_record(node.record))
+        return sorted(names)
 
     def find_value(self, name: str) -> FieldValue:
         """The value of the field; ``UNKNOWN`` if there is none, or more than one.
@@ -257,9 +262,9 @@ class CallView:
         A field of a record that the call names goes before an argument that is only an alias of the field's name: to
         pay an ``amount`` of an invoice does not change its ``total``.
         """
-        given = find_values(name, self._arguments, self._named.kinds)
-        if given and not self.aliases_of_recorded_field(name):
-            return common_value(given)
+        argument_values = find_values(name, self._arguments, self._named.kinds)
+        if argument_values and not self.aliases_of_recorded_field(name):
+            return common_value(argument_values)
         alternatives = self.present_and_edited_values(name)
         return common_value(alternatives) if alternatives else self.value_in_records(name)
 
@@ -267,12 +272,12 @@ class CallView:
         """The field's present value and its value after an edit in the call; empty if the call edits no such field. The
         present value is left out if no record has the field.
         """
-        edited = find_values_by_name(name, self._edited)
-        if not edited or find_values(name, self._arguments, self._named.kinds):
+        edited_values = find_values_by_name(name, self._edited)
+        if not edited_values or find_values(name, self._arguments, self._named.kinds):
             return []
-        before = self.value_in_records(name)
-        is_new = before is UNKNOWN and not self.unread_references and not self._is_recorded(name)
-        return edited if is_new else [before, *edited]
+        recorded_value = self.value_in_records(name)
+        is_new = recorded_value is UNKNOWN and not self.unread_references and not self._is_recorded(name)
+        return edited_values if is_new else [recorded_value, *edited_values]
 
     def value_in_other_shape(self, name: str) -> Json:
         """What the call may say of the field in another shape than an argument of its name, the greatest if it says
@@ -280,9 +285,9 @@ class CallView:
         """
         if find_values_by_name(name, self._plain_arguments, self._named.kinds):
             return None
-        said = find_values_by_name(name, self._in_other_shapes, self._named.kinds)
-        found = [one for one in said if not isinstance(one, UnknownValue)]
-        return max(found, key=lambda one: abs(read_figure(one) or 0), default=None)
+        stated_values = find_values_by_name(name, self._in_other_shapes, self._named.kinds)
+        known_values = [value for value in stated_values if not isinstance(value, UnknownValue)]
+        return max(known_values, key=lambda figure: abs(read_figure(figure) or 0), default=None)
 
     def _is_recorded(self, name: str) -> bool:
         """Whether a record around the call or one of the called kind has the field, with whatever value."""
@@ -293,8 +298,8 @@ class CallView:
         """The arguments that are aliases of a field which a record that the call names has under its own name."""
         if find_values_by_name(name, self._arguments, self._named.kinds):
             return []
-        of_own = (find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own)
-        return find_values(name, self._arguments) if any(of_own) else []
+        values_of_own = (find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own)
+        return find_values(name, self._arguments) if any(values_of_own) else []
 
     def value_in_records(self, name: str, *, with_subject_links: bool = True) -> FieldValue:
         """The value of the field in the records, regardless of the arguments; ``UNKNOWN`` if there is no single one.
@@ -303,14 +308,14 @@ class CallView:
         """
         if self._named.unread_subjects:
             return UNKNOWN
-        for place, level in enumerate(self._levels):
-            if place == 1 and _field_values_in_nodes([*self._siblings, *self._records_of_unread_kinds], name):
+        for distance, level in enumerate(self._levels):
+            if distance == 1 and _field_values_in_nodes([*self._siblings, *self._records_of_unread_kinds], name):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
-            if place >= 2 and self._has_argument_in_minor_units(name):
+            if distance >= 2 and self._has_argument_in_minor_units(name):
                 return UNKNOWN
-            if found := _field_values_in_nodes(level, name):
-                found += self._values_of_subject_links(level, name) if place == 1 and with_subject_links else []
-                return UNKNOWN if self._may_differ_in_unread(name, place) else common_value(found)
+            if values := _field_values_in_nodes(level, name):
+                values += self._values_of_subject_links(level, name) if distance == 1 and with_subject_links else []
+                return UNKNOWN if self._may_differ_in_unread(name, distance) else common_value(values)
             first = _split_dotted(name)[0]
             if first and any(singular_words(key) == first for node in level for key in node.record):
                 return UNKNOWN  # a record as near has the path's first step, as a list or null: none further is meant
@@ -321,72 +326,71 @@ class CallView:
         words = singular_words(name)
         return any(words == words_without_minor_unit(key) != singular_words(key) for key, _ in self._arguments)
 
-    def _may_differ_in_unread(self, name: str, place: int, kind: Noun = ()) -> bool:
+    def _may_differ_in_unread(self, name: str, distance: int, kind: Noun = ()) -> bool:
         """Whether a record as near as those that have the field was not fully read, and so may have another value."""
-        if place < 2:
-            return bool(
-                (place == 1 and not kind and self._named.unread_others) or self._references_without_field(name, kind)
-            )
-        return bool(self._unread_references_at_level(name, place, kind))
+        if distance >= 2:
+            return bool(self._unread_references_at_level(name, distance, kind))
+        is_other_unread = distance == 1 and not kind and bool(self._named.unread_others)
+        return is_other_unread or bool(self._references_without_field(name, kind))
 
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """The call's references to records of kinds that have the field, which were only read without it."""
-        having = [node for node in self.own if _field_values_in_nodes([node], name, kind)]
-        return [one for one, nodes in self._named_nodes if self._lacks_field(nodes, name, kind, having)]
+        showing = _nodes_with_field(self.own, name, kind)
+        return [reference for reference, nodes in self._named_nodes if self._lacks_field(nodes, name, kind, showing)]
 
-    def _lacks_field(self, nodes: Sequence[GraphNode], name: str, kind: Noun, having: Sequence[GraphNode]) -> bool:
-        """Whether the records may have the field, read without it so far, since others of their kind have it."""
-        kinds = self._kinds_with_owners(having)
-        if not any(are_same_kind(node.kind, of) for node in nodes for of in kinds):
+    def _lacks_field(self, nodes: Sequence[GraphNode], name: str, kind: Noun, showing: Sequence[GraphNode]) -> bool:
+        """Whether the records may have the field, read without it so far, since others of their kind, ``showing``, have
+        it.
+        """
+        kinds = self._kinds_with_owners(showing)
+        if not any(is_of_any_kind(node.kind, kinds) for node in nodes):
             return False
         if _field_values_in_nodes(self._graph.with_parts(nodes), name, kind):
             return False
-        whole = {node.seen.fact.tool for node in having if not node.seen.is_row}
-        return not any(node.seen.fact.tool in whole and not node.seen.is_row for node in nodes)
+        full_read_tools = {node.seen.fact.tool for node in showing if not node.seen.is_row}
+        return not any(node.seen.fact.tool in full_read_tools and not node.seen.is_row for node in nodes)
 
     def _kinds_with_owners(self, nodes: Iterable[GraphNode]) -> set[Noun]:
         """The kinds of the records, and of those of which nested objects without an own id are parts: the unit of its
         ``features``.
         """
         owners = ((node, None if node.ids else self._graph.enclosing_record(node)) for node in nodes)
-        return {one.kind for pair in owners for one in pair if one}
+        return {owner.kind for pair in owners for owner in pair if owner}
 
-    def _unread_references_at_level(self, name: str, place: int, kind: Noun = ()) -> list[RecordReference]:
+    def _unread_references_at_level(self, name: str, distance: int, kind: Noun = ()) -> list[RecordReference]:
         """The references, in records one step nearer, to records of the kinds that have the field at this level, and
         that were not read or were read without it: they are as near, and may have another value.
         """
-        having = [node for node in self._levels[place] if _field_values_in_nodes([node], name, kind)]
-        kinds = self._kinds_with_owners(having)
-        before = self.own if place == 2 else self._levels[place - 1]
-        told = (one for node in before for one in node.references)
-        found: list[RecordReference] = []
-        for one in told:
-            if not (
-                any(are_same_kind(one.noun, of) for of in kinds)
-                and (one.must_exist or one.is_number or one.looks_like_id)
-            ):
+        showing = _nodes_with_field(self._levels[distance], name, kind)
+        kinds = self._kinds_with_owners(showing)
+        unread_references: list[RecordReference] = []
+        for reference in _references_of(self.own if distance == 2 else self._levels[distance - 1]):
+            may_name_record = reference.must_exist or reference.is_number or reference.looks_like_id
+            if not may_name_record or not is_of_any_kind(reference.noun, kinds) or reference.text in self.ids:
                 continue
-            if one.text in self.ids or self._graph.was_not_found(one) or self._refers_to_other_record(one):
+            if self._graph.was_not_found(reference) or self._refers_to_other_record(reference):
                 continue
-            nodes = self._graph.find_referenced_records(one)
-            if not nodes or self._lacks_field(nodes, name, kind, having):
-                found.append(one)
-        return found
+            nodes = self._graph.find_referenced_records(reference)
+            if not nodes or self._lacks_field(nodes, name, kind, showing):
+                unread_references.append(reference)
+        return unread_references
 
     def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
         """The value of a field such as ``order.total``, in the nearest record of that kind; else of the field at that
         path in the nearest record that has one.
         """
         kind, name = _split_dotted(dotted)
-        if given := [value for path, value in self._arguments if path == dotted]:
-            return common_value(given)
-        if any(are_same_kind(kind, one.noun) for one in self._named.unread):
+        if argument_values := [value for path, value in self._arguments if path == dotted]:
+            return common_value(argument_values)
+        if is_of_any_kind(kind, (reference.noun for reference in self._named.unread)):
             return UNKNOWN
-        for place, level in enumerate(self._levels):
-            if of_kind := [node for node in level if are_same_kind(kind, node.kind)]:
-                found = _field_values_in_nodes(of_kind, name, kind)
-                found += self._values_of_subject_links(of_kind, name, kind) if place == 1 and with_subject_links else []
-                return common_value(found) if found and not self._may_differ_in_unread(name, place, kind) else UNKNOWN
+        for distance, level in enumerate(self._levels):
+            if nodes := [node for node in level if are_same_kind(kind, node.kind)]:
+                values = _field_values_in_nodes(nodes, name, kind)
+                if distance == 1 and with_subject_links:
+                    values += self._values_of_subject_links(nodes, name, kind)
+                is_unknown = not values or self._may_differ_in_unread(name, distance, kind)
+                return UNKNOWN if is_unknown else common_value(values)
         return self.value_in_records(dotted, with_subject_links=with_subject_links)
 
     @cached_property
@@ -396,30 +400,35 @@ class CallView:
         records, none if nobody read them.
         """
         kinds = [node.kind for node in self._levels[1]]
-        near, found = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
+        nodes_to_follow, links = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
         for _ in range(_MOST_STEPS):
-            told = [one for node in near for one in node.references if one.text not in self.ids]
-            near = []
-            for one, nodes in ((one, self._graph.find_referenced_records(one)) for one in told):
-                linked = [node for node in nodes if any(are_same_kind(node.kind, kind) for kind in kinds)]
-                is_unread = not nodes and one.must_exist and not self._graph.was_not_found(one)
-                if linked or (is_unread and any(are_same_kind(one.noun, kind) for kind in kinds)):
-                    found.append((one, self._graph.with_parts(linked)))
-                near += [node for node in nodes if node not in linked and not self._is_of_called_kind(node)]
-        return found
+            references = [reference for reference in _references_of(nodes_to_follow) if reference.text not in self.ids]
+            nodes_to_follow = []
+            for reference in references:
+                nodes = self._graph.find_referenced_records(reference)
+                linked_nodes = [node for node in nodes if is_of_any_kind(node.kind, kinds)]
+                is_unread = not nodes and reference.must_exist and not self._graph.was_not_found(reference)
+                if linked_nodes or (is_unread and is_of_any_kind(reference.noun, kinds)):
+                    links.append((reference, self._graph.with_parts(linked_nodes)))
+                others = (node for node in nodes if node not in linked_nodes)
+                nodes_to_follow += [node for node in others if not self._is_of_called_kind(node)]
+        return links
 
-    def _values_of_subject_links(self, named: Sequence[GraphNode], name: str, of_kind: Noun = ()) -> list[FieldValue]:
+    def _values_of_subject_links(
+        self, named_nodes: Sequence[GraphNode], name: str, of_kind: Noun = ()
+    ) -> list[FieldValue]:
         """The field's values in ``_subject_links`` of the kinds of the named records that have it; ``UNKNOWN`` for each
         that nobody read, or of which only a row without the field was read.
 
         A record that the call names does not stand in for the called record's own: an id in a note would pass a rule.
         """
-        kinds = [node.kind for node in named if _field_values_in_nodes([node], name, of_kind)]
+        kinds = [node.kind for node in _nodes_with_field(named_nodes, name, of_kind)]
         values: list[FieldValue] = []
-        for one, nodes in self._subject_links:
-            if any(are_same_kind(of, kind) for of in (one.noun, *(node.kind for node in nodes)) for kind in kinds):
-                is_known = bool(nodes) and not all(node.seen.is_row for node in nodes)
-                values += _field_values_in_nodes(nodes, name, of_kind) or ([] if is_known else [UNKNOWN])
+        for reference, nodes in self._subject_links:
+            linked_kinds = (reference.noun, *(node.kind for node in nodes))
+            if any(is_of_any_kind(linked_kind, kinds) for linked_kind in linked_kinds):
+                linked_values = _field_values_in_nodes(nodes, name, of_kind)
+                values += [UNKNOWN] if not linked_values and _are_only_rows(nodes) else linked_values
         return values
 
     def fields_by_linked_record(self, names: Sequence[str]) -> list[dict[str, FieldValue]]:
@@ -427,8 +436,10 @@ class CallView:
         the named ones have them, and once for each of the others. A field without a single value is left out.
         """
         groups = [nodes for _, nodes in self._subject_links if nodes]
-        split = [name for name in names if groups and self._is_known_without_subject_links(name)]
-        return [self._fields_of_nodes(split, nodes) for nodes in (self._levels[1], *groups)] if split else []
+        differing_names = [name for name in names if groups and self._is_known_without_subject_links(name)]
+        if not differing_names:
+            return []
+        return [self._fields_of_nodes(differing_names, nodes) for nodes in (self._levels[1], *groups)]
 
     def _is_known_without_subject_links(self, name: str) -> bool:
         read_value = self.value_of_kind if "." in name else self.value_in_records
@@ -437,8 +448,8 @@ class CallView:
     def _fields_of_nodes(self, names: Iterable[str], nodes: Sequence[GraphNode]) -> dict[str, FieldValue]:
         fields = dict[str, FieldValue]()
         for name in names:
-            if found := _values_by_dotted_name(nodes, name):
-                fields[name] = common_value(found)
+            if values := _values_by_dotted_name(nodes, name):
+                fields[name] = common_value(values)
         return fields
 
     def has_field(self, name: str) -> bool:
@@ -450,29 +461,32 @@ class CallView:
     @cached_property
     def _records_of_unread_kinds(self) -> list[GraphNode]:
         """One record for each set of fields, of the kinds of which the call names a record that nobody read."""
-        kinds = [one.noun for one in self._named.unread]
-        return _one_per_kind_and_fields(
-            node for node in self._graph.nodes if any(are_same_kind(kind, node.kind) for kind in kinds)
-        )
+        kinds = [reference.noun for reference in self._named.unread]
+        return _one_per_kind_and_fields(node for node in self._graph.nodes if is_of_any_kind(node.kind, kinds))
 
     def _group_by_distance(self) -> list[list[GraphNode]]:
         """The records that the call names, in two groups, then those one step and two steps away."""
         subjects, others = (self._graph.with_parts(nodes) for nodes in (self._named.subjects, self._named.others))
-        levels, near = [subjects, others], [*subjects, *others]
-        about = [node for one in subjects for node in self._graph.referring_records(one)]
+        levels, nearest_nodes = [subjects, others], [*subjects, *others]
+        nodes_about_subjects = [node for subject in subjects for node in self._graph.referring_records(subject)]
         for step in range(_MOST_STEPS):
-            before = {id(node) for level in levels for node in level}
-            plain = {id(node): node for one in near for node in self._graph.find_named_by_fields(one)}
-            found = [*plain.values(), *(node for one in near for node in self._graph.linked_records(one))]
-            found += about if step == 0 else []
-            fresh = {id(node): node for node in found if id(node) not in before}
-            near = [node for key, node in fresh.items() if self._may_give_field(node, key in plain, at_first=step == 0)]
-            levels.append(self._graph.with_parts(near))
+            grouped_ids = {id(node) for level in levels for node in level}
+            named_by_fields = [node for near in nearest_nodes for node in self._graph.find_named_by_fields(near)]
+            linked_nodes = (node for near in nearest_nodes for node in self._graph.linked_records(near))
+            next_nodes = [*named_by_fields, *linked_nodes, *(nodes_about_subjects if step == 0 else ())]
+            new_nodes = {id(node): node for node in next_nodes if id(node) not in grouped_ids}
+            named_ids = {id(node) for node in named_by_fields}
+            may_give_field = partial(self._may_give_field, named_ids, is_first_step=step == 0)
+            nearest_nodes = [*filter(may_give_field, new_nodes.values())]
+            levels.append(self._graph.with_parts(nearest_nodes))
         return levels
 
-    def _may_give_field(self, node: GraphNode, is_named_by_field: bool, *, at_first: bool) -> bool:
-        """Whether a record that the call does not name may still give it a field."""
-        if is_named_by_field and at_first:
+    def _may_give_field(self, named_ids: Set[int], node: GraphNode, *, is_first_step: bool) -> bool:
+        """Whether a record that the call does not name may still give it a field. ``named_ids``: the ``id`` of those
+        that fields of a nearer record name.
+        """
+        is_named_by_field = id(node) in named_ids
+        if is_named_by_field and is_first_step:
             return not self._is_of_called_kind(node)
         return not self._belongs_to_other_record(node) and (is_named_by_field or not self.is_other_of_called_kind(node))
 
@@ -491,13 +505,16 @@ class CallView:
 
         Their fields may trigger a rule, and never keep one from triggering.
         """
-        near = {id(node) for node in self.records_around}
-        found = [node for one in (*self._levels[1], *self._levels[2]) for node in self._graph.referring_records(one)]
-        free = {id(node): node for node in found if id(node) not in near and not self._belongs_to_other_record(node)}
-        return [node for node in free.values() if not self.is_other_of_called_kind(node)][:_MOST_BEYOND]
+        nodes_by_id: dict[int, GraphNode] = {}
+        for near in (*self._levels[1], *self._levels[2]):
+            nodes_by_id |= {id(node): node for node in self._graph.referring_records(near)}
+        ids_beyond = nodes_by_id.keys() - {id(node) for node in self.records_around}
+        nodes = (node for node_id, node in nodes_by_id.items() if node_id in ids_beyond)
+        free_nodes = (node for node in nodes if not self._belongs_to_other_record(node))
+        return [node for node in free_nodes if not self.is_other_of_called_kind(node)][:_MOST_RECORDS_BEYOND]
 
     def is_record_around(self, node: GraphNode) -> bool:
-        return any(node is one for one in self.records_around)
+        return any(node is near for near in self.records_around)
 
     @property
     def subject_kinds(self) -> tuple[Noun, ...]:
@@ -515,81 +532,88 @@ class CallView:
 
         ``names``: the fields, also as ``kind.field``, each with whether a rule about the call's tool asks for it.
         """
-        for name, is_about_tool in (
-            names.items()
-            if self._references_seen_only_in_lists
+        has_references = bool(
+            self._references_seen_only_in_lists
             or self._unread_references_in_named_records
             or self._unread_references_one_step_away
             or self._linked_references_seen_only_in_lists
             or self._subject_links
-            else ()
-        ):
+        )
+        for name, is_about_tool in names.items() if has_references else ():
+            if find_values(name, self._arguments, self._named.kinds):
+                continue
             kind, field = _split_dotted(name)
             if kind and not self._is_kind_of_record(kind):  # an object within a record
                 kind, field = (), name
-            if find_values(name, self._arguments, self._named.kinds):
-                continue
-            listed = [one for one in self._references_seen_only_in_lists if not kind or are_same_kind(kind, one.noun)]
             if self._have_field(self.own, kind, field):
-                yield from self._references_without_field(field, kind)
-                if self._have_field(self._levels[1], kind, field):
-                    yield from (one for one, nodes in self._subject_links if all(node.seen.is_row for node in nodes))
-                if not self._have_field(self._levels[0], kind, field):
-                    yield from listed
-                continue
-            is_further = is_about_tool or self._have_field(self._levels[3], kind, field)
-            shown_at = next((place for place in (2, 3) if self._have_field(self._levels[place], kind, field)), None)
-            yield from listed
-            if shown_at is not None:
-                yield from self._unread_references_at_level(field, shown_at, kind)
-            if shown_at != 2 and is_further:
-                unread = self._unread_references_in_named_records or (
-                    self._unread_references_one_step_away if shown_at is None else []
-                )
-                linked = [*unread, *self._linked_references_seen_only_in_lists]
-                of_kind = [one for one in linked if not kind or are_same_kind(kind, one.noun)]
-                is_seen = any(are_same_kind(kind, node.kind) for node in self.records_around)
-                # else any may lead to one of that kind
-                yield from of_kind if of_kind or listed or is_seen else [*self._references_seen_only_in_lists, *linked]
+                yield from self._references_to_read_beside_own(kind, field)
+            else:
+                yield from self._references_to_read_further_away(kind, field, is_about_tool=is_about_tool)
+
+    def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
+        """Yields what should be read for a field that a record has which the call names."""
+        yield from self._references_without_field(field, kind)
+        if self._have_field(self._levels[1], kind, field):
+            yield from (reference for reference, nodes in self._subject_links if _are_only_rows(nodes))
+        if not self._have_field(self._levels[0], kind, field):
+            yield from _references_of_kind(self._references_seen_only_in_lists, kind)
+
+    def _references_to_read_further_away(
+        self, kind: Noun, field: str, *, is_about_tool: bool
+    ) -> Iterator[RecordReference]:
+        """Yields what should be read for a field that no record has which the call names."""
+        listed = _references_of_kind(self._references_seen_only_in_lists, kind)
+        distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
+        yield from listed
+        if distances:
+            yield from self._unread_references_at_level(field, distances[0], kind)
+        if 2 in distances or not (is_about_tool or distances):
+            return
+        unread = self._unread_references_in_named_records
+        if not unread and not distances:
+            unread = self._unread_references_one_step_away
+        linked = [*unread, *self._linked_references_seen_only_in_lists]
+        linked_of_kind = _references_of_kind(linked, kind)
+        is_seen = is_of_any_kind(kind, (node.kind for node in self.records_around))
+        if linked_of_kind or listed or is_seen:
+            yield from linked_of_kind
+        else:  # any may lead to one of that kind
+            yield from (*self._references_seen_only_in_lists, *linked)
 
     def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
         """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list."""
-        is_deep = "." in field
-        if (id(nodes), is_deep) not in self._fields:
-            found: dict[Noun, dict[str, FieldValue]] = {}
+        is_path = "." in field
+        if (id(nodes), is_path) not in self._fields:
+            fields_by_kind: dict[Noun, dict[str, FieldValue]] = {}
             for node in nodes:
-                within = nested_fields(node.record) if is_deep else ()
-                found.setdefault(node.kind, {}).update([*within, *fields_of_record(node.record)])
-            self._fields[id(nodes), is_deep] = found
-        of_kind = (
-            (of, fields)
-            for of, fields in self._fields[id(nodes), is_deep].items()
-            if not kind or are_same_kind(kind, of)
-        )
-        return any(find_values(field, [*fields.items()], (of,)) for of, fields in of_kind)
+                inner_fields = nested_fields(node.record) if is_path else ()
+                fields_by_kind.setdefault(node.kind, {}).update([*inner_fields, *fields_of_record(node.record)])
+            self._fields[id(nodes), is_path] = fields_by_kind
+        indexed = self._fields[id(nodes), is_path]
+        kinds = [known_kind for known_kind in indexed if not kind or are_same_kind(kind, known_kind)]
+        return any(find_values(field, [*indexed[known_kind].items()], (known_kind,)) for known_kind in kinds)
 
     def _is_kind_of_record(self, kind: Noun) -> bool:
         """Whether a word is known as a kind: a read shows it, or the call or a record around it names one."""
-        near = (one for node in (*self.own, *self._levels[2]) for one in node.references)
-        nouns = (*self._named.kinds, *(one.noun for one in (*self._references, *near)))
-        return self._graph.is_known_kind(kind) or any(are_same_kind(kind, noun) for noun in nouns)
+        references = (*self._references, *_references_of((*self.own, *self._levels[2])))
+        nouns = (*self._named.kinds, *(reference.noun for reference in references))
+        return self._graph.is_known_kind(kind) or is_of_any_kind(kind, nouns)
 
     @cached_property
     def _named_nodes(self) -> list[tuple[RecordReference, list[GraphNode]]]:
         """The references in the call to records that were read, with these records."""
-        called = ((one, _find_referenced_records(self._graph, one, self._about)) for one in self._references)
-        own = ((one, [node for node in meant if self.is_named_record(node)]) for one, meant in called)
-        return [(one, nodes) for one, nodes in own if nodes]
+        matches: list[tuple[RecordReference, list[GraphNode]]] = []
+        for reference in self._references:
+            nodes = _find_referenced_records(self._graph, reference, self._about)
+            if named_nodes := [node for node in nodes if self.is_named_record(node)]:
+                matches.append((reference, named_nodes))
+        return matches
 
     @cached_property
     def _references_seen_only_in_lists(self) -> list[RecordReference]:
         """The call's references to records that only a list showed, or not every declared read."""
-        named = self._named_nodes
-        return [
-            one
-            for one, nodes in named
-            if all(node.seen.is_row for node in nodes) or self._lacks_declared_read(one, nodes)
-        ]
+        matches, lacks_read = self._named_nodes, self._lacks_declared_read
+        return [reference for reference, nodes in matches if _are_only_rows(nodes) or lacks_read(reference, nodes)]
 
     @cached_property
     def _unread_references_in_named_records(self) -> list[RecordReference]:
@@ -606,32 +630,28 @@ class CallView:
     @cached_property
     def _linked_references_seen_only_in_lists(self) -> list[RecordReference]:
         """The references, in named records and those one step away, to records of which only a row was seen."""
-        found = self._find_references_to_others([*self.own, *self._levels[2]])
-        return [one for one, meant in found if meant and all(node.seen.is_row for node in meant)]
+        matches = self._find_references_to_others([*self.own, *self._levels[2]])
+        return [reference for reference, nodes in matches if nodes and _are_only_rows(nodes)]
 
     def _unread_references_in(self, nodes: Iterable[GraphNode]) -> list[RecordReference]:
-        found = self._find_references_to_others(nodes)
-        return [one for one, meant in found if not meant or self._lacks_declared_read(one, meant)]
+        matches = self._find_references_to_others(nodes)
+        return [reference for reference, read in matches if not read or self._lacks_declared_read(reference, read)]
 
-    def _find_references_to_others(
-        self, nodes: Iterable[GraphNode]
-    ) -> Iterator[tuple[RecordReference, list[GraphNode]]]:
+    def _find_references_to_others(self, nodes: Iterable[GraphNode]) -> _Matches:
         """Yields the references to records of other kinds than the called one, with the records that were read."""
-        told = (one for node in nodes for one in node.references if one.must_exist)
-        others = (one for one in told if not any(are_same_kind(kind, one.noun) for kind in self._named.kinds))
-        yield from ((one, self._graph.find_referenced_records(one)) for one in others)
+        for reference in _references_of(nodes):
+            if reference.must_exist and not is_of_any_kind(reference.noun, self._named.kinds):
+                yield reference, self._graph.find_referenced_records(reference)
 
     def _lacks_declared_read(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
         """Whether a read that is declared to show the record was not made."""
-        made = {node.seen.fact.tool for node in nodes}
-        return any(
-            are_same_kind(kind, reference.noun) and tool not in made for tool, kind in self._graph.keys.kinds_by_read
-        )
+        used_tools, declared_reads = {node.seen.fact.tool for node in nodes}, self._graph.keys.kinds_by_read
+        return any(are_same_kind(kind, reference.noun) and tool not in used_tools for tool, kind in declared_reads)
 
     def names_read_record(self, argument: str, value: Json) -> bool:
         """Whether the argument names a record that was read."""
-        found = reference_of(argument, value, self._about, self._graph.keys)
-        return found is not None and any(map(self.is_named_record, self._graph.find_referenced_records(found)))
+        reference = reference_of(argument, value, self._about, self._graph.keys)
+        return reference is not None and any(map(self.is_named_record, self._graph.find_referenced_records(reference)))
 
     def is_field_of_records(self, name: str) -> bool:
         """Whether the call or any record that was read has a field of that name."""
@@ -644,13 +664,13 @@ class CallView:
 
     def records_at(self, ref: str, path: str) -> list[GraphNode]:
         """The records of a read that contain the values at a path, which is written as in a calculation."""
-        of_read = [node for node in self._graph.nodes if node.seen.fact.ref == ref]
+        nodes_of_read = [node for node in self._graph.nodes if node.seen.fact.ref == ref]
         try:
-            found = select_cells(of_read[0].seen.fact.result, path).cells if of_read else []
+            cells = select_cells(nodes_of_read[0].seen.fact.result, path).cells if nodes_of_read else []
         except NoSuchPath:
             return []
-        texts = {dumps(cell.row) for cell in found}
-        return [node for node in of_read if node.text in texts]
+        texts = {dumps(cell.row) for cell in cells}
+        return [node for node in nodes_of_read if node.text in texts]
 
     def is_other_of_called_kind(self, node: GraphNode) -> bool:
         """Whether the record is another one of the called kind, by its name or by the pattern of its id."""
@@ -660,7 +680,7 @@ class CallView:
 
     def _is_of_called_kind(self, node: GraphNode) -> bool:
         is_own = self.is_named_record(node) or self._is_only_part_of_named(node)
-        return not is_own and any(are_same_kind(kind, node.kind) for kind in self._named.kinds)
+        return not is_own and is_of_any_kind(node.kind, self._named.kinds)
 
     def _is_only_part_of_named(self, node: GraphNode) -> bool:
         """Whether the record has no id and is the only one under its name in a named record: a lease's ``deposit``."""
@@ -672,24 +692,34 @@ class CallView:
         if self.is_named_record(node):
             return False
         if id(node) not in self._belongs_elsewhere:
-            told = (*node.references, *node.read_arguments)
-            elsewhere = self._is_of_called_kind(node) or any(map(self._refers_to_other_record, told))
+            references = (*node.references, *node.read_arguments)
+            belongs_elsewhere = self._is_of_called_kind(node) or any(map(self._refers_to_other_record, references))
             outer = self._graph.enclosing_record(node)
-            inside = (
-                outer is not None
-                and not self.is_named_record(outer)
-                and (self._belongs_to_other_record(outer) or self.is_other_of_called_kind(outer))
-            )
-            self._belongs_elsewhere[id(node)] = elsewhere or inside
+            if outer is not None and not self.is_named_record(outer):
+                belongs_elsewhere |= self._belongs_to_other_record(outer) or self.is_other_of_called_kind(outer)
+            self._belongs_elsewhere[id(node)] = belongs_elsewhere
         return self._belongs_elsewhere[id(node)]
 
     def _refers_to_other_record(self, reference: RecordReference) -> bool:
         """Whether the reference is to a record of the called kind that the call does not name."""
         if reference.text in self.ids:
             return False
-        if reference.must_exist and any(are_same_kind(kind, reference.noun) for kind in self._named.kinds):
+        if reference.must_exist and is_of_any_kind(reference.noun, self._named.kinds):
             return True
         return reference.looks_like_id and id_pattern_of(reference.text) in self._id_patterns
+
+
+def _references_of(nodes: Iterable[GraphNode]) -> Iterator[RecordReference]:
+    return (reference for node in nodes for reference in node.references)
+
+
+def _references_of_kind(references: Iterable[RecordReference], kind: Noun) -> list[RecordReference]:
+    """Those to records of this kind; all, if no kind is given."""
+    return [reference for reference in references if not kind or are_same_kind(kind, reference.noun)]
+
+
+def _are_only_rows(nodes: Iterable[GraphNode]) -> bool:
+    return all(node.seen.is_row for node in nodes)
 
 
 def _split_dotted(name: str) -> tuple[Noun, str]:
@@ -705,15 +735,19 @@ def _values_by_dotted_name(nodes: Sequence[GraphNode], name: str) -> list[FieldV
 
 def _field_values_in_nodes(nodes: Iterable[GraphNode], name: str, kind: Noun = ()) -> list[FieldValue]:
     """The values of the field in the records, of this kind if one is given. A path leads into the objects within."""
-    of_kind = (one for one in nodes if not kind or are_same_kind(kind, one.kind))
-    return [value for node in of_kind for value in _values_in_node(node, name)]
+    nodes_of_kind = (node for node in nodes if not kind or are_same_kind(kind, node.kind))
+    return [value for node in nodes_of_kind for value in _values_in_node(node, name)]
+
+
+def _nodes_with_field(nodes: Iterable[GraphNode], name: str, kind: Noun = ()) -> list[GraphNode]:
+    return [node for node in nodes if _field_values_in_nodes([node], name, kind)]
 
 
 def _values_in_node(node: GraphNode, name: str) -> list[FieldValue]:
     if "." not in name:
         return find_values(name, fields_of_record(node.record), (node.kind,))
-    within = ((_words_of_path(path), value) for path, value in nested_fields(node.record))
-    return [value for words, value in within if words == _words_of_path(name)]
+    inner_fields = ((_words_of_path(path), value) for path, value in nested_fields(node.record))
+    return [value for words, value in inner_fields if words == _words_of_path(name)]
 
 
 def _words_of_path(path: str) -> list[Noun]:
@@ -725,25 +759,20 @@ def _one_per_kind_and_fields(nodes: Iterable[GraphNode]) -> list[GraphNode]:
     return [*{(node.kind, *node.record): node for node in nodes}.values()]
 
 
-def _prefer_records_named_by_own_id(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> list[GraphNode]:
+def _prefer_records_named_by_own_id(matches: _Matches) -> list[GraphNode]:
     """The records that are named. Of a kind of which one is named by its own identifier, only those."""
-    plain = {
-        id(node): node for one, nodes in found for node in nodes if one.is_id and are_same_kind(one.noun, node.kind)
-    }
-    every = {id(node): node for _, nodes in found for node in nodes}
-    settled = [node.kind for node in plain.values()]
-    return [
-        node
-        for key, node in every.items()
-        if key in plain or not any(are_same_kind(node.kind, kind) for kind in settled)
-    ]
+    pairs = [(reference, node) for reference, nodes in matches for node in nodes]
+    by_own_id = [node for reference, node in pairs if reference.is_id and are_same_kind(reference.noun, node.kind)]
+    own_ids, kinds = {id(node) for node in by_own_id}, [node.kind for node in by_own_id]
+    unique_nodes = {id(node): node for _, node in pairs}
+    return [node for key, node in unique_nodes.items() if key in own_ids or not is_of_any_kind(node.kind, kinds)]
 
 
 def set_field(fields: dict[str, Json], dotted: str, value: Json) -> None:
     """Sets a field by its name; a ``kind.field`` is set within the object of the name ``kind``."""
     head, _, name = dotted.partition(".")
     inner = fields.get(head)
-    within = {**inner} if isinstance(inner, dict) else {}
+    inner_fields = {**inner} if isinstance(inner, dict) else {}
     if name:
-        set_field(within, name, value)
-    fields[head] = within if name else value
+        set_field(inner_fields, name, value)
+    fields[head] = inner_fields if name else value

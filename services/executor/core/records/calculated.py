@@ -1,5 +1,6 @@
 """Calculated values and a process's figures as fields of a call, depending on the records that they come from."""
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from decimal import Decimal
 
@@ -19,8 +20,8 @@ def values_as_fields(
     """The values that rules see as fields of the call. A value must rest on what was read, and have neither the name of
     a record's field nor that of a policy's constant.
     """
-    free = () if view.names_unread_record else _values_not_in_records(values, view, constants)
-    return {value.name: rule_field_value(value) for value in free if is_value_about_call(value, values, view)}
+    free_values = () if view.names_unread_record else _values_not_in_records(values, view, constants)
+    return {value.name: rule_field_value(value) for value in free_values if is_value_about_call(value, values, view)}
 
 
 def values_not_of_call(
@@ -29,30 +30,32 @@ def values_not_of_call(
     """The values that are no fields of the call, since they rest on the task's words alone or the call's record was not
     read. They may trigger a rule.
     """
-    known = {one.name: one for one in values}
-    free = _values_not_in_records(values, view, constants)
-    return {
-        one.name: rule_field_value(one) for one in free if view.names_unread_record or not _rests_on_reads(one, known)
-    }
+    values_by_name = {value.name: value for value in values}
+    free_values = _values_not_in_records(values, view, constants)
+    if not view.names_unread_record:
+        free_values = (value for value in free_values if not _rests_on_reads(value, values_by_name))
+    return {value.name: rule_field_value(value) for value in free_values}
 
 
 def _values_not_in_records(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> Iterator[NamedValue]:
-    own = (value for value in values if not value.about or value.about.casefold() in view.ids)
-    yield from (one for one in own if one.name not in constants and not view.is_field_of_records(one.name))
+    others = (value for value in values if value.name not in constants and _may_be_about_call(value, view))
+    yield from (value for value in others if not view.is_field_of_records(value.name))
+
+
+def _may_be_about_call(value: NamedValue, view: CallView) -> bool:
+    """Whether a value is about no record in particular, or about one that the call names."""
+    return not value.about or value.about.casefold() in view.ids
 
 
 def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:
     """The process's figures about what the call names, by their names in the template."""
-    bound = [value for value in figures.computed if _is_figure_about_call(value, figures.subjects, values, view)]
-    bound += [
-        value
-        for value in figures.stand_ins
-        if (not value.about or value.about.casefold() in view.ids) and is_value_about_call(value, values, view)
-    ]
-    single = [value for value in bound if sum(one.figure == value.figure for one in bound) == 1]
-    return {value.figure: value.number for value in single if value.number is not None}
+    of_call = [value for value in figures.computed if _is_figure_about_call(value, figures.subjects, values, view)]
+    stand_ins = (value for value in figures.stand_ins if _may_be_about_call(value, view))
+    of_call += [value for value in stand_ins if is_value_about_call(value, values, view)]
+    counts = Counter(value.figure for value in of_call)
+    return {value.figure: value.number for value in of_call if value.number is not None and counts[value.figure] == 1}
 
 
 def _is_figure_about_call(
@@ -60,8 +63,8 @@ def _is_figure_about_call(
 ) -> bool:
     if value.about:
         return value.about.casefold() in view.ids
-    known = subjects.get(value.figure) or subjects.get(value.group)
-    return not known.isdisjoint(view.ids) if known else is_value_about_call(value, values, view)
+    subject_ids = subjects.get(value.figure) or subjects.get(value.group)
+    return not subject_ids.isdisjoint(view.ids) if subject_ids else is_value_about_call(value, values, view)
 
 
 def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: CallView) -> bool:
@@ -70,23 +73,25 @@ def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: C
 
     A value that rests on records of the called kind is only about calls that name one of these.
     """
-    known = {one.name: one for one in values}
-    if not _rests_on_reads(value, known):
+    values_by_name = {other.name: other for other in values}
+    if not _rests_on_reads(value, values_by_name):
         return False
-    touched = [*_records_behind_value(value, known, view)]
-    of_kind = [node for node in touched if view.is_named_record(node) or view.is_other_of_called_kind(node)]
-    if of_kind:
-        return any(view.is_named_record(node) for node in of_kind)
-    return not touched or not view.ids or any(view.is_record_around(node) for node in touched)
+    nodes = [*_records_behind_value(value, values_by_name, view)]
+    nodes_of_kind = [node for node in nodes if view.is_named_record(node) or view.is_other_of_called_kind(node)]
+    if nodes_of_kind:
+        return any(view.is_named_record(node) for node in nodes_of_kind)
+    return not nodes or not view.ids or any(view.is_record_around(node) for node in nodes)
 
 
-def _rests_on_reads(value: NamedValue, known: Mapping[str, NamedValue]) -> bool:
+def _rests_on_reads(value: NamedValue, values_by_name: Mapping[str, NamedValue]) -> bool:
     """Whether an operand of the value, also by way of earlier values, comes from a result."""
-    return any(operand.source == "result" for _, operand in trace_operands(value, known))
+    return any(operand.source == "result" for _, operand in trace_operands(value, values_by_name))
 
 
-def _records_behind_value(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
+def _records_behind_value(
+    value: NamedValue, values_by_name: Mapping[str, NamedValue], view: CallView
+) -> Iterator[GraphNode]:
     """Every record that contains an operand of the value, also by way of earlier values."""
-    for _, operand in trace_operands(value, known):
+    for _, operand in trace_operands(value, values_by_name):
         if operand.source == "result":
             yield from view.records_at(operand.ref, operand.path)

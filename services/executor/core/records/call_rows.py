@@ -45,14 +45,14 @@ def rows_of_call(arguments: JsonObject) -> CallRows:
 
 
 def _split_rows(alone: JsonObject, arguments: JsonObject, key: str) -> CallRows:
-    found = [*find_row_groups(alone, ())]
+    row_groups = [*find_row_groups(alone, ())]
     bare, outer = alone, arguments
-    for path in {path for placed, _ in found for path, *_ in placed}:
+    for path in {path for placed, _ in row_groups for path, *_ in placed}:
         bare, outer = set_at_path(bare, path, []), set_at_path(outer, path, [])
 
     def split(placed: PlacedRow) -> CallRows:
-        path, row, own = placed
-        return _split_rows(set_at_path({}, path, row), set_at_path(outer, path, row), own)
+        path, row, row_key = placed
+        return _split_rows(set_at_path({}, path, row), set_at_path(outer, path, row), row_key)
 
-    groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in found]
+    groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in row_groups]
     return CallRows(fields_of_arguments(bare), alone, arguments, outer, key, groups)

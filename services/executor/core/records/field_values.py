@@ -55,38 +55,40 @@ def fields_of_arguments(arguments: JsonObject) -> Fields:
 
     An outer argument hides a nested one of the same name, except a greater figure in a row.
     """
-    every = [*_list_arguments("", arguments, in_list=False)]
-    below = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in every if "." in path]
-    totals = {name for name in arguments if _is_sum_of(arguments[name], [one[1] for one in below if one[0] == name])}
-    seen = [
-        (name, value)
-        for name, value, in_list in below
-        if name not in arguments
-        or (in_list and name not in totals and _exceeds_outer_value(name, value, arguments[name]))
-    ]
-    return [*((path, value) for path, value, _ in every), *seen]
+    arguments_by_path = [*_list_arguments("", arguments, in_list=False)]
+    nested = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in arguments_by_path if "." in path]
+    values_by_name: dict[str, list[FieldValue]] = {}
+    for name, value, _ in nested:
+        values_by_name.setdefault(name, []).append(value)
+    totals = {name for name in arguments if _is_sum_of(arguments[name], values_by_name.get(name, []))}
+    visible: list[tuple[str, FieldValue]] = []
+    for name, value, in_list in nested:
+        is_greater = in_list and name not in totals and _exceeds_outer_value(name, value, arguments.get(name))
+        if is_greater or name not in arguments:
+            visible.append((name, value))
+    return [*((path, value) for path, value, _ in arguments_by_path), *visible]
 
 
-def _is_sum_of(outer: Json, within: Sequence[FieldValue]) -> bool:
+def _is_sum_of(outer: Json, nested_values: Sequence[FieldValue]) -> bool:
     """Whether the outer figure is the sum of the nested ones."""
-    figures = [None if isinstance(one, UnknownValue) else read_figure(one) for one in within]
-    return bool(figures) and read_figure(outer) == sum(one or 0 for one in figures)
+    figures = [None if isinstance(value, UnknownValue) else read_figure(value) for value in nested_values]
+    return bool(figures) and read_figure(outer) == sum(figure or 0 for figure in figures)
 
 
 def _exceeds_outer_value(name: str, value: FieldValue, outer: Json) -> bool:
     """Whether a nested figure is greater than the outer one, which then is no total but a default."""
     if is_identifying_name(name):
         return False
-    one, other = None if isinstance(value, UnknownValue) else read_figure(value), read_figure(outer)
-    return one is not None and other is not None and abs(one) > abs(other)
+    figure, outer_figure = None if isinstance(value, UnknownValue) else read_figure(value), read_figure(outer)
+    return figure is not None and outer_figure is not None and abs(figure) > abs(outer_figure)
 
 
 # How a tool that edits any field of a record calls that field, and what it is to be: ``{"field": "rent", "value": 9}``.
 _FIELD_WORDS = frozenset("field column attribute attr property prop parameter param setting".split())
-_SAYS_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
-_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
-_NEW = frozenset("new target updated desired".split())  # words before a field's name: ``new_amount``
-_REMOVES = frozenset("remove delete unset clear".split())
+_NAMES_OF_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
+_NAMES_OF_NEW_VALUE = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
+_WORDS_FOR_NEW = frozenset("new target updated desired".split())  # before a field's name: ``new_amount``
+_VERBS_OF_REMOVAL = frozenset("remove delete unset clear".split())
 _STEPS_OF_PATH = re.compile(r"[/.]")
 
 
@@ -99,19 +101,20 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
             yield from edited_fields(item)
     if not isinstance(value, dict):
         return
-    new = _only_new_value(value)
-    is_removed = any(isinstance(one, str) and one.casefold() in _REMOVES for one in value.values())
-    has_figure = any(read_figure(one) is not None for one in value.values() if isinstance(one, str | int | Decimal))
-    for key, one in value.items():
+    new_values = _only_new_value(value)
+    is_removed = any(isinstance(named, str) and named.casefold() in _VERBS_OF_REMOVAL for named in value.values())
+    scalars = (inner for inner in value.values() if isinstance(inner, str | int | Decimal))
+    has_figure = any(read_figure(scalar) is not None for scalar in scalars)
+    for key, inner in value.items():
         first, *others = singular_words(key) or ("",)
         is_field = first in _FIELD_WORDS
-        if isinstance(one, str) and (is_field or (not others and first in _SAYS_FIELD)):
-            step = _STEPS_OF_PATH.split(one.strip().rstrip("/"))[-1].strip()
-            if step and (new or is_removed or (is_field and has_figure)):
-                yield step, new[0] if new else UNKNOWN
-        elif isinstance(one, dict):
-            yield from ((key, set_to) for set_to in _only_new_value(one))
-        yield from edited_fields(one)
+        if isinstance(inner, str) and (is_field or (not others and first in _NAMES_OF_FIELD)):
+            step = _STEPS_OF_PATH.split(inner.strip().rstrip("/"))[-1].strip()
+            if step and (new_values or is_removed or (is_field and has_figure)):
+                yield step, new_values[0] if new_values else UNKNOWN
+        elif isinstance(inner, dict):
+            yield from ((key, new_value) for new_value in _only_new_value(inner))
+        yield from edited_fields(inner)
 
 
 def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, Json]]:
@@ -126,42 +129,42 @@ def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, 
             yield from fields_in_other_shapes(item)
     if not isinstance(value, dict):
         return
-    for key, one in value.items():
+    for key, inner in value.items():
         first, *others = singular_words(key) or ("",)
-        steps = _steps_of_path(one) if first in _SAYS_FIELD else []
-        yield from (
-            (name, new) for name in {*steps[-1:], "_".join(steps[-2:])} - {""} for new in _only_new_value(value)
-        )
-        if isinstance(one, dict):
-            yield from ((key, inner) for inner in one.values() if is_rule_value(inner))
-        elif is_rule_value(one) and one is not None:
-            yield from [("_".join(others), one)] if others and first in _NEW else []
-            yield from _without_minor_unit(key, one)
-            yield from [(f"{outer}_{key}", one)] if outer else []
-        yield from fields_in_other_shapes(one, key)
+        path_steps = _steps_of_path(inner) if first in _NAMES_OF_FIELD else []
+        for name in {*path_steps[-1:], "_".join(path_steps[-2:])} - {""}:
+            yield from ((name, new_value) for new_value in _only_new_value(value))
+        if isinstance(inner, dict):
+            yield from ((key, nested) for nested in inner.values() if is_rule_value(nested))
+        elif is_rule_value(inner) and inner is not None:
+            yield from [("_".join(others), inner)] if others and first in _WORDS_FOR_NEW else []
+            yield from _without_minor_unit(key, inner)
+            yield from [(f"{outer}_{key}", inner)] if outer else []
+        yield from fields_in_other_shapes(inner, key)
 
 
 def _without_minor_unit(name: str, value: Json) -> Iterator[tuple[str, Json]]:
     """Yields ``("amount", 9)`` for ``amount_cents`` 900; the figure stays 900 if the name says only "minor units",
     since their size is unknown.
     """
-    words, plain = singular_words(name), words_without_minor_unit(name)
+    words, plain_words = singular_words(name), words_without_minor_unit(name)
     figure = None if isinstance(value, bool) else read_figure(value)
-    if () != plain != words and figure is not None:
-        yield "_".join(plain), figure / 100 if words[-1] in _HUNDREDTHS else figure
+    if () != plain_words != words and figure is not None:
+        yield "_".join(plain_words), figure / 100 if words[-1] in _HUNDREDTHS else figure
 
 
 def _steps_of_path(value: Json) -> list[str]:
     """The steps of a path to a field, as a text or a list of texts; empty for anything else."""
     texts = value if isinstance(value, list) else [value]
-    parts = [_STEPS_OF_PATH.split(one) if isinstance(one, str) else [] for one in texts]
-    return [step.strip() for part in parts for step in part if step.strip()] if all(parts) else []
+    steps_of_texts = [_STEPS_OF_PATH.split(text) if isinstance(text, str) else [] for text in texts]
+    return [step.strip() for steps in steps_of_texts for step in steps if step.strip()] if all(steps_of_texts) else []
 
 
 def _only_new_value(value: JsonObject) -> list[Json]:
     """The only value that an object gives for a field; empty if it gives none, or several."""
-    given = [one for key, one in value.items() if singular_words(key) in _NEW_VALUES and is_rule_value(one)]
-    return given if len(given) == 1 else []
+    named_values = (inner for key, inner in value.items() if singular_words(key) in _NAMES_OF_NEW_VALUE)
+    new_values = [inner for inner in named_values if is_rule_value(inner)]
+    return new_values if len(new_values) == 1 else []
 
 
 def find_values(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[FieldValue]:
@@ -174,25 +177,25 @@ def find_values_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -
 
     ``kinds``: what the fields are about. ``claim_amount`` is the ``amount`` of a claim, and the reverse.
     """
-    if found := [value for key, value in fields if key == name]:
-        return found
-    wanted = singular_words(name)
-    if not wanted:
+    if values := [value for key, value in fields if key == name]:
+        return values
+    words = singular_words(name)
+    if not words:
         return []
-    with_kind = {(*kind[-1:], *wanted) for kind in kinds}
-    with_kind |= {wanted[1:] for kind in kinds if len(wanted) > 1 and are_same_kind(wanted[:1], kind)}
-    for ways in ({wanted}, with_kind):
-        if found := [value for key, value in fields if singular_words(key) in ways]:
-            return found
+    words_with_kind = {(*kind[-1:], *words) for kind in kinds}
+    words_with_kind |= {words[1:] for kind in kinds if len(words) > 1 and are_same_kind(words[:1], kind)}
+    for spellings in ({words}, words_with_kind):
+        if values := [value for key, value in fields if singular_words(key) in spellings]:
+            return values
     return []
 
 
 def words_without_minor_unit(name: str) -> Noun:
     """The words of a name, in the singular, without those that say that an amount is in cents or pence."""
     words = singular_words(name)
-    ending = next((one for one in _MINOR_UNITS if words[-len(one) :] == one), ())
-    plain = words[: len(words) - len(ending)]
-    return plain[:-1] if ending and plain[-1:] == ("in",) else plain  # amountInCents
+    ending = next((unit for unit in _MINOR_UNITS if words[-len(unit) :] == unit), ())
+    plain_words = words[: len(words) - len(ending)]
+    return plain_words[:-1] if ending and plain_words[-1:] == ("in",) else plain_words  # amountInCents
 
 
 def common_value(values: Sequence[FieldValue]) -> FieldValue:
@@ -203,16 +206,14 @@ def common_value(values: Sequence[FieldValue]) -> FieldValue:
 
 def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
     """The values of fields that are aliases of the name; for an amount only figures."""
-    others = field_aliases(name)
-    told = {singular_words(other) for other in others}
-    found = [value for key, value in fields if singular_words(key) in told]
-    if name == "amount" or "amount" in others:
-        return [
-            value
-            for value in found
-            if isinstance(value, UnknownValue) or value is None or read_figure(value) is not None
-        ]
-    return found
+    aliases = field_aliases(name)
+    spellings = {singular_words(alias) for alias in aliases}
+    values = [value for key, value in fields if singular_words(key) in spellings]
+    return [*filter(_may_be_amount, values)] if name == "amount" or "amount" in aliases else values
+
+
+def _may_be_amount(value: FieldValue) -> bool:
+    return isinstance(value, UnknownValue) or value is None or read_figure(value) is not None
 
 
 def _are_equal_values(value: FieldValue, first: FieldValue) -> bool:
@@ -224,14 +225,14 @@ def _are_equal_values(value: FieldValue, first: FieldValue) -> bool:
 def _list_arguments(path: str, value: JsonObject, *, in_list: bool) -> Iterator[tuple[str, FieldValue, bool]]:
     """Yields each argument by its path, with its value and whether it is within a list of objects."""
     for key, inner in value.items():
-        here = f"{path}.{key}" if path else key
+        inner_path = f"{path}.{key}" if path else key
         if [*referenced_calls(inner)]:
-            yield here, UNKNOWN, in_list
+            yield inner_path, UNKNOWN, in_list
         elif isinstance(inner, dict):
-            yield from _list_arguments(here, inner, in_list=in_list)
+            yield from _list_arguments(inner_path, inner, in_list=in_list)
         elif is_rule_value(inner):
-            yield here, inner, in_list
+            yield inner_path, inner, in_list
         elif isinstance(inner, list):
             for item in inner:
                 if isinstance(item, dict):
-                    yield from _list_arguments(here, item, in_list=True)
+                    yield from _list_arguments(inner_path, item, in_list=True)

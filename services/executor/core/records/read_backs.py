@@ -4,6 +4,7 @@ shows a record which a call names and nobody read.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from services.executor.core.records.argument_rows import arguments_by_row
@@ -29,10 +30,10 @@ from shared.domain.words import ToolClass
 
 
 class NamedId(NamedTuple):
-    """An identifier in a call's arguments. ``noun``: its record's kind; ``value`` may refer to an earlier result."""
+    """An identifier in a call's arguments. ``kind_words``: of its record; ``value`` may refer to an earlier result."""
 
     name: str
-    noun: frozenset[str]
+    kind_words: frozenset[str]
     value: Json
 
     @property
@@ -41,15 +42,15 @@ class NamedId(NamedTuple):
         return not isinstance(self.value, dict)
 
 
-def _walk_ids(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
-    for name, value in given.items():
+def _walk_ids(arguments: JsonObject, owner_kind: frozenset[str]) -> Iterator[NamedId]:
+    for name, value in arguments.items():
         if isinstance(value, dict) and set(value) != {REFERENCE}:
-            yield from _walk_ids(value, nouns_of_identifier(name, owner))
+            yield from _walk_ids(value, nouns_of_identifier(name, owner_kind))
         elif isinstance(value, list):
             for item in value:
-                yield from _walk_ids(item, owner) if isinstance(item, dict) else ()
+                yield from _walk_ids(item, owner_kind) if isinstance(item, dict) else ()
         elif value is not None and (is_identifying_name(name) or is_id_text(value)):
-            yield NamedId(name, nouns_of_identifier(name, owner), value)
+            yield NamedId(name, nouns_of_identifier(name, owner_kind), value)
 
 
 _PAGING_WORDS = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
@@ -69,31 +70,31 @@ class ReadTool(NamedTuple):
 
 
 class NamedWrite(NamedTuple):
-    """A planned call with what it names. ``by_words``: its own scalar arguments by the words of their names.
+    """A planned call with what it names. ``values_by_words``: its own scalar arguments by the words of their names.
 
-    ``ids``: first those of what the tool is about, then the others in the order of the arguments. ``holder``: the kind
-    of the record that has the other ids as fields; empty if that is not known.
+    ``ids``: first those of what the tool is about, then the others in the order of the arguments. ``holder_kind``:
+    that of the record that has the other ids as fields; empty if that is not known.
     """
 
     tool: Tool
     words: ToolWords
     call_id: str
     ids: Sequence[NamedId]
-    by_words: Mapping[tuple[str, ...], Json]
-    holder: frozenset[str] = frozenset()
+    values_by_words: Mapping[tuple[str, ...], Json]
+    holder_kind: frozenset[str] = frozenset()
 
     @property
     def may_make_record(self) -> bool:
         """Whether the call may make a record: its verb can, and no id is of the kind that the tool is about."""
-        return self.words.may_make_record and not any(self.words.head in named.noun for named in self.ids)
+        return self.words.may_make_record and not any(self.words.head in named.kind_words for named in self.ids)
 
     def is_about(self, read: ToolWords) -> bool:
         """Whether a read is about the same kind of thing: ``revenue bookings`` are among the ``bookings``.
 
         They may also be among the ``period bookings``, if the call names a period; but not among the ``tax bookings``.
         """
-        named = {word for one in self.ids for word in one.noun}
-        return read.head == self.words.head != "" and not read.nouns - self.words.nouns - named
+        named_kinds = frozenset[str]().union(*(named_id.kind_words for named_id in self.ids))
+        return read.head == self.words.head != "" and not read.nouns - self.words.nouns - named_kinds
 
 
 def choose_read_back(
@@ -102,7 +103,7 @@ def choose_read_back(
     toolbox: Toolbox,
     facts: Sequence[Fact],
     call_id: str,
-    barred: Callable[[str], str | None] = lambda _: None,
+    find_barring_rule: Callable[[str], str | None] = lambda _: None,
 ) -> ReadBack | None:
     """The read that will prove the call; None for a notice, where no read fits, or where the catalogue says that none
     does. A call with rows that name records is proved row by row: each of them needs a read, and there are at most
@@ -115,16 +116,17 @@ def choose_read_back(
     """
     if not _has_read_back(tool):
         return None
-    readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
+    readers = _readers(toolbox.tools).get(tool.connection_id, ())
+    readers = [reader for reader in readers if not find_barring_rule(reader.tool.name)]
     reads: list[ReadBack] = []
     for row in arguments_by_row(tool.name, arguments):
         write = _put_holding_record_first(_build_named_write(tool, row, call_id), facts)
-        asked = _first_fitting_read(_candidate_reads(write, readers, facts))
-        if asked is None:
+        read_call = _first_fitting_read(_candidate_reads(write, readers, facts))
+        if read_call is None:
             return None
-        name = asked.tool.name
+        name = read_call.tool.name
         expect = to_exact(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
-        reads.append(ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect)))
+        reads.append(ReadBack(tool=name, arguments_json=dumps(read_call.arguments), expect_json=dumps(expect)))
     if len(set(reads)) > _MOST_READS:
         return None
     return reads[0] if len(set(reads)) == 1 else reads[0].model_copy(update={"of_rows": tuple(reads)})
@@ -136,9 +138,9 @@ def _has_read_back(tool: Tool) -> bool:
 
 def _first_fitting_read(candidates: Iterable[ReadCall]) -> ReadCall | None:
     """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
-    for one in candidates:
-        if any(referenced_calls(one.arguments)) or problems_with(one.arguments, one.tool) is None:
-            return one
+    for candidate in candidates:
+        if any(referenced_calls(candidate.arguments)) or problems_with(candidate.arguments, candidate.tool) is None:
+            return candidate
     return None
 
 
@@ -155,36 +157,36 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     if not _has_read_back(tool):
         return None
     write = _build_named_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
-    beside = {one.name: one for one in tools if one.connection_id == tool.connection_id}
-    readers = _index_readers(beside).get(tool.connection_id, ())
-    asked = next(_candidate_reads(write, readers, ()), None)
-    if asked is None:
+    tools_beside = {other.name: other for other in tools if other.connection_id == tool.connection_id}
+    readers = _index_readers(tools_beside).get(tool.connection_id, ())
+    read_call = next(_candidate_reads(write, readers, ()), None)
+    if read_call is None:
         return None
-    name = asked.tool.name
+    name = read_call.tool.name
     if name == tool.catalogue.read_back:
         return PredictedProof(name, "the operator's catalogue says so", by_operator=True)
-    if any(referenced_calls(asked.arguments)):
+    if any(referenced_calls(read_call.arguments)):
         return PredictedProof(name, "it takes the id that the write answers with", by_operator=False)
-    given = ", ".join(asked.arguments)
-    return PredictedProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
+    names = ", ".join(read_call.arguments)
+    return PredictedProof(name, f"it takes the same {names}" if names else "it lists them all", by_operator=False)
 
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadCall]:
     """Yields every read that may prove the write, the best first."""
     yield from _reads_named_by_operator(write, readers)
     if write.may_make_record:
-        made = [reader for reader in readers if write.is_about(reader.words)]
-        yield from _reads_by_ids(write, made)
+        readers_of_kind = [reader for reader in readers if write.is_about(reader.words)]
+        yield from _reads_by_ids(write, readers_of_kind)
         yield from _reads_by_answer(write, readers)
-        yield from _reads_of_lists(write, made)
-    shown = _earlier_reads_showing(write, readers, facts)
-    own = [fact for fact in shown if fact.is_own and not fact.selects]
-    yield from (fact.read_call for fact in own if not fact.is_other)
-    yield from _reads_by_ids(write, (one for one in readers if _is_asked_by_other_id(one, write)))
-    yield from (fact.read_call for fact in own)
+        yield from _reads_of_lists(write, readers_of_kind)
+    earlier_reads = _earlier_reads_showing(write, readers, facts)
+    reads_of_record = [earlier for earlier in earlier_reads if earlier.is_own and not earlier.selects]
+    yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_other)
+    yield from _reads_by_ids(write, (reader for reader in readers if _is_asked_by_other_id(reader, write)))
+    yield from (earlier.read_call for earlier in reads_of_record)
     yield from _reads_by_ids(write, readers)
-    yield from (fact.read_call for fact in shown if not fact.is_own and not fact.selects)
-    yield from (fact.read_call for fact in shown if fact.selects)
+    yield from (earlier.read_call for earlier in earlier_reads if not earlier.is_own and not earlier.selects)
+    yield from (earlier.read_call for earlier in earlier_reads if earlier.selects)
     yield from _reads_by_answer(write, readers)
     yield from _reads_of_lists(write, readers)
 
@@ -193,11 +195,11 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
     """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
-            given = _arguments_for(write, reader)
-            missing = sorted(reader.required.difference(given))
+            arguments = _arguments_for(write, reader)
+            missing = sorted(reader.required.difference(arguments))
             if len(missing) <= 1:
-                made = {name: _reference_to_made(write, reader, name) for name in missing}
-                yield ReadCall(reader.tool, {**given, **made})
+                references_to_made = {name: _reference_to_made(write, reader, name) for name in missing}
+                yield ReadCall(reader.tool, {**arguments, **references_to_made})
 
 
 class _ReadShowingRecord(NamedTuple):
@@ -224,39 +226,40 @@ def _earlier_reads_showing(
     write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]
 ) -> list[_ReadShowingRecord]:
     """Reads of this task that showed a record which the call names, the best first."""
-    by_name = {reader.tool.name: reader for reader in readers}
-    found: list[_ReadShowingRecord] = []
+    readers_by_name = {reader.tool.name: reader for reader in readers}
+    earlier_reads: list[_ReadShowingRecord] = []
     for place, fact in enumerate(facts):
-        reader = by_name.get(fact.tool)
+        reader = readers_by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
             continue
-        shown = _index_ids(fact.result_json)
-        rank, is_own = _find_shown_id(write, shown)
+        shown_ids = _index_ids(fact.result_json)
+        rank, is_own = _find_shown_id(write, shown_ids)
         if rank is not None:
-            asked = ReadCall(reader.tool, loads_object(fact.arguments_json))
-            is_other = not write.ids[rank].noun & (write.holder or write.words.nouns)
-            order = (is_other, rank, shown.records, -place)
-            is_own = is_own and (rank == 0 or not write.holder)  # a list of rooms does not show which booking has one
-            found.append(_ReadShowingRecord(order, asked, is_own, _asks_beyond_ids(asked.arguments, write)))
-    return sorted(found, key=lambda one: one.order)
+            read_call = ReadCall(reader.tool, loads_object(fact.arguments_json))
+            is_other = not write.ids[rank].kind_words & (write.holder_kind or write.words.nouns)
+            order = (is_other, rank, shown_ids.records, -place)
+            # A list of rooms does not show which booking has one.
+            is_own = is_own and (rank == 0 or not write.holder_kind)
+            selects = _asks_beyond_ids(read_call.arguments, write)
+            earlier_reads.append(_ReadShowingRecord(order, read_call, is_own, selects))
+    return sorted(earlier_reads, key=lambda earlier: earlier.order)
 
 
 def _is_asked_by_other_id(reader: ReadTool, write: NamedWrite) -> bool:
     """Whether a read shows the one thing that the tool is about by the id of what it belongs to:
     ``get_deposit(assignment_id)``; no list of such things.
     """
-    is_one = reader.words.head in words_of(reader.tool.name)
-    return is_one and write.is_about(reader.words) and reader.words.nouns not in reader.identifiers.values()
+    is_singular = reader.words.head in words_of(reader.tool.name)
+    return is_singular and write.is_about(reader.words) and reader.words.nouns not in reader.identifiers.values()
 
 
-def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, bool]:
+def _find_shown_id(write: NamedWrite, shown_ids: "_ShownIds") -> tuple[int | None, bool]:
     """The index of the first of the call's ids that a result shows, and whether it shows it as a record's own id."""
-    for rank, named in enumerate(write.ids):
-        keys = shown.keys_of.get(str(named.value), ()) if named.is_known else ()
-        alike = (
-            words_of(key) == words_of(named.name) or nouns_of_identifier(key, frozenset()) == named.noun for key in keys
-        )
-        if _OWN_ID in keys or any(alike):
+    for rank, named_id in enumerate(write.ids):
+        keys = shown_ids.keys_of.get(str(named_id.value), ()) if named_id.is_known else ()
+        is_same_name = any(words_of(key) == words_of(named_id.name) for key in keys)
+        is_same_kind = any(nouns_of_identifier(key, frozenset()) == named_id.kind_words for key in keys)
+        if _OWN_ID in keys or is_same_name or is_same_kind:
             return rank, _OWN_ID in keys
     return None, False
 
@@ -268,32 +271,31 @@ def _put_holding_record_first(write: NamedWrite, facts: Sequence[Fact]) -> Named
     """
     if len(write.ids) < _FEWEST_HELD:
         return write
-    holders = {
-        (named.name, str(named.value)): named
-        for fact in facts
-        if fact.ok and fact.connection_id == write.tool.connection_id
-        for node in _parse_record_nodes(fact.result_json)
-        for named in write.ids
-        if any(_compare_id_fields(node, named))
-        and all(_has_field_for(node, other) for other in write.ids if other != named)
-    }
+    holders: dict[tuple[str, str], NamedId] = {}
+    reads = (fact for fact in facts if fact.ok and fact.connection_id == write.tool.connection_id)
+    nodes = (node for fact in reads for node in _parse_record_nodes(fact.result_json))
+    for node, named_id in product(nodes, write.ids):
+        others = (other for other in write.ids if other != named_id)
+        if any(_compare_id_fields(node, named_id)) and all(_has_field_for(node, other) for other in others):
+            holders[named_id.name, str(named_id.value)] = named_id
     if len(holders) != 1:
         return write
     (holder,) = holders.values()
-    return write._replace(ids=(holder, *(one for one in write.ids if one != holder)), holder=holder.noun)
+    others = (named_id for named_id in write.ids if named_id != holder)
+    return write._replace(ids=(holder, *others), holder_kind=holder.kind_words)
 
 
-def _compare_id_fields(node: RecordNode, named: NamedId) -> Iterator[bool]:
+def _compare_id_fields(node: RecordNode, named_id: NamedId) -> Iterator[bool]:
     """Yields, for the record's own id and for each field of the same name, whether it has the id's value."""
-    yield node.record_id is not None and str(node.record_id) == str(named.value)
+    yield node.record_id is not None and str(node.record_id) == str(named_id.value)
     for key, value in node.record.items():
-        yield words_of(key) == words_of(named.name) and str(value) == str(named.value)
+        yield words_of(key) == words_of(named_id.name) and str(value) == str(named_id.value)
 
 
-def _has_field_for(node: RecordNode, named: NamedId) -> bool:
+def _has_field_for(node: RecordNode, named_id: NamedId) -> bool:
     """Whether the record has a field of that name, at any depth, other than its own id."""
-    wanted = words_of(named.name)
-    return any(not leaf.items and words_of(leaf.name) == wanted for leaf in find_leaves(node.record))
+    id_words = words_of(named_id.name)
+    return any(not leaf.items and words_of(leaf.name) == id_words for leaf in find_leaves(node.record))
 
 
 class _ShownIds(NamedTuple):
@@ -311,63 +313,63 @@ def _parse_record_nodes(result_json: str) -> Sequence[RecordNode]:
 @lru_cache(maxsize=256)
 def _index_ids(result_json: str) -> _ShownIds:
     nodes = _parse_record_nodes(result_json)
-    found: dict[str, set[str]] = {}
+    keys_by_value: dict[str, set[str]] = {}
     for node in nodes:
         for key, value in ((_OWN_ID, node.record_id), *node.record.items()):
             if isinstance(value, str | int):
-                found.setdefault(str(value), set()).add(key)
-    return _ShownIds({value: frozenset(keys) for value, keys in found.items()}, len(nodes))
+                keys_by_value.setdefault(str(value), set()).add(key)
+    return _ShownIds({value: frozenset(keys) for value, keys in keys_by_value.items()}, len(nodes))
 
 
-def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
+def _asks_beyond_ids(arguments: JsonObject, write: NamedWrite) -> bool:
     """Whether a read was asked with more than the record's id, such as a state, which the write itself may change."""
-    ids = [str(named.value) for named in write.ids if named.is_known]
-    return any(
-        not (set(words_of(name)) & _PAGING_WORDS) and not any(given in str(value) for given in ids)
-        for name, value in asked.items()
-    )
+    ids = [str(named_id.value) for named_id in write.ids if named_id.is_known]
+    selecting = (str(value) for name, value in arguments.items() if _PAGING_WORDS.isdisjoint(words_of(name)))
+    return any(not any(record_id in text for record_id in ids) for text in selecting)
 
 
 def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of what the call names, with arguments of the call; the best fitting first."""
     fitting: list[tuple[int, int, str, ReadCall]] = []
     for reader in readers:
-        given = _arguments_for(write, reader)
-        if given and reader.required.issubset(given) and (fit := _rate_fit(write, reader, given)):
-            fitting.append((-fit, len(reader.argument_words), reader.tool.name, ReadCall(reader.tool, given)))
-    yield from (found for *_, found in sorted(fitting, key=lambda one: one[:3]))
+        arguments = _arguments_for(write, reader)
+        if arguments and reader.required.issubset(arguments) and (fit := _rate_fit(write, reader, arguments)):
+            fitting.append((-fit, len(reader.argument_words), reader.tool.name, ReadCall(reader.tool, arguments)))
+    yield from (read_call for *_, read_call in sorted(fitting, key=lambda rated_read: rated_read[:3]))
 
 
-def _rate_fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
+def _rate_fit(write: NamedWrite, reader: ReadTool, arguments: JsonObject) -> int:
     """How well a read with these arguments of the write fits; 0 if not at all."""
-    own = reader.words.nouns
-    akin = {word for word in own if word in write.words.nouns or write.words.makes_by_verb(frozenset({word}))}
-    if write.holder:
-        akin = {*(own & write.holder)}
-    spoken_of = {word for name in given for word in reader.identifiers.get(name, ())}
-    if not (akin or own & spoken_of):
+    read_nouns = reader.words.nouns
+    if write.holder_kind:
+        kin_nouns = read_nouns & write.holder_kind
+    else:
+        made_nouns = frozenset(word for word in read_nouns if write.words.makes_by_verb(frozenset({word})))
+        kin_nouns = read_nouns & (write.words.nouns | made_nouns)
+    identified_nouns = {word for name in arguments for word in reader.identifiers.get(name, ())}
+    if not (kin_nouns or read_nouns & identified_nouns):
         return 0
-    one = any(reader.identifiers.get(name) == own for name in reader.required)
-    return max(1, 10 + 3 * len(akin) - len(own - akin) + one)
+    is_for_one = any(reader.identifiers.get(name) == read_nouns for name in reader.required)
+    return max(1, 10 + 3 * len(kin_nouns) - len(read_nouns - kin_nouns) + is_for_one)
 
 
 def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
     """The read's arguments that the call can fill: required ones, and those that name a record."""
-    given: JsonObject = {}
-    for name, called in reader.argument_words.items():
+    arguments: JsonObject = {}
+    for name, argument_words in reader.argument_words.items():
         if name not in reader.required and name not in reader.identifiers:
             continue
-        value = write.by_words.get(called)
+        value = write.values_by_words.get(argument_words)
         if value is None and name in reader.identifiers:
             value = _find_id_of_kind(reader.identifiers[name], write)
         if value is not None:
-            given[name] = convert_id_type(value, reader.tool, name)
-    return given
+            arguments[name] = convert_id_type(value, reader.tool, name)
+    return arguments
 
 
 def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
     """The call's id of that kind; None if it has none, or several different ones."""
-    values = [named.value for named in write.ids if named.noun == noun]
+    values = [named_id.value for named_id in write.ids if named_id.kind_words == noun]
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
@@ -376,10 +378,10 @@ def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator
     for reader in readers:
         if not (write.is_about(reader.words) or _shows_what_is_made(reader, write)):
             continue
-        given = _arguments_for(write, reader)
-        missing = sorted(reader.required.difference(given))
+        arguments = _arguments_for(write, reader)
+        missing = sorted(reader.required.difference(arguments))
         if len(missing) == 1 and reader.identifiers.get(missing[0]) == reader.words.nouns:
-            yield ReadCall(reader.tool, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
+            yield ReadCall(reader.tool, {**arguments, missing[0]: _reference_to_made(write, reader, missing[0])})
 
 
 def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
@@ -397,37 +399,39 @@ def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonOb
 
 def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of all records of a kind, to compare rows before and after; the write's own kind first."""
-    named = [one.noun for one in write.ids]
-    found = [
-        (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, ReadCall(reader.tool, given))
-        for reader in readers
-        if write.is_about(reader.words) or _shows_what_is_made(reader, write) or reader.words.nouns in named
-        if reader.required.issubset(given := _arguments_for(write, reader))
-    ]
-    yield from (asked for *_, asked in sorted(found, key=lambda one: one[:3]))
+    named_kinds = [named_id.kind_words for named_id in write.ids]
+    rated_reads: list[tuple[bool, int, str, ReadCall]] = []
+    for reader in readers:
+        is_about = write.is_about(reader.words)
+        if not (is_about or _shows_what_is_made(reader, write) or reader.words.nouns in named_kinds):
+            continue
+        arguments = _arguments_for(write, reader)
+        if reader.required.issubset(arguments):
+            read_call = ReadCall(reader.tool, arguments)
+            rated_reads.append((not is_about, len(reader.argument_words), reader.tool.name, read_call))
+
+    yield from (read_call for *_, read_call in sorted(rated_reads, key=lambda rated_read: rated_read[:3]))
 
 
 def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
     scalars = {name: value for name, value in arguments.items() if value is not None and not isinstance(value, list)}
-    by_words = {
-        tuple(words_of(name)): value
-        for name, value in scalars.items()
-        if not isinstance(value, dict) or set(value) == {REFERENCE}
+    scalars = {
+        name: value for name, value in scalars.items() if not isinstance(value, dict) or set(value) == {REFERENCE}
     }
+    values_by_words = {tuple(words_of(name)): value for name, value in scalars.items()}
     words = words_of_tool(tool.name)
-    ids = sorted(
-        _walk_ids(arguments, words.nouns), key=lambda one: one.noun != words.nouns and not one.noun & words.nouns
-    )
-    return NamedWrite(tool, words, call_id, ids, by_words)
+    ids = [*_walk_ids(arguments, words.nouns)]
+    ids.sort(key=lambda named: named.kind_words != words.nouns and words.nouns.isdisjoint(named.kind_words))
+    return NamedWrite(tool, words, call_id, ids, values_by_words)
 
 
 def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]]:
     """The read tools of a toolbox by connection, in the toolbox's order."""
-    found: dict[str, list[ReadTool]] = {}
+    readers_by_connection: dict[str, list[ReadTool]] = {}
     for tool in tools.values():
         if tool.tool_class is ToolClass.READ:
-            found.setdefault(tool.connection_id, []).append(_reader_of(tool))
-    return found
+            readers_by_connection.setdefault(tool.connection_id, []).append(_reader_of(tool))
+    return readers_by_connection
 
 
 _readers = IdentityCache(_index_readers, 64)
@@ -435,11 +439,8 @@ _readers = IdentityCache(_index_readers, 64)
 
 def _build_read_tool(tool: Tool) -> ReadTool:
     words, required, names = words_of_tool(tool.name), tool.required, list(tool.parameters)
-    identifiers = {
-        name: nouns_of_identifier(name, words.nouns)
-        for name in names
-        if is_id_name(name) or (name in required and is_identifying_name(name))
-    }
+    id_names = [name for name in names if is_id_name(name) or (name in required and is_identifying_name(name))]
+    identifiers = {name: nouns_of_identifier(name, words.nouns) for name in id_names}
     return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
 
 
@@ -451,10 +452,9 @@ def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference
     write = toolbox.find_tool(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None
-    described = _build_named_write(write, call.arguments, call.call_id)
-    asked = _first_fitting_read(
-        _reads_named_by_operator(described, _readers(toolbox.tools).get(call.connection_id, ()))
-    )
-    if asked is None or any(referenced_calls(asked.arguments)) or reference.value not in asked.arguments.values():
+    named_write = _build_named_write(write, call.arguments, call.call_id)
+    readers = _readers(toolbox.tools).get(call.connection_id, ())
+    read_call = _first_fitting_read(_reads_named_by_operator(named_write, readers))
+    if read_call is None or any(referenced_calls(read_call.arguments)):
         return None
-    return asked
+    return read_call if reference.value in read_call.arguments.values() else None

@@ -17,6 +17,7 @@ from services.executor.core.records.seen_records import (
     has_read_tool,
     id_pattern_of,
     is_aspect_of,
+    is_of_any_kind,
     is_of_kind,
     latest_reads,
     name_of_kind,
@@ -33,7 +34,7 @@ from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, is_id_
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
-_MOST_STEPS = 2  # from a record that is named to one that it leads to, such as the person with an address
+_MOST_STEPS_TO_LINKED = 2  # from a record that is named to one that it leads to, such as the person with an address
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +42,8 @@ class GraphNode:
     """A record in the graph. ``names``: its ids, numbers and names. ``read_arguments``: what the read that showed it
     was asked with.
 
-    ``keyed``: the values of its declared keys, empty for a key without a value; ``plain``: its names without these.
-    ``by_number``: its fields have no word of its kind, and it is known by the only number that it has.
+    ``values_by_key``: of its declared keys, empty for a key without a value; ``plain_names``: its names without these.
+    ``is_named_by_number``: its fields have no word of its kind, and it is known by the only number that it has.
     """
 
     seen: SeenRecord
@@ -50,9 +51,9 @@ class GraphNode:
     names: tuple[frozenset[str], frozenset[str], frozenset[str]]
     read_arguments: tuple[RecordReference, ...]
     keys: RecordKeys
-    keyed: Mapping[str, str]
-    plain: frozenset[str]
-    by_number: bool = False
+    values_by_key: Mapping[str, str]
+    plain_names: frozenset[str]
+    is_named_by_number: bool = False
 
     @property
     def record(self) -> JsonObject:
@@ -66,25 +67,29 @@ class GraphNode:
     def references(self) -> tuple[RecordReference, ...]:
         """The references in the record's fields to other records."""
         fields = ((key, value) for key, value in self.record.items() if rank_as_own_name(key, self.kind) is None)
-        found = (reference_of(key, value, (), self.keys) for key, value in fields)
-        return tuple(one for one in found if one and one.key not in self.keyed)
+        references = (reference_of(key, value, (), self.keys) for key, value in fields)
+        return tuple(reference for reference in references if reference and reference.key not in self.values_by_key)
 
     def is_meant_by(self, reference: RecordReference) -> bool:
-        """Whether a reference with one of the node's names uses the key that has this value: an asset with the tag 6 is
-        not the one with the id 6. Without a declared key in the record, a text that is no number may be its ``id``.
+        """Whether a reference whose text is one of the node's names is to this record.
+
+        A reference by a declared key has to have that key's value: the asset with the tag 6 is not the one with the id
+        6. For a record without declared keys, any text but a number may be its key. A reference by no key needs a name
+        outside the keys, unless its field is called by the kind alone.
         """
         if not reference.key:
-            by_kind = reference.by_kind and is_of_kind(self.kind, reference.noun)
-            return reference.text in self.plain or (by_kind and reference.text in self.keyed.values())
-        if reference.key in self.keyed or not is_of_kind(self.kind, reference.noun):
-            return self.keyed.get(reference.key) == reference.text
-        return not (reference.is_number or self.keyed)
+            may_be_any_key = reference.may_hold_any_key and is_of_kind(self.kind, reference.noun)
+            values = self.values_by_key.values() if may_be_any_key else ()
+            return reference.text in self.plain_names or reference.text in values
+        if reference.key in self.values_by_key or not is_of_kind(self.kind, reference.noun):
+            return self.values_by_key.get(reference.key) == reference.text
+        return not (reference.is_number or self.values_by_key)
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
         """A key that is the same each time the record was read."""
-        own = sorted(self.ids) or sorted(self.names[1])
-        return (self.kind[-1] if self.kind else "", *own) if own else (self.seen.fact.ref, self.seen.path)
+        own_names = sorted(self.ids) or sorted(self.names[1])
+        return (self.kind[-1] if self.kind else "", *own_names) if own_names else (self.seen.fact.ref, self.seen.path)
 
     @cached_property
     def text(self) -> str:
@@ -100,7 +105,7 @@ class RecordGraph:
 
     def __init__(self, facts: Sequence[Fact], keys: RecordKeys) -> None:
         self.keys, self._facts = keys, facts
-        records = find_records((one for one in latest_reads(facts) if not answers_found_false(one)), keys)
+        records = find_records((fact for fact in latest_reads(facts) if not answers_found_false(fact)), keys)
         self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record, keys) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._nodes_within: dict[int, list[GraphNode]] = {}
@@ -109,9 +114,9 @@ class RecordGraph:
                 self._nodes_within.setdefault(id(node.seen.outer), []).append(node)
         self._nodes_by_name: tuple[dict[str, list[GraphNode]], ...] = ({}, {}, {})
         for node in self.nodes:
-            for called, names in zip(self._nodes_by_name, node.names, strict=True):
+            for nodes_by_name, names in zip(self._nodes_by_name, node.names, strict=True):
                 for name in names:
-                    called.setdefault(name, []).append(node)
+                    nodes_by_name.setdefault(name, []).append(node)
 
     def find_referenced_records(self, reference: RecordReference) -> list[GraphNode]:
         """The records that a reference names.
@@ -120,28 +125,28 @@ class RecordGraph:
         count, unless tools here read that kind; then only records that such tools showed. A tool that reads exactly
         that kind goes before others: rent invoice 901 is no repair invoice 901.
         """
-        in_full = has_read_tool(reference.noun, self.keys, in_full=True)
-        for called in self._nodes_by_name:
-            of_kind = [node for node in called.get(reference.text, ()) if are_same_kind(reference.noun, node.kind)]
-            if in_full:
+        has_exact_tool = has_read_tool(reference.noun, self.keys, in_full=True)
+        for nodes_by_name in self._nodes_by_name:
+            named_nodes = nodes_by_name.get(reference.text, ())
+            of_kind = [node for node in named_nodes if are_same_kind(reference.noun, node.kind)]
+            if has_exact_tool:
                 exact = [node for node in of_kind if reference.noun in (node.kind, self._noun_of_read(node))]
                 of_kind = exact or [node for node in of_kind if {*node.kind[:-1]} <= {*reference.noun[:-1]}]
-            if found := [node for node in of_kind if node.is_meant_by(reference)]:
-                return found
+            if meant_nodes := [node for node in of_kind if node.is_meant_by(reference)]:
+                return meant_nodes
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
         # Under a word that no key and no kind of record is called by, such as ``document``.
         is_odd = reference.looks_like_id and not (reference.is_id or self.is_known_kind(reference.noun))
-        found = [
-            node for node in self._nodes_by_name[0].get(reference.text, ()) if is_odd or reference.text in node.plain
-        ]
+        nodes = self._nodes_by_name[0].get(reference.text, ())
+        nodes = [node for node in nodes if is_odd or reference.text in node.plain_names]
         if not has_read_tool(reference.noun, self.keys):
-            return found
-        return [node for node in found if are_same_kind(reference.noun, self._noun_of_read(node))]
+            return nodes
+        return [node for node in nodes if are_same_kind(reference.noun, self._noun_of_read(node))]
 
     def is_known_kind(self, noun: Noun) -> bool:
         """Whether the tenant declares this kind of record, or a tool of the server reads such records."""
-        return any(are_same_kind(noun, kind) for _, kind in self.keys.kinds) or has_read_tool(noun, self.keys)
+        return is_of_any_kind(noun, (kind for _, kind in self.keys.kinds)) or has_read_tool(noun, self.keys)
 
     def _noun_of_read(self, node: GraphNode) -> Noun:
         """What the read that showed the record is about; empty for a record within another one."""
@@ -150,9 +155,8 @@ class RecordGraph:
     def find_named_by_fields(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node's fields name, of the kind that the fields say."""
         for reference in node.references:
-            yield from (
-                other for other in self.find_referenced_records(reference) if are_same_kind(reference.noun, other.kind)
-            )
+            nodes = self.find_referenced_records(reference)
+            yield from (node for node in nodes if are_same_kind(reference.noun, node.kind))
 
     def linked_records(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node refers to, the one that contains it, and those within it."""
@@ -169,46 +173,43 @@ class RecordGraph:
     def reachable_identities(self, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
         """The identities of the named records and of those that they lead to, also under another kind's name."""
         reached = set(named)
-        for _ in range(_MOST_STEPS):
-            ids = {
-                one for node in self.nodes if node.identity in reached for one in node.ids if looks_like_id_text(one)
-            }
-            sights = [node for node in self.nodes if node.identity in reached or not ids.isdisjoint(node.ids)]
-            reached |= {one.identity for node in sights for one in (node, *self.linked_records(node))}
+        for _ in range(_MOST_STEPS_TO_LINKED):
+            reached_nodes = (node for node in self.nodes if node.identity in reached)
+            ids = {own_id for node in reached_nodes for own_id in node.ids if looks_like_id_text(own_id)}
+            nodes = [node for node in self.nodes if node.identity in reached or not ids.isdisjoint(node.ids)]
+            reached |= {other.identity for node in nodes for other in (node, *self.linked_records(node))}
         return reached
 
     def list_linked_ids(self, kind: Noun, names: Set[str]) -> set[tuple[Noun, str]]:
         """The kinds and ids of the records to which one with these names refers, and of those that refer to it."""
-        found: set[tuple[Noun, str]] = set()
+        linked_ids: set[tuple[Noun, str]] = set()
         for node in self.nodes:
+            referenced_ids = {(reference.noun, reference.text) for reference in node.references}
             if are_same_kind(kind, node.kind) and not names.isdisjoint(node.ids):
-                found |= {(one.noun, one.text) for one in node.references}
-            elif any(one.text in names and are_same_kind(one.noun, kind) for one in node.references):
-                found |= {(node.kind, name) for name in node.ids}
-        return found
+                linked_ids |= referenced_ids
+            elif any(text in names and are_same_kind(noun, kind) for noun, text in referenced_ids):
+                linked_ids |= {(node.kind, name) for name in node.ids}
+        return linked_ids
 
     @cached_property
     def _referring_nodes(self) -> dict[int, list[GraphNode]]:
-        found: dict[int, list[GraphNode]] = {}
-        for other in self.nodes:
-            for named in {
-                id(one): one
-                for ref in (*other.references, *other.read_arguments)
-                for one in self.find_referenced_records(ref)
-            }:
-                found.setdefault(named, []).append(other)
-        return found
+        referring_nodes: dict[int, list[GraphNode]] = {}
+        for node in self.nodes:
+            matches = map(self.find_referenced_records, (*node.references, *node.read_arguments))
+            for node_id in dict.fromkeys(id(other) for nodes in matches for other in nodes):
+                referring_nodes.setdefault(node_id, []).append(node)
+        return referring_nodes
 
     @cached_property
     def keys_not_found(self) -> frozenset[tuple[str, str]]:
         """The declared keys, each with a value, with which a read of their kind was asked and found no record."""
-        found: set[tuple[str, str]] = set()
+        keys_not_found: set[tuple[str, str]] = set()
         for fact in latest_reads(self._facts) if self.keys.kinds else ():
-            asked = [*references_in(loads_object(fact.arguments_json), (), self.keys)]
-            shown = self.keys.kind_shown_by(fact.tool) or noun_of_tool(fact.tool, self.keys)
-            if len(asked) == 1 and is_of_kind(shown, asked[0].noun) and found_no_record(fact):
-                found.add((asked[0].key, asked[0].text))
-        return frozenset(found)
+            arguments = [*references_in(loads_object(fact.arguments_json), (), self.keys)]
+            shown_kind = self.keys.kind_shown_by(fact.tool) or noun_of_tool(fact.tool, self.keys)
+            if len(arguments) == 1 and is_of_kind(shown_kind, arguments[0].noun) and found_no_record(fact):
+                keys_not_found.add((arguments[0].key, arguments[0].text))
+        return frozenset(keys_not_found)
 
     def was_not_found(self, reference: RecordReference) -> bool:
         """Whether a read asked for the record that a reference names, and found none. "0" names no record."""
@@ -216,13 +217,13 @@ class RecordGraph:
 
     @cached_property
     def _kinds_and_ids_not_found(self) -> frozenset[tuple[str, str]]:
-        vain = (fact for fact in latest_reads(self._facts) if found_no_record(fact))
-        asked = (one for fact in vain for one in references_in(loads_object(fact.arguments_json), (), self.keys))
-        return frozenset((name_of_kind(one.noun), one.text) for one in asked)
+        vain_reads = (loads_object(fact.arguments_json) for fact in latest_reads(self._facts) if found_no_record(fact))
+        references = (reference for read in vain_reads for reference in references_in(read, (), self.keys))
+        return frozenset((name_of_kind(reference.noun), reference.text) for reference in references)
 
     def has_field(self, name: str) -> bool:
         """Whether a record has a field of that name, in the same words or by an alias."""
-        return any(singular_words(one) in self._field_words for one in (name, *field_aliases(name)))
+        return any(singular_words(alias) in self._field_words for alias in (name, *field_aliases(name)))
 
     @cached_property
     def _field_words(self) -> frozenset[Noun]:
@@ -240,10 +241,11 @@ class RecordGraph:
 
     def with_parts(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
         """The records with their parts (``details``, ``totals``), which hold further fields of the same records."""
-        found = list(nodes)
-        for node in found:
-            found += [one for one in self.parts_and_children(node) if one.seen.is_part and one not in found]
-        return found
+        with_parts = list(nodes)
+        for node in with_parts:
+            parts = (other for other in self.parts_and_children(node) if other.seen.is_part)
+            with_parts += [part for part in parts if part not in with_parts]
+        return with_parts
 
 
 def answers_found_false(fact: Fact) -> bool:
@@ -266,53 +268,50 @@ build_record_graph = lru_cache(maxsize=8)(RecordGraph)  # every call of a plan a
 
 def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
     kind = next((name for name in record.names if name), ())
-    asked = tuple(references_in(loads_object(record.fact.arguments_json), noun_of_tool(record.fact.tool, keys), keys))
+    arguments = loads_object(record.fact.arguments_json)
+    read_arguments = tuple(references_in(arguments, noun_of_tool(record.fact.tool, keys), keys))
     names: tuple[set[str], set[str], set[str]] = (set(), set(), set())
-    keyed: dict[str, str] = {}
+    values_by_key: dict[str, str] = {}
     is_shown = len(record.names) > 1 and record.names[0] == keys.kind_shown_by(record.fact.tool)
     is_other = is_shown and not are_same_kind(record.names[1], kind)  # an assessment, whose bare ``id`` is no patient's
     for key, value in () if record.is_part else record.record.items():
-        rank, text = (
-            None if is_other and len(singular_words(key)) == 1 else rank_as_own_name(key, kind),
-            comparable_id(value),
-        )
-        own_key = (
-            "_".join((*kind, key)) if singular_words(key) == ("id",) else key
-        )  # an asset's ``id`` is its ``asset_id``
+        text = comparable_id(value)
+        rank = None if is_other and len(singular_words(key)) == 1 else rank_as_own_name(key, kind)
+        # An asset's ``id`` is its ``asset_id``.
+        own_key = "_".join((*kind, key)) if singular_words(key) == ("id",) else key
         if is_of_kind(kind, keys.kind_of(own_key)):
-            keyed[keys.key_named(own_key)] = text or keyed.get(keys.key_named(own_key), "")
+            values_by_key[keys.key_named(own_key)] = text or values_by_key.get(keys.key_named(own_key), "")
         elif rank is not None and text is not None:
             names[rank].add(text)
-    if record.key is not None and (own := comparable_id(record.key)):
-        names[0].add(own)
-    answered = _requested_id(record, kind, names[0], asked)
-    if answered and not answered.key:
-        names[min(1, len(names[0]))].add(answered.text)
-    elif answered and not keyed and is_of_kind(kind, answered.noun):
-        keyed[answered.key] = answered.text
-    plain = frozenset[str]().union(*names)
-    names[0].update(filter(None, keyed.values()))
+    if record.key is not None and (row_id := comparable_id(record.key)):
+        names[0].add(row_id)
+    requested = _requested_id(record, kind, names[0], read_arguments)
+    if requested and not requested.key:
+        names[min(1, len(names[0]))].add(requested.text)
+    elif requested and not values_by_key and is_of_kind(kind, requested.noun):
+        values_by_key[requested.key] = requested.text
+    plain_names = frozenset[str]().union(*names)
+    names[0].update(filter(None, values_by_key.values()))
     first, second, third = map(frozenset, names)
-    return GraphNode(record, kind, (first, second, third), asked, keys, keyed, plain)
+    return GraphNode(record, kind, (first, second, third), read_arguments, keys, values_by_key, plain_names)
 
 
 def _requested_id(
-    record: SeenRecord, kind: Noun, own: set[str], asked: Sequence[RecordReference]
+    record: SeenRecord, kind: Noun, own_ids: set[str], read_arguments: Sequence[RecordReference]
 ) -> RecordReference | None:
     """The id with which a read was asked, if its answer is that one record and has no other id; else None."""
-    if not record.is_only_record or (own and any(looks_like_id_text(one) for one in own)):
+    if not record.is_only_record or (own_ids and any(looks_like_id_text(own_id) for own_id in own_ids)):
         return None
-    spoken = [one for one in asked if are_same_kind(one.noun, kind)] or [
-        one for one in asked if is_aspect_of(one.noun, kind)
-    ]
-    found = {one.text: one for one in spoken if one.is_id or one.looks_like_id}
-    meant = found.popitem()[1] if len(found) == 1 else None
-    if meant is None or not (meant.is_number and own and all(one.isdigit() for one in own)):
-        return meant
-    shown = (comparable_id(value) for value in record.record.values())
-    asked_by_id = (value for name, value in loads_object(record.fact.arguments_json).items() if is_id_name(name))
-    is_another = meant.text in map(comparable_id, asked_by_id) and int(meant.text) not in map(int, own)
-    return None if is_another and meant.text not in shown else meant
+    of_kind = [reference for reference in read_arguments if are_same_kind(reference.noun, kind)]
+    of_kind = of_kind or [reference for reference in read_arguments if is_aspect_of(reference.noun, kind)]
+    ids = {reference.text: reference for reference in of_kind if reference.is_id or reference.looks_like_id}
+    only_id = ids.popitem()[1] if len(ids) == 1 else None
+    if only_id is None or not (only_id.is_number and own_ids and all(own_id.isdigit() for own_id in own_ids)):
+        return only_id
+    shown_ids = (comparable_id(value) for value in record.record.values())
+    id_arguments = (value for name, value in loads_object(record.fact.arguments_json).items() if is_id_name(name))
+    is_another = only_id.text in map(comparable_id, id_arguments) and int(only_id.text) not in map(int, own_ids)
+    return None if is_another and only_id.text not in shown_ids else only_id
 
 
 def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
@@ -323,37 +322,32 @@ def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
     """
     kinds = {node.kind for node in nodes}
     numbers = {id(node): _only_number(node, kinds) for node in nodes if not (node.ids or node.names[1])}
-    shown = Counter((node.seen.fact.ref, node.kind, numbers.get(id(node))) for node in nodes)
+    counts = Counter((node.seen.fact.ref, node.kind, numbers.get(id(node))) for node in nodes)
     for node in nodes:
         number = numbers.get(id(node))
-        if number is None or shown[node.seen.fact.ref, node.kind, number] > 1:
+        if number is None or counts[node.seen.fact.ref, node.kind, number] > 1:
             yield node
         else:
-            known = frozenset({number})
-            yield replace(node, names=(known, *node.names[1:]), plain=known, by_number=True)
+            own_names = frozenset({number})
+            names = (own_names, *node.names[1:])
+            yield replace(node, names=names, plain_names=own_names, is_named_by_number=True)
 
 
 def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     """The value of the only field that is called a number and names no kind; of several, the one asked with."""
     if node.seen.is_part:
         return None
-    found = [
-        one
-        for key, value in node.record.items()
-        if is_identifying_name(key)
-        and not node.keys.is_id_or_key(key)
-        and (one := reference_of(key, value, (), node.keys))
-    ]
-    asked = [
-        one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.read_arguments)
-    ]
-    own = [
-        one for one in (found if len(found) == 1 else asked) if not any(are_same_kind(one.noun, kind) for kind in kinds)
-    ]
-    return own[0].text if len(own) == 1 else None
+    names = (key for key in node.record if is_identifying_name(key) and not node.keys.is_id_or_key(key))
+    references = (reference_of(name, node.record[name], (), node.keys) for name in names)
+    numbers = [reference for reference in references if reference is not None]
+    if len(numbers) != 1:
+        read_with = {(argument.noun, argument.text) for argument in node.read_arguments}
+        numbers = [number for number in numbers if (number.noun, number.text) in read_with]
+    numbers = [number for number in numbers if not is_of_any_kind(number.noun, kinds)]
+    return numbers[0].text if len(numbers) == 1 else None
 
 
 def _without_old_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
     """The records without those rows of lists whose record was read by itself since."""
-    anew = {node.identity for node in nodes if node.seen.fact.again and node.seen.is_of_single_answer}
-    return [node for node in nodes if not (node.seen.is_row and node.identity in anew and not node.seen.fact.again)]
+    reread = {node.identity for node in nodes if node.seen.fact.again and node.seen.is_of_single_answer}
+    return [node for node in nodes if not node.seen.is_row or node.seen.fact.again or node.identity not in reread]

@@ -1,6 +1,6 @@
 """Finds the records of a read-back that a call is about, by its identifiers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.figures.columns import shows_same_value
@@ -22,7 +22,7 @@ class CallSubjects(NamedTuple):
     within: Sequence[RecordNode]
 
 
-def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonObject) -> CallSubjects:
+def find_subjects(shown: Json, arguments: JsonObject, result: Json, read_arguments: JsonObject) -> CallSubjects:
     """The records of an answer that the call is about. The only record of an answer counts as named, unless its id is
     neither in the call nor in its result; so does one around records without ids, of an answer asked with the call's.
     """
@@ -30,37 +30,29 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     names = identifiers_in(arguments)
     if not names:
         return CallSubjects(nodes, ())
-    named = {
-        place
-        for place, node in enumerate(nodes)
-        if any(shows_same_value(node.record_id, name) for name in names.values())
-    }
-    direct = named | {place for place, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
-    in_scope = any(shows_same_value(value, name) for value in asked.values() for name in names.values())
-    if not named:
+    ids, asked_values = [*names.values()], read_arguments.values()
+    named_places = {place for place, node in enumerate(nodes) if _is_any_of(node.record_id, ids)}
+    sharing_places = {place for place, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
+    direct_places = named_places | sharing_places
+    is_asked_with_id = any(_is_any_of(value, ids) for value in asked_values)
+    if not named_places:
         outermost = [node for node in nodes if not node.outer_records]
-        is_asked_whole = all(any(shows_same_value(one, name) for one in asked.values()) for name in names.values())
-        is_alone = len(nodes) == 1 or (
-            is_asked_whole
-            and len(outermost) == 1
-            and not direct
-            and not any(_has_unasked_id(node, asked) for node in nodes)
-        )
-        direct |= {
-            place
-            for place, node in enumerate(nodes)
-            if _shows_id(node.record, names)
-            or (is_alone and not node.outer_records and not _has_unrelated_id(node, arguments, result))
-        }
-    records = {id(nodes[place].record) for place in direct}
-    within = [
-        node
-        for place, node in enumerate(nodes)
-        if place not in direct
-        and (in_scope or any(id(outer.record) in records for outer in node.outer_records))
-        and all(_compare_shared_ids(node.record, names))
-    ]
-    return CallSubjects([nodes[place] for place in sorted(direct)], within)
+        is_asked_with_all_ids = all(_is_any_of(name, asked_values) for name in ids)
+        is_alone = len(nodes) == 1
+        if len(outermost) == 1 and is_asked_with_all_ids and not direct_places:
+            is_alone |= not any(_has_unasked_id(node, read_arguments) for node in nodes)
+        for place, node in enumerate(nodes):
+            is_only = is_alone and not node.outer_records and not _has_unrelated_id(node, arguments, result)
+            if is_only or _shows_id(node.record, names):
+                direct_places.add(place)
+    direct = [nodes[place] for place in sorted(direct_places)]
+    record_ids = {id(node.record) for node in direct}
+    within: list[RecordNode] = []
+    for place, node in enumerate(nodes):
+        is_inside = is_asked_with_id or any(id(outer.record) in record_ids for outer in node.outer_records)
+        if place not in direct_places and is_inside and all(_compare_shared_ids(node.record, names)):
+            within.append(node)
+    return CallSubjects(direct, within)
 
 
 def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
@@ -69,11 +61,8 @@ def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
 
     An ``id`` inside another argument gets both names: ``order`` and ``id`` name an order.
     """
-    scalars: dict[str, Json] = {
-        "_".join(leaf.names): leaf.value
-        for leaf in find_leaves(arguments)
-        if leaf.value is not None and not isinstance(leaf.value, list) and not leaf.items
-    }
+    leaves = (leaf for leaf in find_leaves(arguments) if leaf.value is not None and not leaf.items)
+    scalars: dict[str, Json] = {"_".join(leaf.names): leaf.value for leaf in leaves if not isinstance(leaf.value, list)}
     by_key = {key: value for key, value in scalars.items() if is_id_name(key)}
     return by_key or {key: value for key, value in scalars.items() if is_id_text(value)}
 
@@ -86,25 +75,22 @@ def _compare_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[b
 
 def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
     """Whether one of the ids is the value of another field. Numbers do not count, since they may be anything."""
-    return any(
-        read_figure(name) is None and shows_same_value(value, name)
-        for value in record.values()
-        for name in names.values()
-        if name
-    )
+    ids = [name for name in names.values() if name and read_figure(name) is None]
+    return any(_is_any_of(value, ids) for value in record.values())
 
 
-def _has_unasked_id(node: RecordNode, asked: JsonObject) -> bool:
+def _has_unasked_id(node: RecordNode, read_arguments: JsonObject) -> bool:
     """Whether an object has an id or an id-like text that the read was not asked with, so that it may be another's."""
-    return node.record_id is not None or any(
-        (is_id_name(key) or is_id_text(value)) and value not in asked.values() for key, value in node.record.items()
-    )
+    ids = (value for key, value in node.record.items() if is_id_name(key) or is_id_text(value))
+    return node.record_id is not None or any(value not in read_arguments.values() for value in ids)
 
 
 def _has_unrelated_id(node: RecordNode, arguments: JsonObject, result: Json) -> bool:
     if node.record_id is None:
         return False
-    given = [leaf.value for leaf in find_leaves(arguments)]
-    return not any(shows_same_value(node.record_id, value) for value in given) and str(node.record_id) not in dumps(
-        result
-    )
+    argument_values = [leaf.value for leaf in find_leaves(arguments)]
+    return not _is_any_of(node.record_id, argument_values) and str(node.record_id) not in dumps(result)
+
+
+def _is_any_of(value: Json, values: Iterable[Json]) -> bool:
+    return any(shows_same_value(value, other) for other in values)

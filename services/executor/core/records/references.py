@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import cast
 
 from services.executor.core.tools.name_similarity import words_of
@@ -17,7 +18,10 @@ _LONGEST_ID = 64  # characters of a text that is an id
 
 
 def reference_to_made(call_id: str, name: str) -> JsonObject:
-    """A reference to the id of what a call will make, by its full name such as ``booking_id``."""
+    """A reference to the id that a call's answer will give to what the call makes: ``{"$ref": "c1.<booking_id>"}``.
+
+    ``name``: of the id with its record's kind, such as ``booking_id``, under whichever name the answer has it.
+    """
     return {REFERENCE: f"{call_id}.<{name}>"}
 
 
@@ -40,8 +44,8 @@ def find_made_id(answer: Json, name: str) -> Json:
     noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _ID_WORDS else words
     if not isinstance(answer, dict | list):
         return answer if _looks_like_id(answer) else None
-    found = _outermost_ids([*_walk_levels(answer)], words, noun)
-    return _common_id(found) if found else _find_unqualified_id(answer)
+    ids = _outermost_ids([*_walk_levels(answer)], words, noun)
+    return _common_id(ids) if ids else _find_unqualified_id(answer)
 
 
 def find_named_id(answer: Json, name: str) -> Json:
@@ -52,24 +56,24 @@ def find_named_id(answer: Json, name: str) -> Json:
     words = _stem_words(name)
     if not words_of(name) or words_of(name)[-1] not in _ID_WORDS:
         return None
-    every = [record for level in _walk_levels(answer) for record in level]
-    return _common_id(_outermost_ids([every], words, words[:-1] or words))
+    records = [record for level in _walk_levels(answer) for record in level]
+    return _common_id(_outermost_ids([records], words, words[:-1] or words))
 
 
 def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
     """The ids on the outermost level that has any: by the full name, else of the record of that name, else under a name
     for its number.
     """
-    for find in (_values_by_name, _ids_by_noun, _ids_by_number_words):
-        for level in levels:
-            found = [one for record in level for one in find(record, words if find is _values_by_name else noun)]
-            if ids := [one for one in found if _may_be_id(one)]:
-                return ids
+    finders = ((_values_by_name, words), (_ids_by_noun, noun), (_ids_by_number_words, noun))
+    for (find, sought_words), level in product(finders, levels):
+        values = (value for record in level for value in find(record, sought_words))
+        if ids := [value for value in values if _may_be_id(value)]:
+            return ids
     return []
 
 
-def _common_id(found: Sequence[Json]) -> Json:
-    return found[0] if found and all(value == found[0] for value in found) else None
+def _common_id(ids: Sequence[Json]) -> Json:
+    return ids[0] if ids and all(value == ids[0] for value in ids) else None
 
 
 def _walk_levels(answer: Json) -> Iterator[list[JsonObject]]:
@@ -92,25 +96,26 @@ def _values_by_name(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
 
 def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
-    named = _values_by_name(record, noun)
-    own = [one for value in named for inner in _objects_in(value) for one in _first_plain_id(inner)]
-    return [*own, *filter(_looks_like_id, named)]
+    named_values = _values_by_name(record, noun)
+    objects = (inner for value in named_values for inner in _objects_in(value))
+    own_ids = (own_id for inner in objects for own_id in _first_plain_id(inner))
+    return [*own_ids, *filter(_looks_like_id, named_values)]
 
 
 def _ids_by_number_words(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
-    numbered = ((key, value) for key, value in record.items() if {*words_of(key)[-1:]} & {*_ID_WORDS})
-    return [value for key, value in numbered if _stem_words(key)[:-1] == noun]
+    numbered_keys = (key for key in record if {*words_of(key)[-1:]} & {*_ID_WORDS})
+    return [record[key] for key in numbered_keys if _stem_words(key)[:-1] == noun]
 
 
 def _find_unqualified_id(answer: Json) -> Json:
     """The ``id`` of the answer itself, or of the record that it wraps."""
     level = _objects_in(answer)
     while level:
-        found = [own for record in level for own in _first_plain_id(record)]
-        if found:
-            return found[0] if len(found) == 1 else None
-        held = [value for record in level for key, value in record.items() if key.lower() in _WRAPPERS]
-        level = [inner for value in held for inner in _objects_in(value)]
+        ids = [own_id for record in level for own_id in _first_plain_id(record)]
+        if ids:
+            return ids[0] if len(ids) == 1 else None
+        wrapped_values = [value for record in level for key, value in record.items() if key.lower() in _WRAPPERS]
+        level = [inner for value in wrapped_values for inner in _objects_in(value)]
     return None
 
 
@@ -126,7 +131,7 @@ def _may_be_id(value: Json) -> bool:
 
 def _looks_like_id(value: Json) -> bool:
     """Whether a value looks like an id although its name does not say so; "created" does not."""
-    return _may_be_id(value) and any(mark.isdigit() for mark in str(value))
+    return _may_be_id(value) and any(character.isdigit() for character in str(value))
 
 
 def _stem_words(key: str) -> tuple[str, ...]:
@@ -205,14 +210,14 @@ def _find_field_or_id(result: Json, path: str) -> Json:
     try:
         return result_at(result, path)
     except NoSuchPath:
-        found = find_named_id(result, path) if _BARE_NAME.fullmatch(path) else None
-        if found is None:
+        made_id = find_named_id(result, path) if _BARE_NAME.fullmatch(path) else None
+        if made_id is None:
             raise
-        return found
+        return made_id
 
 
 def _require_made_id(result: Json, name: str, path: str) -> Json:
-    found = find_made_id(result, name)
-    if found is None:
+    made_id = find_made_id(result, name)
+    if made_id is None:
         raise NoSuchPath(f"path {path!r}: the answer names no such id")
-    return found
+    return made_id

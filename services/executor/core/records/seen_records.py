@@ -24,18 +24,18 @@ from services.executor.core.tools.record_tree import (
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
-_MAKES = frozenset("create add register insert make new draft generate".split())
-_OWN_NUMBERS = frozenset((word,) for word in "sku isbn vin".split())  # of things, not of others
+_VERBS_OF_MAKING = frozenset("create add register insert make new draft generate".split())
+_NUMBERS_OF_THINGS = frozenset((word,) for word in "sku isbn vin".split())  # of things, not of others
 _ARTICLES = frozenset("a an the all one".split())
-_ENDS_NOUN = frozenset("by for of from in with to on at and".split())
-_SAYS_NOTHING = frozenset(
+_WORDS_AFTER_NOUN = frozenset("by for of from in with to on at and".split())
+_EMPTY_WORDS = frozenset(
     """data result results item items record records row rows entry entries value values list all details detail info
     information response content output object objects element elements full current single one total amount summary
     attribute field header body payload figure financial match hit candidate""".split()
 )
-_OF_THE_REQUEST = frozenset("status code http is ok success error version".split())
-_ENDS_WELL = frozenset({"", "ok", "success", "succeeded"})
-_OF_HTTP = range(100, 600)
+_STATUS_WORDS = frozenset("status code http is ok success error version".split())
+_WORDS_OF_SUCCESS = frozenset({"", "ok", "success", "succeeded"})
+_HTTP_STATUSES = range(100, 600)
 
 
 class ParsedFact(Fact):
@@ -62,9 +62,9 @@ class SeenRecord:
     @cached_property
     def id_field(self) -> str | None:
         """The field that identifies it: its ``id``, else its first field with an identifier's name; or None."""
-        own = next((key for key in self.record if key.lower() == "id"), None)
-        if own is not None and self.record[own] is not None:
-            return own
+        id_name = next((key for key in self.record if key.lower() == "id"), None)
+        if id_name is not None and self.record[id_name] is not None:
+            return id_name
         if self.key is not None or self.is_part:
             return None
         return next((key for key, value in self.record.items() if is_id_name(key) and _is_scalar(value)), None)
@@ -102,13 +102,14 @@ class SeenRecord:
 
     def name_ends_in(self, kind: str) -> bool:
         """Whether the record's name ends in the kind: a ``purchase_order`` is an ``order``, an ``order_line`` not."""
-        wanted = singular_words(kind)
-        return any(name[-len(wanted) :] == wanted for name in self.names)
+        kind_words = singular_words(kind)
+        return any(name[-len(kind_words) :] == kind_words for name in self.names)
 
     def has_kind_in_name(self, kind: str) -> bool:
         """Whether the record's name contains the kind."""
-        wanted = singular_words(kind)
-        return any(name[place : place + len(wanted)] == wanted for name in self.names for place in range(len(name)))
+        kind_words = singular_words(kind)
+        size = len(kind_words)
+        return any(name[start : start + size] == kind_words for name in self.names for start in range(len(name)))
 
     def find_field(self, names: Iterable[str]) -> str | None:
         """The record's name of the first of these fields for which it has a value: by name, then by the same words,
@@ -116,20 +117,20 @@ class SeenRecord:
 
         None if it has none, or its aliases have different values.
         """
-        wanted = tuple(names)
-        for name in wanted:
+        names_in_order = tuple(names)
+        for name in names_in_order:
             if self.record.get(name) is not None:
                 return name
-        for ways in (*((name,) for name in wanted), *(field_aliases(name) for name in wanted)):
-            if found := self._fields_with_names(ways):
-                return found[0] if len({dumps(self.record[key]) for key in found}) == 1 else None
+        for spellings in (*((name,) for name in names_in_order), *(field_aliases(name) for name in names_in_order)):
+            if fields := self._fields_with_names(spellings):
+                return fields[0] if len({dumps(self.record[key]) for key in fields}) == 1 else None
         return None
 
     def _fields_with_names(self, names: Iterable[str]) -> list[str]:
         """The fields with a value whose names have the words of one of these: ``totalAmount``, ``total_amount``."""
-        wanted = {singular_words(name) for name in names}
-        said = ((key, value) for key, value in self.record.items() if singular_words(key) in wanted)
-        return [key for key, value in said if value is not None and _is_scalar(value)]
+        spellings = {singular_words(name) for name in names}
+        fields = ((key, value) for key, value in self.record.items() if singular_words(key) in spellings)
+        return [key for key, value in fields if value is not None and _is_scalar(value)]
 
 
 @lru_cache(maxsize=4096)
@@ -141,7 +142,7 @@ def singular_words(name: str) -> tuple[str, ...]:
 def field_aliases(name: str) -> tuple[str, ...]:
     """The other names of a field, from its canonical name or an alias."""
     variants = sorted(ALIASES.get(name, frozenset()))
-    return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
+    return (*variants, *(canonical for canonical, aliases in ALIASES.items() if name in aliases))
 
 
 def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
@@ -151,8 +152,11 @@ def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
 
 def find_records(facts: Iterable[Fact], keys: RecordKeys) -> tuple[SeenRecord, ...]:
     """Every record of every successful answer, outermost first. ``keys``: the key fields that the tenant declares."""
-    answered = ((fact, (noun_of_tool(fact.tool, keys),)) for fact in latest_reads(facts) if fact.ok)
-    return tuple(record for fact, names in answered for record in _walk_records(keys, fact, fact.result, "", names))
+    records: list[SeenRecord] = []
+    for fact in latest_reads(facts):
+        if fact.ok:
+            records += _walk_records(keys, fact, fact.result, "", (noun_of_tool(fact.tool, keys),))
+    return tuple(records)
 
 
 def _walk_records(
@@ -162,38 +166,40 @@ def _walk_records(
     path: str,
     names: tuple[tuple[str, ...], ...],
     rows: str | None = None,
-    within: SeenRecord | None = None,
+    outer: SeenRecord | None = None,
     key: str | None = None,
     is_part: bool = False,
 ) -> Iterator[SeenRecord]:
     if isinstance(value, list):
-        ids = Counter(own for item in value if isinstance(item, dict) and isinstance(own := own_id(item), str))
-        for place, item in enumerate(value):
-            if isinstance(item, dict):
-                yield from _walk_records(keys, fact, item, _row_path(item, ids, place, path), names, path, within)
+        ids = Counter(row_id for row in value if isinstance(row, dict) and isinstance(row_id := own_id(row), str))
+        for index, row in enumerate(value):
+            if isinstance(row, dict):
+                yield from _walk_records(keys, fact, row, _row_path(row, ids, index, path), names, path, outer)
         return
     if not isinstance(value, dict):
         return
     if is_keyed_table(value):
-        for own, inner in value.items():
-            yield from _walk_records(keys, fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
+        for row_id, row in value.items():
+            row_path = f"{path}.{row_id}" if path else row_id
+            yield from _walk_records(keys, fact, row, row_path, names, None, outer, row_id)
         return
-    here = within
+    record = outer
     is_row = rows is not None or key is not None
     if any(map(_is_scalar, value.values())) and (is_row or not _is_envelope(value, names, keys)):
-        called_so = names if is_part or key is not None else _add_name_from_id(value, names, keys)
-        shown = () if within or is_row else keys.kind_shown_by(fact.tool)
-        if shown and (not path or any(shown in (keys.kind_of(one), singular_words(one)[:-1]) for one in value)):
-            called_so = (shown, *called_so)
-        here = SeenRecord(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
-        yield here
+        record_names = names if is_part or key is not None else _add_name_from_id(value, names, keys)
+        shown_kind = () if outer or is_row else keys.kind_shown_by(fact.tool)
+        kinds = {kind for field in value for kind in (keys.kind_of(field), singular_words(field)[:-1])}
+        if shown_kind and (not path or shown_kind in kinds):
+            record_names = (shown_kind, *record_names)
+        record = SeenRecord(fact, path, value, record_names, rows, outer, key, is_part and own_id(value) is None)
+        yield record
     for field, inner in value.items():
         if isinstance(inner, dict | list):
             noun = _expand_noun(singular_words(field), names, keys)
-            plain = not noun or set(noun) <= _SAYS_NOTHING
-            part = plain and here is not None and isinstance(inner, dict)
-            there, called_so = f"{path}.{field}" if path else field, names if plain else (noun,)
-            yield from _walk_records(keys, fact, inner, there, called_so, None, here, None, part)
+            is_unnamed = set(noun) <= _EMPTY_WORDS
+            is_inner_part = is_unnamed and record is not None and isinstance(inner, dict)
+            inner_path, inner_names = f"{path}.{field}" if path else field, names if is_unnamed else (noun,)
+            yield from _walk_records(keys, fact, inner, inner_path, inner_names, None, record, None, is_inner_part)
 
 
 def _expand_noun(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys) -> "Noun":
@@ -203,18 +209,18 @@ def _expand_noun(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys) -> "No
     return next((name for name in names if are_same_kind(noun, name) and {*noun[:-1]} < {*name[:-1]}), noun)
 
 
-def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
+def _row_path(row: JsonObject, id_counts: Mapping[str, int], index: int, path: str) -> str:
     """The path to a row, by its own id if that is unique: such a path stays valid when rows come or go."""
-    own = own_id(row)
-    if not isinstance(own, str) or ids[own] > 1:
-        return f"{path}[{place}]"
+    row_id = own_id(row)
+    if not isinstance(row_id, str) or id_counts[row_id] > 1:
+        return f"{path}[{index}]"
     key = next(key for key in row if key.lower() == "id")
-    return f"{path}[{format_condition(key, '=', own)}]"
+    return f"{path}[{format_condition(key, '=', row_id)}]"
 
 
 def makes_record(tool: str) -> bool:
     """Whether the tool's verb makes a new record: ``create_claim``."""
-    return split_tool_name(tool)[0] in _MAKES
+    return split_tool_name(tool)[0] in _VERBS_OF_MAKING
 
 
 def noun_of_tool(tool: str, keys: RecordKeys) -> tuple[str, ...]:
@@ -223,13 +229,13 @@ def noun_of_tool(tool: str, keys: RecordKeys) -> tuple[str, ...]:
     Trailing words such as ``item``, which say nothing, are dropped, unless they are a kind whose key is declared.
     """
     words = [*map(singular, split_tool_name(tool)[1:])]
-    said = [*takewhile(lambda word: word not in _ENDS_NOUN, words)]
-    if said[1:] and said[0] in _ARTICLES:
-        said = said[1:]
-    declared = {kind for _, kind in keys.kinds}
-    while said and said[-1] in _SAYS_NOTHING and tuple(said) not in declared:
-        said.pop()
-    return tuple(said)
+    noun_words = [*takewhile(lambda word: word not in _WORDS_AFTER_NOUN, words)]
+    if noun_words[1:] and noun_words[0] in _ARTICLES:
+        noun_words = noun_words[1:]
+    declared_kinds = {kind for _, kind in keys.kinds}
+    while noun_words and noun_words[-1] in _EMPTY_WORDS and tuple(noun_words) not in declared_kinds:
+        noun_words.pop()
+    return tuple(noun_words)
 
 
 def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: RecordKeys) -> tuple["Noun", ...]:
@@ -238,7 +244,7 @@ def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: Recor
     """
     if own_id(record) is not None:
         return names
-    key = next((key for key in record if keys.is_id_or_key(key) or singular_words(key)[-1:] in _OWN_NUMBERS), "")
+    key = next((key for key in record if keys.is_id_or_key(key) or singular_words(key)[-1:] in _NUMBERS_OF_THINGS), "")
     return (*names, singular_words(key)[:-1]) if is_id_name(key) and len(singular_words(key)) > 1 else names
 
 
@@ -248,31 +254,31 @@ def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...], keys: Re
         return False
     if _wraps_record(value, keys):
         return True
-    lists = [singular_words(key) for key, inner in value.items() if isinstance(inner, list)]
-    return any(set(own) <= _SAYS_NOTHING or own[-1:] == name[-1:] for own in lists for name in names or ((),))
+    list_names = [singular_words(key) for key, inner in value.items() if isinstance(inner, list)]
+    last_words = {name[-1:] for name in names} or {()}
+    return any(set(list_name) <= _EMPTY_WORDS or list_name[-1:] in last_words for list_name in list_names)
 
 
 def _wraps_record(value: Json, keys: RecordKeys) -> bool:
     """Whether an object has only status fields of the request and one record, under a name that says nothing."""
     if not isinstance(value, dict):
         return False
-    told = {key: inner for key, inner in value.items() if _is_scalar(inner)}
-    if not all(
-        set(singular_words(key)) <= _OF_THE_REQUEST and may_be_request_status(inner) for key, inner in told.items()
-    ):
+    status_fields = {key: inner for key, inner in value.items() if _is_scalar(inner)}
+    for key, status in status_fields.items():
+        if not set(singular_words(key)) <= _STATUS_WORDS or not may_be_request_status(status):
+            return False
+    inner_fields = [(key, inner) for key, inner in value.items() if key not in status_fields]
+    if len(inner_fields) != 1 or not set(singular_words(inner_fields[0][0])) <= _EMPTY_WORDS:
         return False
-    held = [inner for key, inner in value.items() if key not in told]
-    if len(held) != 1 or not all(set(singular_words(key)) <= _SAYS_NOTHING for key in value if key not in told):
-        return False
-    inner = held[0]
+    inner = inner_fields[0][1]
     return isinstance(inner, dict) and (any(map(keys.is_id_or_key, inner)) or _wraps_record(inner, keys))
 
 
 def may_be_request_status(value: Json) -> bool:
     """Whether a value may be the status of a request: null, true or false, 0, an HTTP status, "ok"."""
     if isinstance(value, str):
-        return value.casefold() in _ENDS_WELL
-    return value is None or isinstance(value, bool) or value == 0 or value in _OF_HTTP
+        return value.casefold() in _WORDS_OF_SUCCESS
+    return value is None or isinstance(value, bool) or value == 0 or value in _HTTP_STATUSES
 
 
 def _is_scalar(value: Json) -> bool:
@@ -281,19 +287,19 @@ def _is_scalar(value: Json) -> bool:
 
 def is_named_in_task(record: SeenRecord, task: str) -> bool:
     """Whether the task names the record: by its id, its number or its name."""
-    named = ((key, value) for key, value in record.record.items() if key == record.id_field or names_own_record(key))
-    return any(isinstance(value, str) and value.strip() and occurs_in(value, task) for _, value in named)
+    names = (value for key, value in record.record.items() if key == record.id_field or names_own_record(key))
+    return any(isinstance(name, str) and name.strip() and occurs_in(name, task) for name in names)
 
 
 def occurs_in(value: str, text: str) -> bool:
     """Whether the text contains these words or this identifier; a plain figure never counts."""
-    wanted = value.strip()
-    said, tokens = _folded_text_and_tokens(text)
-    if wanted.casefold() not in said or read_figure(wanted) is not None:
+    phrase = value.strip()
+    folded_text, tokens = _folded_text_and_tokens(text)
+    if phrase.casefold() not in folded_text or read_figure(phrase) is not None:
         return False
-    if " " not in wanted and any(mark.isdigit() for mark in wanted):
-        return wanted.casefold() in tokens
-    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text, re.IGNORECASE) is not None
+    if " " not in phrase and any(character.isdigit() for character in phrase):
+        return phrase.casefold() in tokens
+    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 @lru_cache(maxsize=16)
@@ -309,13 +315,13 @@ def names_own_record(key: str) -> bool:
 
 def contains_phrase(text: str, phrase: str) -> bool:
     """Whether the text contains the phrase as whole words, in the singular or the plural."""
-    said, wanted = (" ".join(words_of(one)) for one in (text, phrase))
-    return f" {wanted} " in f" {said} " or f" {wanted}s " in f" {said} "
+    text_words, phrase_words = (" ".join(words_of(text_or_phrase)) for text_or_phrase in (text, phrase))
+    return f" {phrase_words} " in f" {text_words} " or f" {phrase_words}s " in f" {text_words} "
 
 
 Noun = tuple[str, ...]
 # Words for one kind of thing: a claim that a server calls an expense is still the claim.
-_SAME_KIND = tuple(
+_KIND_SYNONYMS = tuple(
     frozenset(group.split())
     for group in (
         "claim expense reimbursement",
@@ -331,16 +337,16 @@ _SAME_KIND = tuple(
         "appointment booking reservation",
     )
 )
-COMMON_KINDS = frozenset(min(group) for group in _SAME_KIND)  # by their ``name_of_kind``
-_MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
-_IDS = frozenset("id ids".split())
-_ALWAYS_MARKS = frozenset("no nr ref reference uuid guid".split())
-_NAMES = frozenset("name title email".split())
+COMMON_KINDS = frozenset(min(group) for group in _KIND_SYNONYMS)  # by their ``name_of_kind``
+_WORDS_FOR_NUMBER = frozenset("no nr num number ref reference code key uuid guid".split())
+_ID_WORDS = frozenset("id ids".split())
+_WORDS_FOR_REFERENCE = frozenset("no nr ref reference uuid guid".split())
+_WORDS_FOR_NAME = frozenset("name title email".split())
 # What mostly names the request itself, and no record: ``tenant_id``, ``request_id``.
 _REQUEST_WORDS = frozenset(
     "idempotency request correlation trace session nonce token message thread conversation tenant".split()
 )
-_ANY_RECORD = frozenset("record object target entity resource row element".split())
+_WORDS_FOR_ANY_RECORD = frozenset("record object target entity resource row element".split())
 _DIGITS = re.compile(r"\d+")
 
 
@@ -348,8 +354,8 @@ class RecordReference(NamedTuple):
     """A value that may name a record. ``noun``: the kind that its field names, empty if none.
 
     ``is_id``: its field is an identifier by its name. ``must_exist``: it can hardly be anything but a record. ``key``:
-    its field's name in comparable form, where the tenant declares it a key of that kind. ``by_kind``: its field is
-    named after a kind with declared keys, and may hold the value of any of them.
+    its field's name in comparable form, where the tenant declares it a key of that kind. ``may_hold_any_key``: its
+    field is named after a kind with declared keys, and may hold the value of any of them.
     """
 
     noun: Noun
@@ -359,7 +365,7 @@ class RecordReference(NamedTuple):
     is_id: bool
     must_exist: bool
     key: str = ""
-    by_kind: bool = False
+    may_hold_any_key: bool = False
 
     @property
     def looks_like_id(self) -> bool:
@@ -367,52 +373,47 @@ class RecordReference(NamedTuple):
 
 
 def references_in(
-    value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS, of_tool: Noun = ()
+    value: Json, kind: Noun = (), keys: RecordKeys = NO_KEYS, tool_kind: Noun = ()
 ) -> Iterator[RecordReference]:
-    """Yields every value, at any depth, that may name a record. ``about``: the kind to which a plain ``id`` belongs;
-    ``of_tool``: what the called tool is about, which may name a kind in more words.
+    """Yields every value, at any depth, that may name a record. ``kind``: that to which a plain ``id`` belongs;
+    ``tool_kind``: what the called tool is about, which may name a kind in more words.
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _references_under(key, inner, about, keys, of_tool or about)
+            yield from _references_in_field(key, inner, kind, keys, tool_kind or kind)
     elif isinstance(value, list):
         for item in value:
-            yield from references_in(item, about, keys, of_tool or about)
+            yield from references_in(item, kind, keys, tool_kind or kind)
 
 
 def reference_of(
-    key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS, of_tool: Noun = ()
+    key: str, value: Json, kind: Noun = (), keys: RecordKeys = NO_KEYS, tool_kind: Noun = ()
 ) -> RecordReference | None:
     """The reference that one field is; None if its value cannot name a record."""
-    told = (about, of_tool)
+    nouns_in_full = (kind, tool_kind)
     text = comparable_id(value)
     if text is None:
         return None
-    if declared := keys.kind_of(key):
-        return RecordReference(
-            declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=keys.key_named(key)
-        )
-    is_number = text.isdigit()
+    is_number, may_be_id = text.isdigit(), text.isdigit() or looks_like_id_text(text)
+    if declared_kind := keys.kind_of(key):
+        return RecordReference(declared_kind, text, value, is_number, True, must_exist=True, key=keys.key_named(key))
     noun, last = singular_words(key), singular_words(key)[-1:]
     if not noun or describes_request(noun, keys):
         return None
-    if is_id_name(key) or last[0] in _IDS:
-        own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))
-        own = () if set(own) <= _ANY_RECORD else _expand_noun(own, told, keys)
-        return RecordReference(own or about, text, value, is_number, True, must_exist=True)
-    if last[0] in _MARKS:
-        own = _expand_noun(noun[:-1], told, keys) or about
-        plain = is_number or looks_like_id_text(text)
-        sure = (
-            plain and (last[0] in _ALWAYS_MARKS or are_same_kind(own, about)) and (noun[:-1] != () or last[0] != "code")
-        )
-        return RecordReference(own, text, value, is_number, True, must_exist=sure)
-    if not is_number and looks_like_id_text(text) and any(noun == kind for _, kind in keys.kinds):
-        return RecordReference(noun, text, value, is_number, is_id=True, must_exist=True, by_kind=True)
-    sure = are_same_kind(noun, about) and (is_number or looks_like_id_text(text))
-    return RecordReference(
-        _expand_noun(noun, told, keys), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure
-    )
+    if is_id_name(key) or last[0] in _ID_WORDS:
+        own_noun = noun[:-1] if last[0] in _ID_WORDS else (*noun[:-1], noun[-1].removesuffix("id"))
+        own_noun = () if set(own_noun) <= _WORDS_FOR_ANY_RECORD else _expand_noun(own_noun, nouns_in_full, keys)
+        return RecordReference(own_noun or kind, text, value, is_number, True, must_exist=True)
+    if last[0] in _WORDS_FOR_NUMBER:
+        own_noun = _expand_noun(noun[:-1], nouns_in_full, keys) or kind
+        is_of_record = last[0] in _WORDS_FOR_REFERENCE or are_same_kind(own_noun, kind)
+        must_exist = may_be_id and is_of_record and noun != ("code",)
+        return RecordReference(own_noun, text, value, is_number, True, must_exist=must_exist)
+    if not is_number and may_be_id and any(noun == declared for _, declared in keys.kinds):
+        return RecordReference(noun, text, value, is_number, is_id=True, must_exist=True, may_hold_any_key=True)
+    must_exist = may_be_id and are_same_kind(noun, kind)
+    own_noun = _expand_noun(noun, nouns_in_full, keys)
+    return RecordReference(own_noun, text, value, is_number, last in _NUMBERS_OF_THINGS, must_exist=must_exist)
 
 
 def may_describe_request(noun: Noun) -> bool:
@@ -427,11 +428,9 @@ def describes_request(noun: Noun, keys: RecordKeys) -> bool:
 
 def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
     """Whether a tool here reads records of that name; ``in_full``: of exactly that name."""
-    return (
-        noun in _nouns_of_readers(keys.read_tools)
-        if in_full
-        else noun[-1:] in _last_noun_words_of_readers(keys.read_tools)
-    )
+    if in_full:
+        return noun in _nouns_of_readers(keys.read_tools)
+    return noun[-1:] in _last_noun_words_of_readers(keys.read_tools)
 
 
 @lru_cache(maxsize=64)
@@ -461,9 +460,9 @@ def rank_as_own_name(key: str, kind: Noun) -> int | None:
         return None
     if last == ("id",) or is_id_name(key):
         return 0 if are_same_kind(noun[:-1] or (noun[-1].removesuffix("id"),), kind) else None
-    if last[0] in _MARKS:
+    if last[0] in _WORDS_FOR_NUMBER:
         return 1 if not noun[:-1] or are_same_kind(noun[:-1], kind) else None
-    if last[0] in _NAMES:
+    if last[0] in _WORDS_FOR_NAME:
         return 2 if not noun[:-1] or are_same_kind(noun[:-1], kind) else None
     return 1 if are_same_kind(noun, kind) and noun[-1] == kind[-1] else None
 
@@ -471,6 +470,10 @@ def rank_as_own_name(key: str, kind: Noun) -> int | None:
 def are_same_kind(one: Noun, other: Noun) -> bool:
     """Whether two nouns are of one kind: ``claim`` and ``expense_claim`` are, and so are ``claim`` and ``expense``."""
     return bool(one and other) and are_kind_synonyms(one[-1], other[-1])
+
+
+def is_of_any_kind(noun: Noun, kinds: Iterable[Noun]) -> bool:
+    return any(are_same_kind(noun, kind) for kind in kinds)
 
 
 def is_of_kind(noun: Noun, kind: Noun) -> bool:
@@ -486,12 +489,12 @@ def is_aspect_of(noun: Noun, kind: Noun) -> bool:
 def name_of_kind(noun: Noun) -> str:
     """One word for all nouns of a kind, the same for ``expense_claim`` and ``expense``; empty for no noun."""
     last = noun[-1] if noun else ""
-    return next((min(group) for group in _SAME_KIND if last in group), last)
+    return next((min(group) for group in _KIND_SYNONYMS if last in group), last)
 
 
 @lru_cache(maxsize=4_096)
 def are_kind_synonyms(one: str, other: str) -> bool:
-    return one == other or any(one in group and other in group for group in _SAME_KIND)
+    return one == other or any(one in group and other in group for group in _KIND_SYNONYMS)
 
 
 def is_id_text(value: Json) -> bool:
@@ -503,22 +506,25 @@ def id_pattern_of(text: str) -> str:
     return _DIGITS.sub("#", text.casefold()) if looks_like_id_text(text) else ""
 
 
-def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys, of_tool: Noun) -> Iterator[RecordReference]:
+def _references_in_field(
+    key: str, inner: Json, kind: Noun, keys: RecordKeys, tool_kind: Noun
+) -> Iterator[RecordReference]:
     if isinstance(inner, dict):
-        noun = _expand_noun(singular_words(key), (of_tool,), keys)
-        within = about if set(noun) <= _SAYS_NOTHING | _ANY_RECORD else noun
-        for own in inner if is_keyed_table(inner) else ():
-            yield RecordReference(within, own.strip().casefold(), own, own.isdigit(), is_id=True, must_exist=False)
-        yield from references_in(inner, within, keys, of_tool)
+        noun = _expand_noun(singular_words(key), (tool_kind,), keys)
+        inner_kind = kind if set(noun) <= _EMPTY_WORDS | _WORDS_FOR_ANY_RECORD else noun
+        for row_id in inner if is_keyed_table(inner) else ():
+            text = row_id.strip().casefold()
+            yield RecordReference(inner_kind, text, row_id, row_id.isdigit(), is_id=True, must_exist=False)
+        yield from references_in(inner, inner_kind, keys, tool_kind)
     elif isinstance(inner, list):
         for item in inner:
             if isinstance(item, dict | list):
-                yield from _references_under(key, item, about, keys, of_tool)
-            elif found := reference_of(key, item, about, keys, of_tool):
-                yield found
-    elif found := reference_of(key, inner, about, keys, of_tool):
+                yield from _references_in_field(key, item, kind, keys, tool_kind)
+            elif reference := reference_of(key, item, kind, keys, tool_kind):
+                yield reference
+    elif reference := reference_of(key, inner, kind, keys, tool_kind):
         # ``rooms: 5`` is a count of rooms, unless a room with that number was read
-        yield found._replace(must_exist=False) if _is_count(key, inner, found) else found
+        yield reference._replace(must_exist=False) if _is_count(key, inner, reference) else reference
 
 
 def _is_count(key: str, value: Json, reference: RecordReference) -> bool:

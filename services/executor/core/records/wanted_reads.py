@@ -20,7 +20,7 @@ from shared.contracts.policy import Policy
 from shared.domain.exact_json import dumps
 from shared.domain.words import ToolClass
 
-_MOST_NEAR = 4  # reads for the rules about one call, beside those of what it names
+_MOST_READS_FOR_RULES = 4  # about one call, beside one for each record that it names
 
 
 def missing_reads(
@@ -35,20 +35,18 @@ def missing_reads(
     calls = [
         call for call in plan.every_call if call.tool_class is ToolClass.CHANGE or fields_asked_of(call.tool, policies)
     ]
-    wanted = [
-        read
-        for call in calls
-        for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references
-        for read in _reads_of_reference(call, reference, toolbox)
-    ]
-    made = {fact.call for fact in facts}
+    reads: list[ReadCall] = []
     for call in calls:
-        fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
-        wanted += islice(
-            fresh, _MOST_NEAR + sum(1 for _ in seen_records.references_in(call.arguments, keys=toolbox.keys))
-        )
-    found = {_key_of_read(read): read for read in wanted}
-    return tuple(read for key, read in found.items() if key not in made)
+        for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
+            reads += _reads_of_reference(call, reference, toolbox)
+    made_keys = {fact.call for fact in facts}
+    for call in calls:
+        reads_for_rules = _reads_for_rules(call, toolbox, facts, policies)
+        new_reads = (read for read in reads_for_rules if _key_of_read(read) not in made_keys)
+        references = [*seen_records.references_in(call.arguments, keys=toolbox.keys)]
+        reads += islice(new_reads, _MOST_READS_FOR_RULES + len(references))
+    reads_by_key = {_key_of_read(read): read for read in reads}
+    return tuple(read for key, read in reads_by_key.items() if key not in made_keys)
 
 
 def _key_of_read(read: ReadCall) -> tuple[str, str, str]:
@@ -60,26 +58,26 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
 
     A record that no tool reads does not count, nor one that is missing from a list that was read in part.
     """
-    asked = {fact.call: fact for fact in facts}
-    found: dict[str, str] = {}
+    facts_by_call = {fact.call: fact for fact in facts}
+    vain_reads: dict[str, str] = {}
     for call in plan.changes:
         for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
             for read in _reads_of_reference(call, reference, toolbox):
-                fact = asked.get(_key_of_read(read))
-                is_of_it = read.arguments and _shows_referenced_kind(read.tool, call, reference, toolbox)
-                if fact is not None and is_of_it and found_no_record(fact):
-                    found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
-    return found
+                fact = facts_by_call.get(_key_of_read(read))
+                is_of_record = read.arguments and _shows_referenced_kind(read.tool, call, reference, toolbox)
+                if fact is not None and is_of_record and found_no_record(fact):
+                    vain_reads.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
+    return vain_reads
 
 
 def _reads_of_reference(
     call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
 ) -> Sequence[ReadCall]:
     """The read that proves the write, if it shows such a record or no other does; else those of the record's kind."""
-    proving = proving_read(call, toolbox, reference)
-    if proving and _shows_referenced_kind(proving.tool, call, reference, toolbox):
-        return [proving]
-    return _reads_by_noun(call, reference, toolbox) or ([proving] if proving else [])
+    proving_read_call = proving_read(call, toolbox, reference)
+    if proving_read_call and _shows_referenced_kind(proving_read_call.tool, call, reference, toolbox):
+        return [proving_read_call]
+    return _reads_by_noun(call, reference, toolbox) or ([proving_read_call] if proving_read_call else [])
 
 
 def _kind_of_reference(
@@ -92,8 +90,8 @@ def _shows_referenced_kind(
     tool: Tool, call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
 ) -> bool:
     kind, keys = _kind_of_reference(call, reference, toolbox), toolbox.keys
-    shown = (seen_records.noun_of_tool(tool.name, keys), keys.kind_shown_by(tool.name))
-    return any(seen_records.are_same_kind(kind, one) for one in shown)
+    shown_kinds = (seen_records.noun_of_tool(tool.name, keys), keys.kind_shown_by(tool.name))
+    return any(seen_records.are_same_kind(kind, shown_kind) for shown_kind in shown_kinds)
 
 
 def _reads_for_rules(
@@ -110,16 +108,19 @@ def _reads_by_noun(call: PlannedCall, reference: seen_records.RecordReference, t
     identifier; else the list of all.
     """
     keys, kind = toolbox.keys, _kind_of_reference(call, reference, toolbox)
-    beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
-    readers = [tool for tool in beside if tool.tool_class is ToolClass.READ]
+    tools_beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
+    readers = [tool for tool in tools_beside if tool.tool_class is ToolClass.READ]
     nouns = {tool.name: seen_records.noun_of_tool(tool.name, keys) for tool in readers}
     fitting = [tool for tool in readers if seen_records.are_same_kind(kind, nouns[tool.name])]
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
     declared = [tool for tool in readers if seen_records.are_same_kind(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
-        asked = [(tool, name) for tool in tools if (name := _find_id_argument(tool, kind, reference.key, keys))]
-        if asked:
-            return [ReadCall(tool, {name: convert_id_type(reference.value, tool, name)}) for tool, name in asked]
+        id_arguments = ((tool, _find_id_argument(tool, kind, reference.key, keys)) for tool in tools)
+        reads = [
+            ReadCall(tool, {name: convert_id_type(reference.value, tool, name)}) for tool, name in id_arguments if name
+        ]
+        if reads:
+            return reads
     return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
 
 
@@ -127,14 +128,14 @@ def _find_id_argument(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordK
     """The argument by which the tool asks for one record of the kind, if it needs no other; else None. ``key``: the
     declared key whose value is known.
     """
-    own = [name for name in tool.parameters if _identifies_kind(name, kind, key, keys) and tool.required <= {name}]
-    return next((name for name in own if name in tool.required), own[0] if own else None)
+    names = [name for name in tool.parameters if tool.required <= {name}]
+    id_arguments = [name for name in names if _identifies_kind(name, kind, key, keys)]
+    return next((name for name in id_arguments if name in tool.required), id_arguments[0] if id_arguments else None)
 
 
 def _identifies_kind(name: str, kind: tuple[str, ...], key: str, keys: RecordKeys) -> bool:
-    found = seen_records.reference_of(name, "x-1", kind, keys)
-    if found is None or (key and found.key and found.key != key):
+    reference = seen_records.reference_of(name, "x-1", kind, keys)
+    if reference is None or (key and reference.key and reference.key != key):
         return False
-    return seen_records.are_same_kind(found.noun, kind) and (
-        found.is_id or seen_records.singular_words(name)[-1:] == kind[-1:]
-    )
+    is_id = reference.is_id or seen_records.singular_words(name)[-1:] == kind[-1:]
+    return is_id and seen_records.are_same_kind(reference.noun, kind)
