@@ -130,7 +130,7 @@ def build_verdict_request(
     around = _VerdictInputs(
         facts=dossier.facts,
         values=dossier.values,
-        figures=figures_for_rules(template, dossier.values, found),
+        figures=figures_for_rules(dossier.values, found),
         process_type=kind,
         policies=policies,
         most_rows=min(_MOST_ROWS, _MOST_OF_PLAN // max(1, len(plan.calls))),

@@ -50,56 +50,54 @@ class ArgumentHints(NamedTuple):
     unit: Unit | None = None
 
 
-def _split_words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_FREE_TEXT_NAMES = _split_words(
+_FREE_TEXT_NAMES = _word_set(
     "body note notes description desc comment comments message text memo subject title summary reason content details "
     "instruction instructions remark remarks purpose caption justification explanation narrative html markdown query "
     "beschreibung notiz bemerkung nachricht betreff grund commentaire objet motif"
 )
-_ACCOUNT_NAMES = _split_words(
-    "iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib"
-)
-_RECIPIENT_NAMES = _split_words(
+_ACCOUNT_NAMES = _word_set("iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib")
+_RECIPIENT_NAMES = _word_set(
     "to cc bcc recipient recipients email emails mail addressee payee beneficiary phone mobile fax telephone attendee "
     "attendees invitee invitees participants assignee approver approvers channel webhook callback url uri endpoint "
     "empfanger destinataire sender"
 )
-_IDENTIFIER_NAMES = _split_words(
+_IDENTIFIER_NAMES = _word_set(
     "id ids uuid guid number no num nr nummer numero ref reference code key sku isbn vin slug ticket tracking"
 )
-_NAMES_OF_NO_IDENTIFIER = _split_words(
+_NAMES_OF_NO_IDENTIFIER = _word_set(
     "currency country language lang locale zip postal post area state status color colour promo"
 )
-_DATE_NAMES = _split_words(
+_DATE_NAMES = _word_set(
     "date day datetime timestamp deadline due month year week birthday dob when time start end begin until since "
     "expiry expires scheduled schedule at on from to datum termin jour heure hour quarter period"
 )
-_NAMES_OF_DATES = _split_words("date datetime timestamp deadline birthday dob datum expiry month year")
-_QUANTITY_NAMES = _split_words(
+_NAMES_OF_DATES = _word_set("date datetime timestamp deadline birthday dob datum expiry month year")
+_QUANTITY_NAMES = _word_set(
     "count quantity qty limit offset page pages size nights guests seats hours minutes seconds days weeks "
     "months years units persons people rooms copies percent percentage pct ratio weight duration length width "
     "height distance age score rating priority rank version attempts retries interval anzahl menge nombre quantite"
 )
-_PLAIN_MONEY = _split_words(
+_PLAIN_MONEY = _word_set(
     "amount amt price total sum cost costs payment refund fee salary balance subtotal betrag preis summe montant prix"
 )
-_AMOUNT_WORDS = _PLAIN_MONEY | _split_words(
+_AMOUNT_WORDS = _PLAIN_MONEY | _word_set(
     "rate budget wage credit debit charge deposit discount tax vat net gross premium payout cents minor bonus fine "
     "pence rappen centimes euros dollars "
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
 )
-_CODES_IN_NAMES = _split_words("eur usd gbp chf jpy sek pln")
-_MINOR_UNIT_WORDS = _split_words("cents cent minor pence rappen centimes")
+_CODES_IN_NAMES = _word_set("eur usd gbp chf jpy sek pln")
+_MINOR_UNIT_WORDS = _word_set("cents cent minor pence rappen centimes")
 _SAYS_MONEY = re.compile(
     r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
 )
 _SAYS_MINOR_UNIT = re.compile(
     r"\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit", re.I
 )
-_DIFFERENCE_WORDS = _split_words("delta diff difference adjustment change")
+_DIFFERENCE_WORDS = _word_set("delta diff difference adjustment change")
 _WRITTEN_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")
 _ENDS_IN_YEAR = re.compile(r"\b(?:19|20|21)\d\d$")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d.*)?|\d{4}-\d\d|\d\d?:\d\d(?::\d\d)?")
@@ -169,9 +167,7 @@ def names_currency(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def may_hold_amount(name: str, kind: ArgumentKind) -> bool:
-    """Whether a number under this name may be an amount: ``rent`` or ``new_limit``, but no count or measure such as
-    ``nights``.
-    """
+    """Whether a number under this name may be an amount: ``rent``, ``new_limit``; not a count such as ``nights``."""
     if kind is not ArgumentKind.QUANTITY:
         return kind is ArgumentKind.AMOUNT
     return (_QUANTITY_NAMES - _AMOUNT_WORDS).isdisjoint(words_of(name.rsplit(".", 1)[-1]))

@@ -276,7 +276,9 @@ def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: d
         return {**counts, **_count_distinct(rows, distinct), **source_note}
     rows = _sort_rows(rows, text_of_argument(arguments.get("sort_by")), descending=arguments.get("descending") is True)
     skip, limit = _read_row_count(arguments.get("skip")) or 0, _read_row_count(arguments.get("first")) or len(rows)
-    return {**counts, **_show_rows(rows, _read_field_names(arguments.get("fields")), skip, limit), **source_note}
+    fields = arguments.get("fields")
+    names = [text_of_argument(name) for name in fields] if isinstance(fields, list) else []
+    return {**counts, **_show_rows(rows, names, skip, limit), **source_note}
 
 
 def _find_fact_and_rows(arguments: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
@@ -371,10 +373,6 @@ def _first_rows_that_fit(rows: Sequence[Json]) -> list[Json]:
             break
         shown.append(row)
     return shown
-
-
-def _read_field_names(argument: Json) -> list[str]:
-    return [text_of_argument(name) for name in argument] if isinstance(argument, list) else []
 
 
 def _read_row_count(argument: Json) -> int | None:

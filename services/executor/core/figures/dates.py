@@ -248,9 +248,8 @@ def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
     months = _read_month(words) if "M" in signs else _read_calendar_unit(words)
     count, weekday = group.values.get("N", 0), group.values["W"]
     if not count:
-        return _build_day_periods(
-            *(month.last - timedelta(days=(month.last.weekday() - weekday) % 7) for month in months)
-        )
+        ends = (month.last for month in months)
+        return _build_day_periods(*(end - timedelta(days=(end.weekday() - weekday) % 7) for end in ends))
     firsts = (month.first + timedelta(days=(weekday - month.first.weekday()) % 7) for month in months)
     days = [(first, first + timedelta(weeks=count - 1)) for first in firsts if 0 < count <= 5]
     return _build_day_periods(*(day for first, day in days if day.month == first.month))
@@ -259,10 +258,8 @@ def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
 def _read_last_day(group: _DateWords) -> Sequence[Period]:
     signs = group.signs[group.signs.index("D") + 1 :]
     words = _DateWords(signs, group.values, group.today)
-    return [
-        Period(period.last, period.last)
-        for period in (_read_month(words) if "M" in signs else _read_calendar_unit(words))
-    ]
+    periods = _read_month(words) if "M" in signs else _read_calendar_unit(words)
+    return _build_day_periods(*(period.last for period in periods))
 
 
 # Longest reading first: the first pattern that fits takes its words from those below it.
@@ -456,12 +453,8 @@ def _build_grammar_words(
         number = numbers.get(place)
         next_place = number.end_index if number is not None else place + 1
         end = tokens[next_place - 1].end
-        if (
-            number is not None
-            and number.is_ordinal
-            and next_place < len(tokens)
-            and tokens[next_place].folded in _QUARTERS
-        ):
+        next_word = tokens[next_place].folded if next_place < len(tokens) else ""
+        if number is not None and number.is_ordinal and next_word in _QUARTERS:
             next_place, end = next_place + 1, tokens[next_place].end  # "second quarter"
             words.append(_GrammarWord("q", int(number.value), token.start, end))
         elif _lies_in_mention(token.start, starts, in_digits) or _ends_identifier(text, tokens, place):
@@ -725,10 +718,7 @@ def has_time(value: Json) -> bool:
 
 
 def read_machine_moment(text: str, zone: tzinfo | None) -> ParsedMoment | None:
-    """The date or time of day of a text in a machine format such as ISO 8601 or ``04.12.2026 07:00``, in that zone.
-
-    None for any other text.
-    """
+    """The date or time in a machine format, ISO 8601 or ``04.12.2026 07:00``, in that zone; None for any other text."""
     if (match := _TIME_OF_DAY.fullmatch(text)) is not None:
         return ParsedMoment(None, _read_hour(match))
     if (compact := read_compact_day(text)) is not None:

@@ -123,9 +123,7 @@ def _subtract_salvage(cost: Decimal, salvage: Decimal) -> Decimal:
     return cost - salvage
 
 
-def _depreciate_double_declining(
-    cost: Decimal, salvage: Decimal, life: Decimal, period: Decimal, *, places: int
-) -> Decimal:
+def _depreciate_declining(cost: Decimal, salvage: Decimal, life: Decimal, period: Decimal, *, places: int) -> Decimal:
     """The charge of one period: book value x 2 / life, or straight line over the remaining life once that is more."""
     amount_left, years = _subtract_salvage(cost, salvage), require_whole(life, "life")
     charge = _ZERO
@@ -320,10 +318,9 @@ def _weighted_average(*figures: Decimal) -> Decimal:
 
 def _z_score(point: Decimal, *values: Decimal) -> Decimal:
     mean = _mean(values)
-    spread = add_figures([(value - mean) ** 2 for value in values]) / require_positive(
-        Decimal(len(values) - 1), "n - 1"
-    )
-    return (point - mean) / require_positive(spread, "the variance").sqrt()
+    degrees_of_freedom = require_positive(Decimal(len(values) - 1), "n - 1")
+    variance = add_figures([(value - mean) ** 2 for value in values]) / degrees_of_freedom
+    return (point - mean) / require_positive(variance, "the variance").sqrt()
 
 
 def _regression_slope(*figures: Decimal) -> Decimal:
@@ -430,7 +427,7 @@ CALCULATORS: Mapping[str, Calculator] = {
             _subtract_salvage(cost, salvage), [Decimal(1)] * require_whole(life, "life"), period, "period", places
         ),
     ),
-    "declining_balance": money_calculator("cost, salvage, life, period", _depreciate_double_declining),  # VDB, factor 2
+    "declining_balance": money_calculator("cost, salvage, life, period", _depreciate_declining),  # VDB, factor 2
     "sum_of_years": money_calculator(  # SYD
         "cost, salvage, life, period",
         lambda cost, salvage, life, period, *, places: _split_part(

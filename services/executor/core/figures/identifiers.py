@@ -52,9 +52,7 @@ _MARKS_AFTER_LINK = ".,;:!?)]}"
 
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields links, mail addresses, UUIDs and the numbers of accounts, cards and phones, none of which is read as a
-    number or date.
-    """
+    """Yields links, mail addresses, UUIDs, and account, card and phone numbers: none is read as a number or date."""
     for match in _SPECIAL_IDENTIFIER.finditer(text):
         form = IdentifierKind(match.lastgroup or IdentifierKind.CODE)
         identifier = match[0].rstrip(_MARKS_AFTER_LINK) if form in ADDRESS_KINDS else match[0]
@@ -129,11 +127,8 @@ ADDRESS_LEFT_OUT = "(address left out)"
 _ADDRESS_ARGUMENT_WORDS = frozenset(
     "url urls uri uris link links href endpoint webhook callback host domain site website".split()
 )
-_LINK_LABEL, _LINK_TARGET = (
-    r"\[(?P<label>[^\]\n]*)\]",
-    r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)",
-)
-_MARKDOWN_LINK = re.compile(rf"(?P<image>!?){_LINK_LABEL}{_LINK_TARGET}")
+_LINK_TARGET = r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)"
+_MARKDOWN_LINK = re.compile(rf"(?P<image>!?)\[(?P<label>[^\]\n]*)\]{_LINK_TARGET}")
 _MARKDOWN_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
 _HTML_TAG = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
 _MARKDOWN_AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)

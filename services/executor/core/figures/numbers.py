@@ -205,12 +205,12 @@ def _read_text_amount(text: str) -> WrittenAmount | None:
         return None
     value, unit = mention.values[0], mention.unit
     if unit is not None and unit.measure == PERCENT.measure:
-        return WrittenAmount(value if unit == PERCENT else _scale_number(value, unit.size), "percent")
+        return WrittenAmount(value if unit == PERCENT else _multiply(value, unit.size), "percent")
     name = "cents" if mention.money and mention.money.is_minor else unit.name if unit else ""
     return WrittenAmount(value, "fraction" if isinstance(value, Fraction) else "", name)
 
 
-def _scale_number(number: Number, size: Fraction) -> Number:
+def _multiply(number: Number, size: Fraction) -> Number:
     return number * size if isinstance(number, Fraction) else Decimal(size.numerator) * number / size.denominator
 
 
@@ -444,9 +444,7 @@ def _read_number_words(
 
 
 def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, end_index: int) -> tuple[Number, int]:
-    """The number with the words for a fraction or a dozen after it, ``two and a half``, and the index of the token
-    after them.
-    """
+    """The number with the fraction or dozen after it, ``two and a half``, and the index of the token after that."""
     next_word, word_after = ([token.folded for token in tokens[end_index : end_index + 2]] + ["", ""])[:2]
     if next_word in _DOZENS:
         return value * 12, end_index + 1

@@ -43,9 +43,7 @@ _Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's ite
 
 
 def select_cells(result: Json, path: str) -> ListColumn:
-    """The cells at a path of a result. Rows without the path's last field are counted as missing; raises ``NoSuchPath``
-    if no row has it.
-    """
+    """The cells at a path; rows without its last field count as missing. Raises ``NoSuchPath`` if all rows lack it."""
     selection = ListColumn([Cell(result)])
     for step in _parse_steps(path):
         selection = _apply_step(selection, step, path)

@@ -487,10 +487,9 @@ def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
     """Whether one of the field and the argument is in cents by its name, and the other in whole units."""
     if hints.kind is not ArgumentKind.AMOUNT:
         return False
-    is_minor = _is_in_minor_units(field)
-    return (hints.is_in_major_units and is_minor) or (
-        hints.is_in_minor_units and not is_minor and names_currency(field.name)
-    )
+    if _is_in_minor_units(field):
+        return hints.is_in_major_units
+    return hints.is_in_minor_units and names_currency(field.name)
 
 
 def _is_in_minor_units(field: ReadField) -> bool:

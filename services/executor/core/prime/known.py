@@ -48,9 +48,7 @@ _USE_BY_OUTCOME = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve 
 
 
 async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
-    """The tenant's experience for the process type, with only what suits this task; noted in the journal for a replay.
-    Empty if the store fails.
-    """
+    """The tenant's experience for the process type, reduced to this task, and journaled. Empty if the store fails."""
     try:
         experience = await learned.recall(tenant, process_type)
     except StoreUnavailable as error:
@@ -74,9 +72,7 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
 def parse_noted_experience(text: str, recalled: str | None) -> Experience:
     """The experience that ``recall`` noted. An older release noted both of its texts as one."""
     fields = loads_object(text) | loads_object(recalled or "{}")
-    arms = {
-        Strategy(name): Arm(*cast("list[int]", counts)) for name, counts in cast(JsonObject, fields["arms"]).items()
-    }
+    arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, fields["arms"]).items()}
     return Experience(
         arms,
         _CASES.validate_json(dumps(fields["cases"])),
@@ -146,9 +142,7 @@ def learned_sections(experience: Experience, journal: Journal, cases_shown: Json
 
 
 def select_experience(experience: Experience, task: str, process_type: str, now: datetime) -> Experience:
-    """The experience reduced to what this task is shown: the most relevant cases, facts and entities that are not out
-    of date.
-    """
+    """The experience that suits the task: the most relevant cases, and facts and entities that are not out of date."""
     words = keywords(task)
     return experience._replace(
         cases=tuple(relevant_cases(prune_cases(experience.cases, now), words)),
@@ -219,9 +213,7 @@ def find_thresholds(
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
-    """The context with all limits of rules and texts. Its prompt section has only those that may concern a tool of the
-    task.
-    """
+    """The context with all limits of rules and texts; its prompt has only those that may concern the task's tools."""
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     policies = (*ctx.policies, _policy_of(ctx.template))
@@ -264,9 +256,7 @@ def _describe_limit(limit: Threshold, accuracy: Accuracy) -> JsonObject:
 
 
 def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
-    """Yields a limit for each comparison of a field with a number. Only a comparison that is the whole condition names
-    the rule.
-    """
+    """Yields a limit for each comparison of a field with a number; it names the rule if it is the whole condition."""
     tool_match = _TOOL_CONDITION.match(rule.condition)
     condition = _QUOTED_TEXT.sub('""', rule.condition[tool_match.end() :] if tool_match else rule.condition)
     consequence = " ".join(filter(None, (rule.action, rule.level)))
@@ -322,7 +312,6 @@ def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
 _MOST_SOLVER_TURNS = 8
 _MOST_SESSION_TURNS = 20
 _SOLVER_SUMMARY_KEY = "memory:summary"
-_SUMMARY_LABEL = "[Earlier conversation summary]"
 
 
 def split_conversation(
@@ -334,9 +323,7 @@ def split_conversation(
 
 
 async def with_history(ctx: TurnContext) -> TurnContext:
-    """The context with the earlier conversation: the one that came with the request if there is one, otherwise the
-    session's.
-    """
+    """The context with the earlier conversation: the one that came with the request, else the session's."""
     return await (_with_session(ctx) if ctx.record.request.solver is None else _with_request_history(ctx))
 
 
@@ -363,9 +350,7 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
 
 
 async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
-    """Journals a summary of the older turns and of the earlier summary: a model's, or an excerpt if the model is
-    unavailable.
-    """
+    """Journals a summary of the earlier summary and the older turns: a model's, or an excerpt if no model answers."""
     step = _summary_step_key(ctx.turn)
     earlier_summary = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
     turns = (*earlier_summary, *older)
@@ -387,9 +372,8 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
 async def _with_request_history(ctx: TurnContext) -> TurnContext:
     """The context with the conversation that came with the request, in place of the session's."""
     solver = ctx.record.request.solver
-    older, recent = split_conversation(
-        [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
-    )
+    history = solver.history if solver else ()
+    older, recent = split_conversation([SpokenTurn(turn.role, turn.content) for turn in history])
     summary = _cut_summary(await ask_model(ctx, _SOLVER_SUMMARY_KEY, _summary_request(ctx, older))) if older else None
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
@@ -426,7 +410,7 @@ def _without_repeated_paragraphs(session: SessionState, task: str) -> SessionSta
 
 def _describe_session(session: SessionState) -> list[Json]:
     turns = [_describe_turn(SpokenTurn(*turn)) for turn in session.turns]
-    summary = _describe_turn(SpokenTurn("summary", f"{_SUMMARY_LABEL} {session.summary}"))
+    summary = _describe_turn(SpokenTurn("summary", f"[Earlier conversation summary] {session.summary}"))
     return [summary, *turns] if session.summary else turns
 
 

@@ -185,9 +185,7 @@ class RequestPolicy(NamedTuple):
 
 
 def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
-    """Parses a request's policy: JSON (alone or in a text) becomes rules, anything else advice. Raises ``Failed`` for
-    invalid rules.
-    """
+    """A request's policy: JSON, also within a text, is rules, anything else advice. Raises ``Failed`` for bad rules."""
     if document is None or not document:
         return RequestPolicy()
     try:

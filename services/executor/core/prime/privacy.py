@@ -119,9 +119,7 @@ class _ProtectedDataMention(NamedTuple):
 
 
 class _Sentence:
-    """The words of one sentence in lower case, with cached searches. A place is the index of a word; -1 if nothing is
-    found.
-    """
+    """The words of one sentence, in lower case. A place is the index of a word; -1 if nothing was found."""
 
     def __init__(self, spoken: Sequence[str]) -> None:
         self.words = spoken
@@ -191,9 +189,7 @@ class _Sentence:
 
 
 def _normalized_sentences(text: str) -> Iterator[_Sentence]:
-    """Yields the sentences of the text with disguises undone (Unicode forms, invisible characters), once with and once
-    without asides in brackets.
-    """
+    """Yields the sentences without disguises such as invisible characters; then again without asides in brackets."""
     normalized = _INVISIBLE_CHARACTERS.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     normalized = _LIST_ITEM.sub(", ", _ABBREVIATED.sub(r"\1", normalized)).replace("column names", "columns")
     without_asides = _TEXT_IN_BRACKETS.sub(" ", normalized)
@@ -273,11 +269,9 @@ def _begins_with_noun(next_words: Sequence[str], nouns: frozenset[str]) -> bool:
     for index, word in enumerate(next_words[:_MOST_WORDS_TO_NOUN]):
         if word in nouns:
             next_word = next_words[index + 1] if index + 1 < len(next_words) else ","
-            return (
-                next_word in words.WORDS_AFTER_A_THING
-                or next_word in nouns
-                or _RECORD_ID.fullmatch(next_word) is not None
-            )
+            if _RECORD_ID.fullmatch(next_word):
+                return True
+            return next_word in words.WORDS_AFTER_A_THING or next_word in nouns
         if word in words.WORDS_AFTER_A_THING or word.endswith("'s") or "@" in word:
             return False
     return False
@@ -351,7 +345,7 @@ def _hands_over_value(verb: str, previous: str, next_words: Sequence[str], is_mo
         and words.WORDS_FOR_A_COPY.isdisjoint(next_words[:3])
     ):
         return False
-    return not is_movable or verb in words.SHOWING_WORDS or next_words[:1] in (["me"], ["us"])
+    return not is_movable or verb in words.SHOW_WORDS or next_words[:1] in (["me"], ["us"])
 
 
 def _asks_for_document(words_before: Sequence[str]) -> bool:
@@ -391,4 +385,4 @@ def _forms_of(verb: str) -> Iterator[str]:
 
 _HANDLING_VERBS = _list_forms(words.HANDLING_VERBS) | words.HANDLING_WORDS
 _DISCLOSURE_VERBS = _list_request_forms(words.DISCLOSING_VERBS)
-_READING_VERBS = _list_request_forms(words.READING_VERBS)
+_READING_VERBS = _list_request_forms(words.READ_VERBS)

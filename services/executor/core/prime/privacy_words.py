@@ -38,9 +38,7 @@ TERMS_BY_GROUP: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Of these a business moves the thing itself: handing one over means that it is shown, or sent to whoever asks.
 MOVABLE_THINGS = frozenset({"prescription", "credit card", "debit card", "bank account", "national id"})
-SHOWING_WORDS = frozenset(
-    "show list give tell reveal disclose export leak publish print display expose dump what".split()
-)
+SHOW_WORDS = frozenset("show list give tell reveal disclose export leak publish print display expose dump what".split())
 # Verbs that hand something over; whoever is asked for data is asked with one of these.
 DISCLOSING_VERBS = frozenset(
     """
@@ -55,9 +53,7 @@ WORDS_OF_REPORTED_REQUESTS = frozenset(
     "asks asked asking tricks tricked trying tried urges urged invites invited telling told".split()
 )
 # Of these, verbs that read for a purpose of the task's own: "look up the date of birth and compare it".
-READING_VERBS = frozenset(
-    "extract retrieve fetch get read find look pull collect gather obtain see view search".split()
-)
+READ_VERBS = frozenset("extract retrieve fetch get read find look pull collect gather obtain see view search".split())
 # Words of both lists and others that are nouns where a word of NOUN_MARKERS stands before them.
 NOUN_MARKERS = frozenset(
     "the a an this these those each every any all our my your his her its their new no of in by with for".split()

@@ -231,10 +231,8 @@ def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
 
 def _describe_translation(source: ProsePolicy, answer: ProseAnswer, is_enforced: bool) -> JsonValue:
     """The translation for clients: accepted rules, refused rules, and the sentences that became no rule."""
-    rules = [
-        rule.model_dump(mode="json", exclude_defaults=True)
-        for rule in (*answer.policy.rules, *answer.policy.tool_rules)
-    ]
+    policy_rules = (*answer.policy.rules, *answer.policy.tool_rules)
+    rules = [rule.model_dump(mode="json", exclude_defaults=True) for rule in policy_rules]
     refusals = [{"rule": refusal.rule_id, "cause": refusal.cause} for refusal in answer.refused]
     description = {"policy": source.id, "enforced": is_enforced, "rules": rules, "refused": refusals}
     return cast(JsonValue, {**description, "untranslated": list(answer.untranslated)})

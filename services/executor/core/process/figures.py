@@ -70,13 +70,11 @@ class _FigureSubject(NamedTuple):
 
 def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str, keys: RecordKeys) -> FigureResults:
     """Computes the template's figures. Of several definitions of one name the first that can be computed counts."""
-    return _compute_figures(template.figures, tuple(facts), task, keys) if template.figures else FigureResults()
+    return _compute(template.figures, tuple(facts), task, keys) if template.figures else FigureResults()
 
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
-def _compute_figures(
-    figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, keys: RecordKeys
-) -> FigureResults:
+def _compute(figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, keys: RecordKeys) -> FigureResults:
     links, finder = RecordLinks(build_record_graph(facts, keys)), OperandFinder(OperandSources(facts, (), (task,)))
     computed: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
@@ -105,38 +103,32 @@ def _compute_figures(
 def _find_shared_operands(
     values: Iterable[NamedValue], records: Sequence[SeenRecord]
 ) -> dict[str, tuple[SharedOperand, ...]]:
-    """For each figure, the record fields from which the differences of several subjects are computed."""
+    """For each figure, the record fields from which the differences of several subjects are computed. The amount of one
+    is known if all differences start from it, and all reads of it agree.
+    """
     places = {
         (record.fact.ref, field_path(record.path, key)): (record.identity, key)
         for record in records
         for key in record.record
         if key != "currency"
     }
-    uses_by_place: dict[tuple[str, tuple[str, str]], list[tuple[str, int]]] = {}  # by figure and place
+    # By figure and place: the subject's id, and the operand's position in the subject's difference.
+    uses_by_place: dict[tuple[str, tuple[str, str]], list[tuple[str, int]]] = {}
     for value in values:
         if value.about and value.operation == "difference":
             for rank, operand in enumerate(value.operands):
                 if place := places.get((operand.ref, operand.path)):
                     uses_by_place.setdefault((value.figure, place), []).append((value.about.casefold(), rank))
     shared: dict[str, tuple[SharedOperand, ...]] = {}
-    for (figure, place), uses in uses_by_place.items():
-        amount = _build_shared_operand(uses, place, records)
-        if len(amount.ids) > 1:
-            shared[figure] = (*shared.get(figure, ()), amount)
+    for (figure, (identity, key)), uses in uses_by_place.items():
+        ids = frozenset(subject_id for subject_id, _ in uses)
+        reads = [record.record for record in records if record.identity == identity]
+        amounts = {plain_figure(fields[key]) for fields in reads if key in fields}
+        is_known = len(amounts) == 1 and all(rank == 0 for _, rank in uses)
+        if len(ids) > 1:
+            operand_shared = SharedOperand(ids, amounts.pop() if is_known else None)
+            shared[figure] = (*shared.get(figure, ()), operand_shared)
     return shared
-
-
-def _build_shared_operand(
-    uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[SeenRecord]
-) -> SharedOperand:
-    """The operand at a place, which is an identity and a key. ``uses``: a subject's id, and the operand's position in
-    the subject's difference. The operand's value is known if all differences start from it and all reads agree.
-    """
-    identity, key = place
-    reads = [record.record for record in records if record.identity == identity]
-    amounts = {plain_figure(record[key]) for record in reads if key in record}
-    amount = amounts.pop() if len(amounts) == 1 and all(rank == 0 for _, rank in uses) else None
-    return SharedOperand(frozenset(about for about, _ in uses), amount)
 
 
 def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_FigureSubject]:
@@ -166,7 +158,7 @@ def _is_amount_stated(
 ) -> bool:
     """Whether the task states an amount of these records, and they belong to no other record than those named."""
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
-    if any(links.belongs_to_another(record, other) for record in reads for other in other_records):
+    if any(links.belongs_to_another(record, other_records) for record in reads):
         return False
     for pattern in (parse_pattern(text) for text in figure.operands if not is_figure_name(text)):
         if any(record.name_ends_in(kind) for record in reads for kind in pattern.kinds):

@@ -80,14 +80,14 @@ class RecordLinks:
                 nodes_by_text.setdefault(text, []).append(node)
         return nodes_by_text
 
-    def belongs_to_another(self, record: SeenRecord, anchor: SeenRecord) -> bool:
-        """Whether the record refers to another record of the anchor's kind."""
-        node, anchor_node = self._graph.node_of(record), self._graph.node_of(anchor)
-        anchor_names = frozenset().union(*anchor_node.names)
-        return any(
-            reference.is_id and are_same_kind(reference.noun, anchor_node.kind) and reference.text not in anchor_names
-            for reference in node.references
-        )
+    def belongs_to_another(self, record: SeenRecord, anchors: Sequence[SeenRecord]) -> bool:
+        """Whether the record refers by an id to a record that is of an anchor's kind, and not this anchor."""
+        references = [reference for reference in self._graph.node_of(record).references if reference.is_id]
+        for anchor in map(self._graph.node_of, anchors):
+            ids = [reference.text for reference in references if are_same_kind(reference.noun, anchor.kind)]
+            if not frozenset().union(*anchor.names).issuperset(ids):
+                return True
+        return False
 
 
 def _linking_texts(record: SeenRecord) -> set[str]:
@@ -244,12 +244,7 @@ def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[S
 def _unlinked_records(inputs: FigureInputs, is_wanted: Callable[[SeenRecord], bool]) -> list[SeenRecord]:
     """The wanted records that do not refer to another record of an anchor's kind."""
     records = [record for record in inputs.links.records if is_wanted(record)]
-    strangers = [
-        record
-        for record in records
-        if any(inputs.links.belongs_to_another(record, anchor) for anchor in inputs.anchors)
-    ]
-    return [record for record in records if record not in strangers]
+    return [record for record in records if not inputs.links.belongs_to_another(record, inputs.anchors)]
 
 
 def _build_operand(rows: ChosenRows, path: str, field: str) -> Operand:
@@ -285,9 +280,7 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
             lists.setdefault((record.fact.ref, record.rows), []).append(record)
     fields = pattern.fields
     if fields:
-        with_field = {
-            place: rows for place, rows in lists.items() if any(row.find_field(fields) is not None for row in rows)
-        }
+        with_field = {place: rows for place, rows in lists.items() if any(row.find_field(fields) for row in rows)}
         lists = with_field or lists
     candidates = [rows for place, rows in lists.items() if _is_in_anchor(place, inputs.anchors)] or list(lists.values())
     if not candidates:
@@ -355,7 +348,7 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
 def _list_owner_conditions(
     pattern: OperandPattern, records: Sequence[SeenRecord], inputs: FigureInputs
 ) -> list[tuple[str, ...]]:
-    """The conditions that keep only the rows of what the figure is about."""
+    """The conditions that keep only the rows of the records that the figure is about."""
     if any(OWN in choice.values for choice in pattern.choices):
         return [()]
     anchors = {anchor.identity for anchor in inputs.anchors}

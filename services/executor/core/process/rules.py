@@ -131,7 +131,7 @@ def unknown_inputs(
     """The figures and fields that changes need and that are not known for all records they name. A calculated value may
     stand in for a figure.
     """
-    stand_in_names = {value.figure for value in figures_for_rules(template, values, results).stand_ins}
+    stand_in_names = {value.figure for value in figures_for_rules(values, results).stand_ins}
     results = results._replace(missing=tuple(figure for figure in results.missing if figure.name not in stand_in_names))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
     changes_by_figure = [
@@ -221,14 +221,12 @@ def find_deviations(
     """By figure, sentences on arguments of changes that differ from the figure by which the process governs them. A
     figure that is not known governs nothing.
     """
-    governed_by_name = {
-        figure.name: [parse_governed(text) for text in figure.governs] for figure in figures if figure.governs
-    }
+    governed = {figure.name: [parse_governed(text) for text in figure.governs] for figure in figures if figure.governs}
     deviations: dict[str, tuple[str, ...]] = {}
     for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
         figures_about = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
-        for name in (name for name in governed_by_name if name in figures_about):
-            arguments = _governed_arguments(call.arguments, governed_by_name[name], singular_words(call.tool))
+        for name in (name for name in governed if name in figures_about):
+            arguments = _governed_arguments(call.arguments, governed[name], singular_words(call.tool))
             contradictions = [
                 f"{call.tool} has {argument} {as_text(value)[:_MOST_CHARACTERS_SHOWN]}"
                 for argument, value in arguments
@@ -303,9 +301,8 @@ def _rules_for_unknown(
         yield _build_approval_rule(f"needs-{unknown.name}", unknown.reason, level, sorted(unknown.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)] if template.whole_lists else []
     if partial:
-        yield _build_approval_rule(
-            "whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level
-        )
+        reason = f"not all rows were read of {', '.join(dict.fromkeys(partial))}"
+        yield _build_approval_rule("whole-lists", reason, level)
 
 
 def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan | None, results: FigureResults) -> Iterator[Rule]:
@@ -319,9 +316,8 @@ def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan | None, res
     changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
     counts = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
     if repeated_tools := ", ".join(tool for (_, tool, _), count in counts.items() if count > 1):
-        yield _build_approval_rule(
-            "same-call-twice", f"the plan makes the same call twice, argument for argument: {repeated_tools}", level
-        )
+        reason = f"the plan makes the same call twice, argument for argument: {repeated_tools}"
+        yield _build_approval_rule("same-call-twice", reason, level)
 
 
 def _has_change(plan: WritePlan) -> bool:
@@ -408,15 +404,13 @@ def _as_stand_in_figure(value: NamedValue, subjects_by_figure: Mapping[str, Sequ
     return None
 
 
-def figures_for_rules(
-    template: ProcessTemplate, values: Sequence[NamedValue], results: FigureResults
-) -> ProcessFigures:
-    """The figures as rules see them. A calculated value may stand in for a figure of its name."""
+def figures_for_rules(values: Sequence[NamedValue], results: FigureResults) -> ProcessFigures:
+    """The figures as rules see them. A calculated value may stand in for a missing figure of its name."""
     computed = tuple(value for value in values if value.figure)
     computed_names = {value.figure for value in computed}
     subjects_by_figure: dict[str, list[str]] = {}
     for missing in results.missing:
-        if missing.name not in computed_names and any(figure.name == missing.name for figure in template.figures):
+        if missing.name not in computed_names:
             ids = results.subjects.get(missing.name, frozenset())
             subjects = subjects_by_figure.setdefault(missing.name, [])
             subjects += [missing.about, *(ids if len(ids) == 1 else ())]
