@@ -287,16 +287,12 @@ def _add_named_tools(
     open_ended = [connection for connection, _ in server_tools if tools.may_have_unlisted_tools(connection)]
     if len(open_ended) != 1:
         return tuple(server_tools)
-    named_tools = find_named_tools(text, open_ended[0], _names_in_use(server_tools))
+    listed = [tool for _, listed_tools in server_tools for tool in listed_tools]
+    known_names = {tool.name for tool in listed}.union(*(tool.parameters for tool in listed))
+    named_tools = find_named_tools(text, open_ended[0], known_names)
     for tool in named_tools:
         journal.add_event("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
     return tuple(
         (connection, (*listed_tools, *named_tools) if connection is open_ended[0] else listed_tools)
         for connection, listed_tools in server_tools
     )
-
-
-def _names_in_use(server_tools: Sequence[ServerTools]) -> set[str]:
-    """All names of listed tools and of their arguments."""
-    tools = [tool for _, listed_tools in server_tools for tool in listed_tools]
-    return {tool.name for tool in tools}.union(*(tool.parameters for tool in tools))

@@ -39,7 +39,7 @@ from shared.domain.words import Level, RuleAction, ToolClass
 RemaindersByFigure = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
 
-class UnknownInput(NamedTuple):
+class _UnknownInput(NamedTuple):
     """A figure or field that calls of a plan need and that is not known. ``verbs``: the verbs of these calls."""
 
     name: str
@@ -47,16 +47,20 @@ class UnknownInput(NamedTuple):
     verbs: frozenset[str]
 
 
-def changes_needing_figure(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
+def _changes_needing_figure(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
     """The changes that need the figure: without it they are made only if a person agrees."""
     if not figure.required:
         return []
-    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
-    of_verbs = [call for call in changes if not figure.required_for or verb_of_tool(call.tool) in figure.required_for]
-    return [call for call in of_verbs if verb_of_tool(call.tool) not in figure.not_required_for]
+    verbs = [(call, verb_of_tool(call.tool)) for call in _list_changes(calls)]
+    of_verbs = [(call, verb) for call, verb in verbs if not figure.required_for or verb in figure.required_for]
+    return [call for call, verb in of_verbs if verb not in figure.not_required_for]
 
 
-def named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
+def _list_changes(calls: Iterable[PlannedCall]) -> list[PlannedCall]:
+    return [call for call in calls if call.tool_class is ToolClass.CHANGE]
+
+
+def _named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
     """The ids of records of the figure's kind that a call names: known ids anywhere in it, and values of arguments
     named after the kind.
     """
@@ -67,7 +71,7 @@ def named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str])
     return frozenset((scalars & ids) | of_kind)
 
 
-def joint_remainder(
+def _joint_remainder(
     figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults
 ) -> Decimal | None:
     """What is left of a shared amount after all these records together; None if that is not known."""
@@ -91,9 +95,11 @@ def joint_remainders(
     remainders: dict[str, dict[str, Decimal]] = {}
     for figure in (figure for figure in template.figures if figure.remainder and results.shared):
         ids = ids_of_figure_kind(figure, find_records(facts, keys))
-        ids_by_call = [named_record_ids(figure, call.arguments, ids) for call in changes_needing_figure(figure, calls)]
+        ids_by_call = [
+            _named_record_ids(figure, call.arguments, ids) for call in _changes_needing_figure(figure, calls)
+        ]
         for shared, record_ids in _find_shared_amounts(figure, ids_by_call, results):
-            if (remainder := joint_remainder(figure, record_ids, shared, results)) is not None:
+            if (remainder := _joint_remainder(figure, record_ids, shared, results)) is not None:
                 remainders.setdefault(figure.name, {}).update(dict.fromkeys(record_ids, remainder))
     return remainders
 
@@ -120,22 +126,22 @@ def apply_joint_remainders(
     return {**figures, **remainders_of_call}
 
 
-def unknown_inputs(
+def _unknown_inputs(
     template: ProcessTemplate,
     calls: Sequence[PlannedCall],
     results: FigureResults,
     facts: Sequence[Fact],
     keys: RecordKeys,
-    values: Sequence[NamedValue] = (),
-) -> list[UnknownInput]:
+    values: Sequence[NamedValue],
+) -> list[_UnknownInput]:
     """The figures and fields that changes need and that are not known for all records they name. A calculated value may
     stand in for a figure.
     """
     stand_in_names = {value.figure for value in figures_for_rules(values, results).stand_ins}
     results = results._replace(missing=tuple(figure for figure in results.missing if figure.name not in stand_in_names))
-    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
+    changes = _list_changes(calls)
     changes_by_figure = [
-        (figure, changes_needing_figure(figure, changes))
+        (figure, _changes_needing_figure(figure, changes))
         for figure in template.figures
         if figure.name not in stand_in_names
     ]
@@ -147,21 +153,21 @@ def unknown_inputs(
 
 def _unknown_inputs_of_figure(
     figure: Figure, changes: Sequence[PlannedCall], results: FigureResults, records: Sequence[SeenRecord]
-) -> Iterator[UnknownInput]:
+) -> Iterator[_UnknownInput]:
     ids = ids_of_figure_kind(figure, records)
     subjects = results.subjects.get(figure.name, frozenset())
-    ids_by_call = {call.call_id: named_record_ids(figure, call.arguments, ids) for call in changes}
+    ids_by_call = {call.call_id: _named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], subjects, results):
-            yield UnknownInput(figure.name, reason, frozenset({verb_of_tool(call.tool)}))
+            yield _UnknownInput(figure.name, reason, frozenset({verb_of_tool(call.tool)}))
     for shared, record_ids in _find_shared_amounts(figure, ids_by_call.values(), results):
         if reason := _why_too_much(figure, record_ids, shared, results):
-            yield UnknownInput(figure.name, reason, frozenset(verb_of_tool(call.tool) for call in changes))
+            yield _UnknownInput(figure.name, reason, frozenset(verb_of_tool(call.tool) for call in changes))
 
 
 def _why_too_much(figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults) -> str:
     """Why records may together take more than the amount that they share; empty if what is left is not negative."""
-    remainder = joint_remainder(figure, record_ids, shared, results)
+    remainder = _joint_remainder(figure, record_ids, shared, results)
     if remainder is not None and remainder >= 0:
         return ""
     reason = f"{figure.name} is known of each alone, and {', '.join(sorted(record_ids))} draw on the same"
@@ -186,7 +192,7 @@ def _why_figure_unknown(
 
 def _find_unread_fields(
     template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
-) -> Iterator[UnknownInput]:
+) -> Iterator[_UnknownInput]:
     """The fields that the template must know and that no record around a call has."""
     for call in changes if template.must_know else ():
         wanted_names = [name for alternatives in template.must_know for name in alternatives.split("|")]
@@ -197,17 +203,17 @@ def _find_unread_fields(
             names = alternatives.split("|")
             if known_names.isdisjoint(names):
                 reason = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
-                yield UnknownInput(names[0], reason, frozenset({verb_of_tool(call.tool)}))
+                yield _UnknownInput(names[0], reason, frozenset({verb_of_tool(call.tool)}))
 
 
-def _join_by_name(inputs: Sequence[UnknownInput]) -> list[UnknownInput]:
+def _join_by_name(inputs: Sequence[_UnknownInput]) -> list[_UnknownInput]:
     """One input for each name, with all reasons and all verbs."""
-    by_name: dict[str, UnknownInput] = {}
+    by_name: dict[str, _UnknownInput] = {}
     for unknown in inputs:
-        earlier = by_name.get(unknown.name, UnknownInput(unknown.name, "", frozenset()))
+        earlier = by_name.get(unknown.name, _UnknownInput(unknown.name, "", frozenset()))
         reasons = dict.fromkeys([*earlier.reason.split("; "), *unknown.reason.split("; ")])
         reason = "; ".join(filter(None, reasons))
-        by_name[unknown.name] = UnknownInput(unknown.name, reason, earlier.verbs | unknown.verbs)
+        by_name[unknown.name] = _UnknownInput(unknown.name, reason, earlier.verbs | unknown.verbs)
     return [*by_name.values()]
 
 
@@ -223,7 +229,7 @@ def find_deviations(
     """
     governed = {figure.name: [parse_governed(text) for text in figure.governs] for figure in figures if figure.governs}
     deviations: dict[str, tuple[str, ...]] = {}
-    for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
+    for call in _list_changes(calls):
         figures_about = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
         for name in (name for name in governed if name in figures_about):
             arguments = _governed_arguments(call.arguments, governed[name], singular_words(call.tool))
@@ -294,10 +300,10 @@ def _rules_for_unknown(
 ) -> Iterator[Rule]:
     """A rule that asks a person for each figure or field that is not known, and for lists that were read in part."""
     plan, facts = dossier.plan, dossier.facts
-    if plan is None or not _has_change(plan):
+    if plan is None or not _list_changes(plan.every_call):
         return
     level = _find_approval_level(template)
-    for unknown in unknown_inputs(template, plan.every_call, results, facts, keys, dossier.values):
+    for unknown in _unknown_inputs(template, plan.every_call, results, facts, keys, dossier.values):
         yield _build_approval_rule(f"needs-{unknown.name}", unknown.reason, level, sorted(unknown.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)] if template.whole_lists else []
     if partial:
@@ -307,21 +313,16 @@ def _rules_for_unknown(
 
 def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan | None, results: FigureResults) -> Iterator[Rule]:
     """A rule that asks a person for each figure that a change contradicts, and for a change made twice."""
-    if plan is None or not _has_change(plan):
+    if plan is None or not _list_changes(plan.every_call):
         return
     level = _find_approval_level(template)
     for name, sentences in find_deviations(template.figures, plan.every_call, results.values).items():
         yield _build_approval_rule(f"governed-by-{name}", "; ".join(sentences), level)
     # Perhaps the same change is wanted more than once, and a person can tell.
-    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
-    counts = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
+    counts = Counter((call.connection_id, call.tool, call.arguments_json) for call in _list_changes(plan.calls))
     if repeated_tools := ", ".join(tool for (_, tool, _), count in counts.items() if count > 1):
         reason = f"the plan makes the same call twice, argument for argument: {repeated_tools}"
         yield _build_approval_rule("same-call-twice", reason, level)
-
-
-def _has_change(plan: WritePlan) -> bool:
-    return any(call.tool_class is ToolClass.CHANGE for call in plan.every_call)
 
 
 def _find_approval_level(template: ProcessTemplate) -> str:
@@ -361,9 +362,8 @@ def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | N
 
 def _changes_with_views(progress: Progress, keys: RecordKeys) -> Iterator[tuple[PlannedCall, CallView]]:
     plan, facts = progress.dossier.plan, progress.dossier.facts
-    for call in plan.every_call if plan else ():
-        if call.tool_class is ToolClass.CHANGE:
-            yield call, build_call_view(call.tool, call.arguments, facts, keys)
+    for call in _list_changes(plan.every_call) if plan else ():
+        yield call, build_call_view(call.tool, call.arguments, facts, keys)
 
 
 def _find_two_person_word(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
