@@ -32,7 +32,7 @@ class ArgumentKind(StrEnum):
 
 SOURCED_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _DECIMAL_TEXT = re.compile(r"-?\d+\.\d\d")  # as servers write money that is no number to them
-MOST_WORDS_OF_DATA = 6  # a longer text is prose
+_MOST_WORDS_OF_DATA = 6  # a longer text is prose
 
 
 class ArgumentHints(NamedTuple):
@@ -234,7 +234,7 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
         return ArgumentKind.ACCOUNT
     if last_word in _IDENTIFIER_NAMES and _NAMES_OF_NO_IDENTIFIER.isdisjoint(word_set):
         return ArgumentKind.RECIPIENT if word_set & _RECIPIENT_NAMES else ArgumentKind.IDENTIFIER
-    if len(value.split()) > MOST_WORDS_OF_DATA:
+    if len(value.split()) > _MOST_WORDS_OF_DATA:
         return ArgumentKind.FREE_TEXT
     if word_set & _RECIPIENT_NAMES:
         return ArgumentKind.RECIPIENT
@@ -313,7 +313,7 @@ class ReadField(NamedTuple):
             return ContentKind.FREE_TEXT
         if not isinstance(self.value, str):
             return ContentKind.STRUCTURED
-        is_text = self.value.count(" ") >= MOST_WORDS_OF_DATA or "\n" in self.value
+        is_text = self.value.count(" ") >= _MOST_WORDS_OF_DATA or "\n" in self.value
         if not self.name or self.is_tool_text:
             return ContentKind.PROSE if is_text or " " in self.value.strip() else ContentKind.STRUCTURED
         return ContentKind.FREE_TEXT if is_text or is_free_text_name(self.name) else ContentKind.STRUCTURED

@@ -70,15 +70,15 @@ and conditions. You name the operands, never the result. An operand is one of:
 Examples:
 {"name":"open_total","operation":"sum","operands":["r2.items[*].amount"],"where":[{"field":"status","is":"=","value":"open"}]}
 {"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}"""
-TEXT_SCHEMA: Mapping[str, JsonValue] = {"type": "string"}
-WHERE_SCHEMA: Mapping[str, JsonValue] = {
+_TEXT_SCHEMA: Mapping[str, JsonValue] = {"type": "string"}
+_WHERE_SCHEMA: Mapping[str, JsonValue] = {
     "type": "array",
     "items": {
         "type": "object",
         "properties": {
-            "field": {**TEXT_SCHEMA},
+            "field": {**_TEXT_SCHEMA},
             "is": {"type": "string", "enum": [*SIGNS]},
-            "value": {**TEXT_SCHEMA, "description": "a word, an operand, or another field of the row"},
+            "value": {**_TEXT_SCHEMA, "description": "a word, an operand, or another field of the row"},
         },
         "required": ["field", "is"],
         "additionalProperties": False,
@@ -93,12 +93,12 @@ def define_calculate_tool(made_tools: MadeToolResults = NO_MADE_TOOLS) -> ToolDe
     operations = f"Operands in this order. {OPERATIONS_TOLD}"
     operations += f"; made for this: {made_operations}" if made_operations else ""
     properties: dict[str, JsonValue] = {
-        "name": {**TEXT_SCHEMA, "description": "of the value, to use it later: total_due"},
-        "operation": {**TEXT_SCHEMA, "description": operations},  # each name stands there once, with what it takes
-        "operands": {"type": "array", "items": {**TEXT_SCHEMA}, "minItems": 1},
-        "where": {**WHERE_SCHEMA, "description": "only rows that meet all of these count"},
-        "by": {**TEXT_SCHEMA, "description": "one figure for each value of this field"},
-        "give": {**TEXT_SCHEMA, "description": "for which_has_most and which_has_least: the field that names the row"},
+        "name": {**_TEXT_SCHEMA, "description": "of the value, to use it later: total_due"},
+        "operation": {**_TEXT_SCHEMA, "description": operations},  # each name stands there once, with what it takes
+        "operands": {"type": "array", "items": {**_TEXT_SCHEMA}, "minItems": 1},
+        "where": {**_WHERE_SCHEMA, "description": "only rows that meet all of these count"},
+        "by": {**_TEXT_SCHEMA, "description": "one figure for each value of this field"},
+        "give": {**_TEXT_SCHEMA, "description": "for which_has_most and which_has_least: the field that names the row"},
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
     }
     return define_local_tool("calculate", _DESCRIPTION, properties, "operation", "operands")
@@ -117,17 +117,17 @@ def calculate(
         operands = _read_operands(arguments.get("operands"), operation, finder)
         conditions = tuple(
             RowCondition(field=field, sign=sign, against=_read_comparison_operand(sign, text, operands, finder))
-            for field, sign, text in read_conditions(arguments.get("where"))
+            for field, sign, text in _read_conditions(arguments.get("where"))
         )
         value = NamedValue(
-            name=_choose_unused_name(text_of_argument(arguments.get("name")), operation, sources),
+            name=_choose_unused_name(_text_of_argument(arguments.get("name")), operation, sources),
             operation=operation,
             operands=operands,
             value="",
             where=conditions,
-            by=text_of_argument(arguments.get("by")),
-            give=text_of_argument(arguments.get("give")),
-            date_order=_DATE_ORDERS.get(text_of_argument(arguments.get("date_order")), ""),
+            by=_text_of_argument(arguments.get("by")),
+            give=_text_of_argument(arguments.get("give")),
+            date_order=_DATE_ORDERS.get(_text_of_argument(arguments.get("date_order")), ""),
             made_by=made_tools.tools[operation].ref if operation in made_tools.tools else None,
         )
         return evaluate_value(finder, value, made_tools)
@@ -143,7 +143,7 @@ def describe_value(value: NamedValue) -> JsonObject:
 
 
 def _read_operation(argument: Json, made_tools: MadeToolResults) -> str:
-    name = text_of_argument(argument).casefold().replace(" ", "_")
+    name = _text_of_argument(argument).casefold().replace(" ", "_")
     operation = _OPERATIONS_BY_ALIAS.get(name, name)
     if operation in OPERATIONS or operation in CALCULATORS or operation in made_tools.tools:
         return operation
@@ -151,7 +151,7 @@ def _read_operation(argument: Json, made_tools: MadeToolResults) -> str:
     similar = [known for known in (*OPERATIONS, *CALCULATORS) if words & set(known.split("_"))]
     hint = f"perhaps {', '.join(similar[:6])}" if similar else f"such as {', '.join(list(OPERATIONS)[:8])}"
     raise CannotCalculate(
-        f"unknown operation {text_of_argument(argument)!r}: take one of the operations of the schema, {hint}"
+        f"unknown operation {_text_of_argument(argument)!r}: take one of the operations of the schema, {hint}"
     )
 
 
@@ -179,7 +179,7 @@ def _parse_if_list(argument: Json) -> Json:
         return argument
 
 
-def read_conditions(argument: Json) -> Iterator[tuple[str, str, str]]:
+def _read_conditions(argument: Json) -> Iterator[tuple[str, str, str]]:
     """Yields field, sign and value of each condition of ``where``: an object, or a text such as ``status = open``.
     Raises ``CannotCalculate`` for any other form.
     """
@@ -188,12 +188,12 @@ def read_conditions(argument: Json) -> Iterator[tuple[str, str, str]]:
         conditions = [] if conditions in (None, "") else [conditions]
     for condition in conditions:
         if isinstance(condition, dict):
-            field, value = text_of_argument(condition.get("field")), condition.get("value")
-            sign = text_of_argument(condition.get("is") or condition.get("operator") or condition.get("op") or "=")
+            field, value = _text_of_argument(condition.get("field")), condition.get("value")
+            sign = _text_of_argument(condition.get("is") or condition.get("operator") or condition.get("op") or "=")
             sign = _SIGNS_BY_ALIAS.get(sign.casefold(), sign.casefold())
-            text = ", ".join(map(text_of_argument, value)) if isinstance(value, list) else text_of_argument(value)
+            text = ", ".join(map(_text_of_argument, value)) if isinstance(value, list) else _text_of_argument(value)
         else:
-            field, sign, literal = parse_condition(text_of_argument(condition))
+            field, sign, literal = parse_condition(_text_of_argument(condition))
             text = literal or ""
         if not field or sign not in SIGNS:
             raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
@@ -231,7 +231,7 @@ def _choose_unused_name(name: str, operation: str, sources: OperandSources) -> s
     return next(candidate for candidate in candidates if name_as_words(candidate) not in used_words)
 
 
-def text_of_argument(argument: Json) -> str:
+def _text_of_argument(argument: Json) -> str:
     return "" if argument is None else as_text(argument).strip()
 
 
@@ -246,15 +246,15 @@ LOOK = define_local_tool(
     "look",
     _LOOK_DESCRIPTION,
     {
-        "ref": {**TEXT_SCHEMA, "description": "of the result: r2"},
-        "list": {**TEXT_SCHEMA, "description": "path of the list, record or text where the result has several: lines"},
+        "ref": {**_TEXT_SCHEMA, "description": "of the result: r2"},
+        "list": {**_TEXT_SCHEMA, "description": "path of the list, record or text where the result has several: lines"},
         "where": {"type": "array", "items": {"type": "object"}, "description": "as in calculate"},
-        "fields": {"type": "array", "items": {**TEXT_SCHEMA}},
-        "sort_by": {**TEXT_SCHEMA},
+        "fields": {"type": "array", "items": {**_TEXT_SCHEMA}},
+        "sort_by": {**_TEXT_SCHEMA},
         "descending": {"type": "boolean"},
         "first": {"type": "integer", "minimum": 1},
         "skip": {"type": "integer", "minimum": 0},
-        "distinct": {**TEXT_SCHEMA, "description": "a field: its different values, and how many rows have each"},
+        "distinct": {**_TEXT_SCHEMA, "description": "a field: its different values, and how many rows have each"},
         "count": {"type": "boolean"},
     },
     "ref",
@@ -272,21 +272,21 @@ def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: d
     source_note: JsonObject = {"source_note": fact.note} if fact.note else {}
     if arguments.get("count") is True:
         return {**counts, **source_note}
-    if distinct := text_of_argument(arguments.get("distinct")):
+    if distinct := _text_of_argument(arguments.get("distinct")):
         return {**counts, **_count_distinct(rows, distinct), **source_note}
-    rows = _sort_rows(rows, text_of_argument(arguments.get("sort_by")), descending=arguments.get("descending") is True)
+    rows = _sort_rows(rows, _text_of_argument(arguments.get("sort_by")), descending=arguments.get("descending") is True)
     skip, limit = _read_row_count(arguments.get("skip")) or 0, _read_row_count(arguments.get("first")) or len(rows)
     fields = arguments.get("fields")
-    names = [text_of_argument(name) for name in fields] if isinstance(fields, list) else []
+    names = [_text_of_argument(name) for name in fields] if isinstance(fields, list) else []
     return {**counts, **_show_rows(rows, names, skip, limit), **source_note}
 
 
 def _find_fact_and_rows(arguments: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
-    ref = text_of_argument(arguments.get("ref")).strip("[]")
+    ref = _text_of_argument(arguments.get("ref")).strip("[]")
     fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
     if fact is None:
         raise CannotCalculate(f"no result has the reference {ref!r}; there are {', '.join(f.ref for f in facts)}")
-    path = text_of_argument(arguments.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
+    path = _text_of_argument(arguments.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
     selection = select_cells(fact.result, path)
     selection = selection if path else unwrap_list(selection)
     if selection.is_list:
@@ -309,7 +309,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _filter_rows(cells: list[Cell], where: Json, today: date) -> list[Cell]:
-    for field, sign, value in read_conditions(where):
+    for field, sign, value in _read_conditions(where):
         values = read_field_of_rows(cells, field)
         against: Json = today.isoformat() if value.casefold() == "today" else value
         order = find_date_order([*values, against])

@@ -111,10 +111,10 @@ def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> li
     return [*parts, whole_amount - amount_so_far]
 
 
-MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
+_MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
 
 
-def has_few_digits(number: Decimal, max_digits: int = MOST_DIGITS) -> bool:
+def has_few_digits(number: Decimal, max_digits: int = _MOST_DIGITS) -> bool:
     """Whether the number has at most ``max_digits`` digits, none of them farther than that from its decimal point."""
     _, digits, exponent = number.as_tuple()
     return isinstance(exponent, int) and len(digits) <= max_digits and abs(exponent) <= max_digits
@@ -125,7 +125,7 @@ def check_operands(operation: str, arguments: str, operands: Figures) -> None:
     if not accepts_figure_count(arguments, len(operands)):
         raise CannotCalculate(f"{operation} needs {arguments}; got {len(operands)} operands")
     if (too_long := next((operand for operand in operands if not has_few_digits(operand)), None)) is not None:
-        raise CannotCalculate(f"{operation} takes figures of up to {MOST_DIGITS} digits, and {too_long} has more")
+        raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
 
 
 def decimal_text(value: Decimal) -> str:
@@ -190,7 +190,7 @@ def parse_made_tool_outcome(text: str) -> MadeToolOutcome:
         number = Decimal(text[:_LONGEST_RESULT])
     except ArithmeticError:
         return MadeToolOutcome(error="it came to no decimal")
-    if len(text) > _LONGEST_RESULT or not has_few_digits(number, _LONGEST_RESULT) or number.adjusted() > MOST_DIGITS:
+    if len(text) > _LONGEST_RESULT or not has_few_digits(number, _LONGEST_RESULT) or number.adjusted() > _MOST_DIGITS:
         return MadeToolOutcome(error="it came to no figure of a sensible size")
     return MadeToolOutcome(value=decimal_text(number))
 

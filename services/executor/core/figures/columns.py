@@ -60,7 +60,7 @@ def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
     return next((field for field in fields if field is not None), None)
 
 
-def find_currency_name(cell: Cell) -> str:
+def _find_currency_name(cell: Cell) -> str:
     """The currency that the cell's own record names, else the nearest record around it; empty if none does."""
     for record in reversed(cell.records):
         values = (value for key, value in record.items() if name_as_words(key) in _CURRENCY_FIELDS)
@@ -70,7 +70,7 @@ def find_currency_name(cell: Cell) -> str:
     return ""
 
 
-def unwrap_money(cell: Cell) -> Cell:
+def _unwrap_money(cell: Cell) -> Cell:
     """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
     if not isinstance(cell.value, dict) or not any(name_as_words(key) in _CURRENCY_FIELDS for key in cell.value):
         return cell
@@ -100,7 +100,7 @@ def _find_field_inside(record: JsonObject, name: str) -> tuple[str, Json] | None
     return _find_field_inside(outer, inner_name) if isinstance(outer, dict) else None
 
 
-RATE_OPERATIONS = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
+_RATE_OPERATIONS = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
 _COUNT_WORDS = frozenset(
     "quantity qty count counts units pieces days hours minutes seconds months years weeks percent percentage pct rate "
     "ratio score number age weight size index level rank heads headcount".split()
@@ -135,7 +135,7 @@ class ListColumn(NamedTuple):
 
 def flatten_figure_cells(columns: Iterable[ListColumn]) -> list[Cell]:
     """The cells of all columns, money objects as their amounts. Currency codes are left out: they are no figures."""
-    return [unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
+    return [_unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
 
 
 def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
@@ -148,7 +148,7 @@ def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
 def require_single_cell(column: ListColumn, operation: str) -> Cell:
     """The only cell of a column; raises ``CannotCalculate`` if there are several or none."""
     if len(column.cells) == 1:
-        return unwrap_money(column.cells[0])
+        return _unwrap_money(column.cells[0])
     if not column.cells:
         raise CannotCalculate(f"{column.operand_text} has no value: no row meets the conditions")
     raise CannotCalculate(
@@ -165,7 +165,7 @@ def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
     if amount is None:
         dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(cell.value) else ""
         raise CannotCalculate(f"{operation} needs figures, and {_describe_cell(cell)} is none{dates}")
-    return amount._replace(unit=amount.unit or cell.unit or unit_in_field_name(cell.field))
+    return amount._replace(unit=amount.unit or cell.unit or _unit_in_field_name(cell.field))
 
 
 def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
@@ -198,7 +198,7 @@ def are_dates(cells: Sequence[Cell]) -> bool:
 
 def drop_empty_cells(column: ListColumn) -> ListColumn:
     """The column without its empty cells, which are counted as missing; money objects become their amounts."""
-    cells = [unwrap_money(cell) for cell in column.cells]
+    cells = [_unwrap_money(cell) for cell in column.cells]
     present = [cell for cell in cells if not is_empty_value(cell.value)]
     return column._replace(cells=present, missing=column.missing + len(cells) - len(present))
 
@@ -210,7 +210,7 @@ def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
     cells = [cell for column in columns for cell in column.cells]
     hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
     currency = common_currency(hints)
-    if currency is None and operation not in RATE_OPERATIONS:
+    if currency is None and operation not in _RATE_OPERATIONS:
         texts = ", ".join(hint for hint in hints if common_currency([hint]) != "" or not hint.isalnum())
         raise CannotCalculate(
             f"{operation} of amounts in different currencies ({texts[:80]}): convert them first, or take one currency "
@@ -236,7 +236,7 @@ def is_rate_cell(cell: Cell) -> bool:
     return any(word in _RATE_WORDS for word in name_as_words(cell.field).split())
 
 
-def unit_in_field_name(field: str) -> str:
+def _unit_in_field_name(field: str) -> str:
     """The unit in a field's name: ``amount_cents``, ``duration_minutes``; empty if there is none."""
     words = reversed(name_as_words(field).split())
     return next((_UNITS_BY_WORD[word] for word in words if word in _UNITS_BY_WORD), "")
@@ -244,7 +244,7 @@ def unit_in_field_name(field: str) -> str:
 
 def _currency_hints(cell: Cell) -> list[str]:
     texts = [cell.value] if isinstance(cell.value, str) else []
-    currency = cell.currency or ("" if _names_a_count(cell.field) else find_currency_name(cell))
+    currency = cell.currency or ("" if _names_a_count(cell.field) else _find_currency_name(cell))
     return [hint for hint in (*texts, currency) if hint]
 
 

@@ -62,7 +62,7 @@ def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToo
     if value.where and not any(column.is_list and column.operand.source == "result" for column in columns):
         raise CannotCalculate("where chooses among the rows of a list: give a path into one, r1.items[*].amount")
     columns = [_filter_column(column, value, finder) for column in columns]
-    if operation_takes_lists(value.operation):
+    if _operation_takes_lists(value.operation):
         columns = [drop_empty_cells(column) for column in columns]
     order = value.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
     call = CalculationCall(value.operation, columns, sources.today, order, value.give)
@@ -108,7 +108,7 @@ def recompute_values(
     return tuple(finder.sources.values[len(sources.values) :])
 
 
-def operation_takes_lists(operation: str) -> bool:
+def _operation_takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
@@ -141,7 +141,7 @@ def _read_column(operand: Operand, place: int, value: NamedValue, finder: Operan
     if operand.source == "constant":
         _check_constant(operand.literal, place, value)
     column = _read_operand(operand, finder)
-    return unwrap_list(column) if operand.source == "result" and operation_takes_lists(value.operation) else column
+    return unwrap_list(column) if operand.source == "result" and _operation_takes_lists(value.operation) else column
 
 
 def _read_operand(operand: Operand, finder: OperandFinder) -> ListColumn:

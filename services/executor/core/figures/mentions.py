@@ -89,7 +89,7 @@ def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
             yield TimeMention(*match.span(1), (time(hour),))
 
 
-def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
+def _find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
     """Yields the times in digits and in words."""
     yield from _find_first_hours_of_ranges(text)
     for match in _TIME_IN_DIGITS.finditer(text):
@@ -289,7 +289,7 @@ def find_mentions(text: str, now: datetime, *, includes_relative: bool = True) -
     days = find_dates(text, tokens, spelled, now.date(), includes_relative=includes_relative)
     days = free.claim_mentions(days, may_overlap=True)
     moments = [*_find_iso_moments(text, now.tzinfo)]
-    times = free.claim_mentions([*(hour for _, hour in moments), *find_times(text, tokens, spelled)])
+    times = free.claim_mentions([*(hour for _, hour in moments), *_find_times(text, tokens, spelled)])
     days += [day for day, _ in moments]
     lengths_of_time = _find_lengths_in_dates(numbers, days)
     longest_first = sorted(numbers, key=lambda number: (number.start, -number.end))  # "2 dozen" before "2"
@@ -340,14 +340,14 @@ def _find_moments_from_now(
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
     """The numbers that a text states, with their notations; an ambiguous ``1.234`` under both possible values."""
     notations_by_number: dict[Fraction, dict[str, None]] = {}
-    for mention in find_mentions_on_day(text, today).numbers:
+    for mention in _find_mentions_on_day(text, today).numbers:
         if not (mention.text.casefold() == "one" and mention.is_small_number_word):
             number, amount = mention.values[0], read_amount(mention.text)
             if amount is not None:
                 notations_by_number.setdefault(Fraction(amount.number), {})[mention.text] = None
             notations_by_number.setdefault(Fraction(number), {str(number): None})
     free = _FreeCharacters(text)
-    free.claim_mentions(find_mentions_on_day(text, today).numbers, may_overlap=True)
+    free.claim_mentions(_find_mentions_on_day(text, today).numbers, may_overlap=True)
     for match in _LETTERS.finditer(text):
         if free.are_free(match.start(), match.start() + 1) and (implied := read_number_word(match[0])) is not None:
             notations_by_number.setdefault(Fraction(implied.number), {})[match[0]] = None
@@ -361,7 +361,7 @@ def find_stated_days(text: str, today: date) -> frozenset[date]:
     """
     periods = [
         period
-        for mention in find_mentions_on_day(text, today).dates
+        for mention in _find_mentions_on_day(text, today).dates
         for period in (*mention.periods, *mention.offset_from)
     ]
     days_after = [period.last + timedelta(days=1) for period in periods if period.first < period.last < date.max]
@@ -369,7 +369,7 @@ def find_stated_days(text: str, today: date) -> frozenset[date]:
 
 
 @lru_cache(maxsize=64)
-def find_mentions_on_day(text: str, today: date) -> Mentions:
+def _find_mentions_on_day(text: str, today: date) -> Mentions:
     """What a text mentions, if only the day it was written on is known; ``date.min`` means that not even the day is."""
     is_known = today.year > 1
     now = datetime.combine(today if is_known else _ANY_DAY, time(), UTC)

@@ -200,7 +200,7 @@ def _read_text_amount(text: str) -> WrittenAmount | None:
         return WrittenAmount(number, "percent" if normalized.endswith("%") else "")
     if normalized[:1] == ".":
         normalized = f"0{normalized}"
-    mention = read_text_as_number(normalized)
+    mention = _read_text_as_number(normalized)
     if mention is None:
         return None
     value, unit = mention.values[0], mention.unit
@@ -214,7 +214,7 @@ def _multiply(number: Number, size: Fraction) -> Number:
     return number * size if isinstance(number, Fraction) else Decimal(size.numerator) * number / size.denominator
 
 
-def read_text_as_number(text: str) -> NumberMention | None:
+def _read_text_as_number(text: str) -> NumberMention | None:
     """The number that a whole text is; else None. Here ``m`` directly after the digits means a million."""
     if any(mark.isdecimal() for mark in text):
         mentions = find_numbers_in_digits(text, "en", m_is_million=True)
@@ -233,7 +233,7 @@ def read_number_text(text: str) -> NumberMention | None:
     if number is not None:
         return NumberMention(0, len(text), text, (number,))
     is_short = len(text) <= _LONGEST_NUMBER_TEXT and any(mark.isdecimal() for mark in text)
-    return read_text_as_number(text) if is_short else None
+    return _read_text_as_number(text) if is_short else None
 
 
 def read_number(value: Json) -> NumberMention | None:

@@ -356,7 +356,7 @@ class OperandFinder:
 
     def _find_in_facts(self, figure: str) -> Operand | None:
         for fact in self.sources.facts:
-            path = next(find_paths_to(self.find_result(fact.ref), figure), None) if fact.ok else None
+            path = next(_find_paths_to(self.find_result(fact.ref), figure), None) if fact.ok else None
             if path is not None:
                 return Operand(source="result", ref=fact.ref, path=path)
         return None
@@ -376,7 +376,7 @@ class OperandFinder:
         return f"{text!r} is no known value, path or figure: {advice} r1.items[*].amount"
 
 
-def find_paths_to(value: Json, figure: str) -> Iterator[str]:
+def _find_paths_to(value: Json, figure: str) -> Iterator[str]:
     """Yields the paths at which a figure, date or currency is a whole value; rows are named by their identifiers."""
     amount, days = read_amount(figure), read_possible_dates(figure)
     yield from _walk_paths_to(value, Fraction(amount.number) if amount else None, days, figure, "")

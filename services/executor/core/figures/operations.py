@@ -139,7 +139,7 @@ def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> Ope
     """The operation's result. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that did not run."""
     if call.operation in made_tools.tools:
         currency = call.currency()
-        figures = [to_decimal(amount.number) for amount in call.amounts()]
+        figures = [_to_decimal(amount.number) for amount in call.amounts()]
         value = made_tools.calculate(call.operation, figures, currency_places(currency))
         return OperationResult(value, currency, keeps_places=True)
     if call.operation in CALCULATORS:
@@ -163,7 +163,7 @@ def _run_catalogue_calculator(call: CalculationCall) -> OperationResult:
     amounts = call.amounts()
     if any(amount.unit == "cents" for amount in amounts):
         raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
-    figures = [to_decimal(amount.number) for amount in amounts]
+    figures = [_to_decimal(amount.number) for amount in amounts]
     try:
         value = run_calculator(call.operation, figures, currency_places(currency))
     except CannotCalculate as error:
@@ -216,7 +216,7 @@ def _argument_name_at(calculator: str, place: int) -> str:
     return names[min(place, len(names) - 1)]
 
 
-def to_decimal(number: Number) -> Decimal:
+def _to_decimal(number: Number) -> Decimal:
     """A number as a decimal: exact if it terminates, else to 24 digits."""
     return number if isinstance(number, Decimal) else Context(prec=24).divide(*map(Decimal, number.as_integer_ratio()))
 
@@ -230,10 +230,10 @@ def to_result_decimal(number: Fraction) -> Decimal:
     except Inexact:
         if pow(10, 400, number.denominator) == 0:  # it has an end, beyond the digits that are kept
             raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits") from None
-        return round_ratio(number)
+        return _round_ratio(number)
 
 
-def round_ratio(number: Fraction) -> Decimal:
+def _round_ratio(number: Fraction) -> Decimal:
     """A fraction rounded half up to six places."""
     scaled = abs(number) * 10**RATIO_PLACES + Fraction(1, 2)
     rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, _WIDE_CONTEXT)
@@ -261,7 +261,7 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
     numbers = [_scale_percent(amount, call.operation) for amount in amounts]
     value = compute_exactly(call.operation, [Fraction(number) for number in numbers])
     if call.operation in ("minimum", "maximum"):
-        value = to_decimal(next(number for number in numbers if number == value))
+        value = _to_decimal(next(number for number in numbers if number == value))
     result = value if isinstance(value, Decimal) else _to_result_with_places(value, numbers)
     return OperationResult(result, currency, unit)
 
@@ -299,9 +299,9 @@ def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | D
         case "percentage":
             return numbers[0] * numbers[1] / 100
         case "average":
-            return round_ratio(Fraction(sum(numbers)) / len(numbers))
+            return _round_ratio(Fraction(sum(numbers)) / len(numbers))
         case "quotient":
-            return round_ratio(_divide(numbers[0], numbers[1], operation))
+            return _round_ratio(_divide(numbers[0], numbers[1], operation))
         case "minimum" | "maximum":
             return min(numbers) if operation == "minimum" else max(numbers)
     raise CannotCalculate(f"unknown operation {operation!r}")

@@ -99,13 +99,13 @@ def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
 
 
 def _has_written_number(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
-    if (seconds := read_duration(text)) is not None:
+    if (seconds := _read_duration(text)) is not None:
         return _has_quantity(Fraction(seconds), "time", mentions)
     number = read_number_text(text)
     return number is not None and any(_has_number(value, hints, mentions, number) for value in number.values)
 
 
-def read_duration(text: str) -> Decimal | None:
+def _read_duration(text: str) -> Decimal | None:
     """The seconds of an ISO 8601 duration, ``PT1H30M``; None for any other text."""
     match = _ISO_DURATION.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
     if match is None:

@@ -314,7 +314,7 @@ _MOST_SESSION_TURNS = 20
 _SOLVER_SUMMARY_KEY = "memory:summary"
 
 
-def split_conversation(
+def _split_conversation(
     turns: Sequence[SpokenTurn], limit: int = _MOST_SOLVER_TURNS
 ) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
     """Splits the turns of a long conversation into older ones, to summarise, and recent ones, to keep word for word."""
@@ -338,7 +338,7 @@ def compress_session(session: SessionState, journal: Journal, turn: Turn) -> Ses
 
 async def _with_session(ctx: TurnContext) -> TurnContext:
     session, notes = ctx.session, ctx.notes
-    older, _ = split_conversation([SpokenTurn(*turn) for turn in session.turns], _MOST_SESSION_TURNS)
+    older, _ = _split_conversation([SpokenTurn(*turn) for turn in session.turns], _MOST_SESSION_TURNS)
     if older and ctx.turn.kind is TurnKind.MESSAGE:
         await _summarize_older_turns(ctx, older)
         session = compress_session(session, ctx.journal, ctx.turn)
@@ -373,7 +373,7 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
     """The context with the conversation that came with the request, in place of the session's."""
     solver = ctx.record.request.solver
     history = solver.history if solver else ()
-    older, recent = split_conversation([SpokenTurn(turn.role, turn.content) for turn in history])
+    older, recent = _split_conversation([SpokenTurn(turn.role, turn.content) for turn in history])
     summary = _cut_summary(await ask_model(ctx, _SOLVER_SUMMARY_KEY, _summary_request(ctx, older))) if older else None
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:

@@ -40,7 +40,7 @@ from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import to_exact
 from shared.domain.identity_cache import IdentityCache
 
-NO_TOOLS_CONSTRAINT = "Nothing is written, and nothing can be read: the tool server offers no tools."
+_NO_TOOLS_CONSTRAINT = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
 
 class WorkerEquipment(NamedTuple):
@@ -100,7 +100,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
             "files": files_section(files, limits.file_characters),
             **learned_sections(experience, journal),
             "policy_advice": request_policy.advice,
-            "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS_CONSTRAINT,)))),
+            "constraints": "\n".join((*constraints, *(() if names else (_NO_TOOLS_CONSTRAINT,)))),
         },
         notes={**text_policy, **_note_ineffective_rules(policies, names, request_policy.unread), **file_notes(files)},
         processes=processes,

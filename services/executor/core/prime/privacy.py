@@ -47,7 +47,7 @@ _ASKER_WORDS = frozenset("me us my i myself what what's which whats".split())
 _MOST_WORDS_TO_NOUN = 4  # words within which a preposition's noun is looked for
 
 
-def without_tool_names(sentence: str) -> str:
+def _without_tool_names(sentence: str) -> str:
     """The sentence with each tool name replaced by a plain word, unless it is about everybody or asks for results."""
     if "_" not in sentence or _EVERYBODY.search(sentence.replace("_", " ")) or _RESULT_TO_ASKER.search(sentence):
         return sentence
@@ -197,7 +197,7 @@ def _normalized_sentences(text: str) -> Iterator[_Sentence]:
     if without_asides != normalized:
         sentences += _SENTENCE.split(without_asides)
     for sentence in sentences:
-        readable = without_tool_names(sentence).replace("_", " ")
+        readable = _without_tool_names(sentence).replace("_", " ")
         sentence_words = _WORD.findall(readable.replace("api-key", "api key").replace("credit-card", "credit card"))
         if sentence_words:
             yield _Sentence(sentence_words)

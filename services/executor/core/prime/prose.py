@@ -20,7 +20,7 @@ from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, digest
 from shared.ports.store import StoreUnavailable
 
-UNENFORCED_NOTE = "policy_unenforced"  # the name of the sentence in the task's metadata
+_UNENFORCED_NOTE = "policy_unenforced"  # the name of the sentence in the task's metadata
 _MOST_QUOTED = 3
 _LONGEST_QUOTE = 160
 _COMMANDING_WORDS = re.compile(
@@ -59,7 +59,7 @@ def binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if _is_binding(sentence.replace("’", "'")))
 
 
-def write_unenforced_sentence(text: str, untranslated: Sequence[str], is_enforced: bool) -> str:
+def _write_unenforced_sentence(text: str, untranslated: Sequence[str], is_enforced: bool) -> str:
     """The sentence of an answer that says what of a request's own policy was not enforced; empty if all of it was."""
     if not text.strip():
         return ""
@@ -74,8 +74,8 @@ def write_unenforced_sentence(text: str, untranslated: Sequence[str], is_enforce
 
 
 def read_unenforced_sentence(ctx: TurnContext) -> str:
-    """The stored sentence of ``write_unenforced_sentence`` for this run; empty if there is none."""
-    note: JsonValue = ctx.notes.get(UNENFORCED_NOTE)
+    """The stored sentence of ``_write_unenforced_sentence`` for this run; empty if there is none."""
+    note: JsonValue = ctx.notes.get(_UNENFORCED_NOTE)
     return note if isinstance(note, str) else ""
 
 
@@ -146,12 +146,12 @@ async def with_translated_rules(ctx: TurnContext) -> TurnContext:
         translations.append(_describe_translation(source, answer, is_enforced))
         untranslated = answer.untranslated if source.id == _REQUEST_POLICY_ID else ()
     request_text = sources[-1].text if sources[-1].id == _REQUEST_POLICY_ID else ""
-    unenforced = write_unenforced_sentence(request_text, untranslated, is_enforced)
+    unenforced = _write_unenforced_sentence(request_text, untranslated, is_enforced)
     return replace(
         ctx,
         policies=(*ctx.policies, *rules),
         sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
-        notes={**ctx.notes, "prose_policy": translations, **({UNENFORCED_NOTE: unenforced} if unenforced else {})},
+        notes={**ctx.notes, "prose_policy": translations, **({_UNENFORCED_NOTE: unenforced} if unenforced else {})},
     )
 
 

@@ -103,7 +103,6 @@ def _linking_texts(record: SeenRecord) -> set[str]:
     }
 
 
-COUNTING_OPERATIONS = frozenset({"count"})
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
 
@@ -165,19 +164,19 @@ def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operati
     record, field = _find_single_match(pattern, inputs)
     operands = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
     currency = record.record.get("currency")
-    if operation not in COUNTING_OPERATIONS and isinstance(currency, str) and is_currency(currency):
+    if operation != "count" and isinstance(currency, str) and is_currency(currency):
         operands.append(Operand(source="result", ref=record.fact.ref, path=field_path(record.path, "currency")))
     return operands
 
 
-def build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Callable[[SeenRecord], bool]:
+def _build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Callable[[SeenRecord], bool]:
     """A test of whether a record is of one of the kinds; if no record is, of whether its name contains the kind."""
     if any(record.name_ends_in(kind) for record in records for kind in kinds):
         return lambda record: any(record.name_ends_in(kind) for kind in kinds)
     return lambda record: any(record.has_kind_in_name(kind) for kind in kinds)
 
 
-def describe_pattern(pattern: OperandPattern) -> str:
+def _describe_pattern(pattern: OperandPattern) -> str:
     return f"the {' or '.join(pattern.fields[:2])} of the {_describe_kind(pattern)}"
 
 
@@ -217,13 +216,13 @@ def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None)
         steps = "".join(f"[{condition}]" for condition in (*conditions, *_conditions_of_group(rows, group)))
         path = f"{rows.first.rows}{steps or '[*]'}"
         operands.append(_build_operand(rows, path, _common_field_name(rows)))
-        if operation not in COUNTING_OPERATIONS and is_currency(rows.first.record.get("currency")):
+        if operation != "count" and is_currency(rows.first.record.get("currency")):
             operands.append(_build_operand(rows, path, "currency"))
     return operands
 
 
 def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, str]:
-    of_kind = build_kind_test(inputs.links.records, pattern.kinds)
+    of_kind = _build_kind_test(inputs.links.records, pattern.kinds)
 
     def is_wanted(record: SeenRecord) -> bool:
         return record.find_field(pattern.fields) is not None and of_kind(record)
@@ -235,9 +234,9 @@ def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[S
         if (field := record.find_field(pattern.fields)) is not None
     }
     if not values:
-        raise OperandNotFound(f"nothing was read that is {describe_pattern(pattern)}")
+        raise OperandNotFound(f"nothing was read that is {_describe_pattern(pattern)}")
     if len(values) > 1:
-        raise AmbiguousOperand(f"there are {len(values)} different things that could be {describe_pattern(pattern)}")
+        raise AmbiguousOperand(f"there are {len(values)} different things that could be {_describe_pattern(pattern)}")
     return next((record, field) for record in records if (field := record.find_field(pattern.fields)) is not None)
 
 
@@ -265,7 +264,7 @@ def _common_field_name(rows: ChosenRows) -> str:
     names = {record.find_field(rows.pattern.fields) for record in rows.records}
     name = rows.first.find_field(rows.pattern.fields)
     if name is None or len(names) > 1:
-        raise OperandNotFound(f"nothing was read that is {describe_pattern(rows.pattern)}")
+        raise OperandNotFound(f"nothing was read that is {_describe_pattern(rows.pattern)}")
     return name
 
 
@@ -273,7 +272,7 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
     """The rows of the list that has all rows of the kind: among the lists within an anchor's record, or if there are
     none, among all. Raises ``OperandNotFound`` if there is no list, and ``AmbiguousOperand`` if none has all rows.
     """
-    of_kind = build_kind_test(inputs.links.records, pattern.kinds)
+    of_kind = _build_kind_test(inputs.links.records, pattern.kinds)
     lists: dict[tuple[str, str], list[SeenRecord]] = {}
     for record in inputs.links.records:
         if record.rows is not None and of_kind(record):
