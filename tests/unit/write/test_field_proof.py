@@ -686,7 +686,7 @@ def posted(rows: list[Json], before: Sequence[Json], after: Sequence[Json], *ask
     first, of_rows = loads_object(reads[0].arguments_json), reads if len(set(reads)) > 1 else []
     then, now = ([*shown] if of_rows else next(iter(shown), None) for shown in (before, after))
     shown = WriteEvidence("post_charges", {"charges": rows}, {}, then, {"posted": len(rows)}, now, first, "get_folio")
-    return shown._replace(of_rows=of_rows)
+    return shown._replace(row_reads=of_rows)
 
 
 TWO_FOLIOS: list[Json] = [charge(1, 15), charge(6, 15)]
@@ -707,7 +707,7 @@ def test_of_rows_that_name_several_records_each_has_to_show_its_change(
     after = (folio(1, *first), folio(6, *second))
     judged = judge_answered_write(posted(TWO_FOLIOS, BOTH_BEFORE, after))
     assert judged == (status, note, False)
-    in_one_list = posted(TWO_FOLIOS, [], [])._replace(before=[*BOTH_BEFORE], after=[*after], asked={}, of_rows=())
+    in_one_list = posted(TWO_FOLIOS, [], [])._replace(before=[*BOTH_BEFORE], after=[*after], read_arguments={}, row_reads=())
     assert judge_answered_write(in_one_list) == judged
     then = [folio(number, lists_charges=False) for number in (1, 6)]
     now = [folio(1, *first, lists_charges=False), folio(6, *second, lists_charges=False)]

@@ -18,8 +18,8 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 
 _QUESTION_SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
-_FIRST_LOOK, _LONGEST_PAUSE = 2.0, 60.0  # seconds until an agent that is at work is looked at again
-UNSTOPPED = "the agent could not be told to stop"  # why a call that it asked about is in doubt
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 2.0, 60.0  # seconds until an agent that is at work is looked at again
+AGENT_DID_NOT_STOP = "the agent could not be told to stop"  # why a call that it asked about is in doubt
 
 
 class AgentNeedsAnswer(Exception):
@@ -31,7 +31,7 @@ class AgentNeedsAnswer(Exception):
 
 
 class AgentAtWork(Exception):
-    """The agent has not finished; ``wait`` says until when the task waits before it asks the agent again."""
+    """The agent has not finished; ``wait``: until when the task waits before it asks the agent again."""
 
     def __init__(self, wait: TimedWait) -> None:
         super().__init__(wait.reason)
@@ -45,13 +45,13 @@ def question_timer(entry: LedgerEntry) -> Timer | None:
 
 def is_with_agent(entry: LedgerEntry) -> bool:
     """Whether an agent has the call and has not finished it, or is about to get a person's answer."""
-    waits = entry.status is WriteStatus.RESEND and entry.agent is not None and entry.agent.reply is not None
-    return entry.status is WriteStatus.ASKED or waits or _is_at_work(entry)
+    has_reply = entry.status is WriteStatus.RESEND and entry.agent is not None and entry.agent.reply is not None
+    return entry.status is WriteStatus.ASKED or has_reply or _is_at_work(entry)
 
 
 async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
-    """Settles an open call of an agent's skill by what the agent says of it; None if it says nothing, or nothing is
-    open.
+    """Settles an open call of an agent's skill by what the agent says of it; None if it says nothing, or the call is
+    not open.
 
     Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
     ``AgentAtWork``.
@@ -59,10 +59,10 @@ async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: b
     if entry.status is not WriteStatus.SENDING and (may_resend or not is_with_agent(entry)):
         return None
     await wait_until_call_is_over(ctx.store, ctx.journal, entry)
-    said = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
-    if said is None and entry.status is WriteStatus.ASKED:
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, UNSTOPPED)
-    return said
+    settled = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
+    if settled is None and entry.status is WriteStatus.ASKED:
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, AGENT_DID_NOT_STOP)
+    return settled
 
 
 def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
@@ -73,17 +73,22 @@ def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
 
 async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """The entry with this turn's answer, to be sent to the agent's task that asked. Raises ``AgentNeedsAnswer`` if the
-    turn brings none.
-
-    The turn in which the agent asked is no answer, also when it is tried again. Only the requester may answer.
+    turn brings none: only the requester may answer, and not in the turn in which the agent asked, nor in its retries.
     """
     turn, agent = ctx.turn, entry.agent
-    is_said = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
-    if agent is None or not is_said or turn.turn_id == agent.asked_in or turn.principal.id != ctx.record.requester.id:
+    brings_text = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
+    if (
+        agent is None
+        or not brings_text
+        or turn.turn_id == agent.asked_in
+        or turn.principal.id != ctx.record.requester.id
+    ):
         raise AgentNeedsAnswer(entry)
-    replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
+    agent_with_reply = agent.model_copy(
+        update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1}
+    )
     note = f"{turn.principal.id} answered what the agent asks"
-    await store_status(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
+    await store_status(ctx, entry.model_copy(update={"agent": agent_with_reply}), WriteStatus.RESEND, note)
     return (await ctx.store.read_ledger())[entry.key]  # a replay knows already what came of it
 
 
@@ -103,8 +108,8 @@ async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
     content = await ctx.ports.files.get_content(ctx.record.tenant, file_id)
     if content is None:
         return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
-    others = {name: value for name, value in part.items() if name != FILE_ID}
-    return {"raw": base64.b64encode(content).decode(), **others}
+    other_fields = {name: value for name, value in part.items() if name != FILE_ID}
+    return {"raw": base64.b64encode(content).decode(), **other_fields}
 
 
 async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
@@ -116,9 +121,9 @@ async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool
     now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
     is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
     connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or is_over
-    sent, seconds, session = arguments_to_send(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
+    arguments, seconds, session = arguments_to_send(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
     try:
-        answer = await ctx.ports.tools.ask_outcome(connection, sent, seconds, session, stop_agent=stop_agent)
+        answer = await ctx.ports.tools.ask_outcome(connection, arguments, seconds, session, stop_agent=stop_agent)
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.add_event("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
         if _is_at_work(entry) and not stop_agent:
@@ -145,16 +150,16 @@ async def _settle_by_answer(
 async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDINGS:
-        once_more = with_attempt_archived(entry, WriteStatus.ABSENT, note)
-        return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
+        archived = with_attempt_archived(entry, WriteStatus.ABSENT, note)
+        return await store_status(ctx, archived, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
     return await store_status(ctx, entry, WriteStatus.REFUSED, note)
 
 
 def _wait_for_next_check(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:
     """The wait until the agent is asked again, longer the longer it has worked; it costs no working time."""
     now = ctx.journal.now
-    worked = (now - (entry.sending_at or now)).total_seconds()
-    until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))
+    worked_seconds = (now - (entry.sending_at or now)).total_seconds()
+    until = now + timedelta(seconds=min(max(_FIRST_PAUSE_SECONDS, worked_seconds / 4), _LONGEST_PAUSE_SECONDS))
     return TimedWait(
         until, f"the agent {entry.call.connection_id!r} is at work on {entry.call.call_id} {entry.call.tool}"
     )

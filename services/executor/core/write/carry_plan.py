@@ -83,8 +83,8 @@ async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | Wait
 
 
 async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
-    """None if the plan may still be carried out, else why not; also raises ``Rejected``. The inputs are read again only
-    if a person has approved them.
+    """None if the plan may still be carried out, else why not; raises ``Rejected`` if rules block it now. Only inputs
+    that a person has approved are read again.
 
     Once a write of the plan has begun, its inputs change by the plan itself: then only the verdict is renewed, before
     each call that is sent (``one_write``).
@@ -95,14 +95,14 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
     seen_by_person = progress.dossier.by_person or progress.confirmed
     if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
         return None
-    fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
-    verdict = await renew_verdict(ctx, fresh)
-    if strange := _find_unsourced_arguments(ctx, fresh, await answers_as_facts(ctx, progress.dossier.plans)):
-        return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
-    if count_persons_needed(ctx, fresh) > count_persons_needed(ctx, progress):
-        return StaleInputs(fresh, "what was read since then asks for more people than have approved")
-    if not release_still_holds(ctx, progress, fresh, verdict):
-        return StaleInputs(fresh, "the inputs or the rules changed since the plan was approved")
+    renewed = await _read_facts_again(ctx, progress) if seen_by_person else progress
+    verdict = await renew_verdict(ctx, renewed)
+    if unsourced := _find_unsourced_arguments(ctx, renewed, await answers_as_facts(ctx, progress.dossier.plans)):
+        return StaleInputs(renewed, "what the plan rests on changed since it was approved: " + "; ".join(unsourced))
+    if count_persons_needed(ctx, renewed) > count_persons_needed(ctx, progress):
+        return StaleInputs(renewed, "what was read since then asks for more people than have approved")
+    if not release_still_holds(ctx, progress, renewed, verdict):
+        return StaleInputs(renewed, "the inputs or the rules changed since the plan was approved")
     return None
 
 
@@ -111,12 +111,9 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     journal holds may be old.
     """
     key = _reread_step_prefix(ctx, progress)
-    facts = await run_in_parallel(
-        read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts
-    )
-    values = with_figures(
-        progress.dossier.values, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)
-    )
+    old_facts, keys = progress.dossier.facts, ctx.toolbox.keys
+    facts = await run_in_parallel(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in old_facts)
+    values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task, keys))
     if values:
         values = await _recompute_values(ctx, progress, values, facts)
     return progress.update_dossier(facts=tuple(facts), values=values)
@@ -125,10 +122,11 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
 async def _recompute_values(
     ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
 ) -> tuple[NamedValue, ...]:
-    made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
+    tool_results, figures = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
+    prefix = _reread_step_prefix(ctx, progress)
     try:
         return await compute_with_made_tools(
-            ctx, _reread_step_prefix(ctx, progress), made, lambda: recompute_values(values, known, made)
+            ctx, prefix, tool_results, lambda: recompute_values(values, figures, tool_results)
         )
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
@@ -139,10 +137,10 @@ def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
     return f"{progress.visit_key}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
 
 
-def _find_unsourced_arguments(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
-    """Sentences on arguments that no longer have their source. ``written``: answers of earlier writes."""
-    dossier = fresh.dossier
-    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
+def _find_unsourced_arguments(ctx: TurnContext, renewed: Progress, answers: tuple[Fact, ...]) -> tuple[str, ...]:
+    """Sentences on arguments that no longer have their source. ``answers``: those of earlier writes."""
+    dossier = renewed.dossier
+    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *answers), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
     tools = [(call, ctx.toolbox.find_tool(call.connection_id, call.tool)) for call in calls]
     return tuple(problem for call, tool in tools if tool for problem in finder.find_sources(call, tool).problems)
@@ -159,8 +157,8 @@ async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress
     }.get(progress.state, ())
     for tool_class in classes:
         await _send_plan_calls(ctx, progress, tool_class)
-    made = sum(call.tool_class in classes for call in progress.dossier.present_plan.calls)
-    return progress.model_copy(update={"tool_calls": progress.tool_calls + made})
+    call_count = sum(call.tool_class in classes for call in progress.dossier.present_plan.calls)
+    return progress.model_copy(update={"tool_calls": progress.tool_calls + call_count})
 
 
 async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: ToolClass) -> None:
@@ -174,8 +172,8 @@ async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: Too
     for call in plan.calls:
         if call.tool_class is not tool_class or is_left_out(ctx, plan, call):
             continue
-        if why := await _why_left_out(ctx, progress, plan, call):
-            await record_left_out(ctx, plan, call, why)
+        if reason := await _why_left_out(ctx, progress, plan, call):
+            await record_left_out(ctx, plan, call, reason)
             continue
         write = PlannedWrite(ctx, progress, plan, call, progress.state)
         failure = await _carry_out_call(write)
@@ -191,13 +189,13 @@ async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, c
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
     if statuses.get(call.call_id) not in (None, *SENDABLE):
         return ""
-    if call.tool_class is ToolClass.NOTIFY and (untold := why_notice_waits(ctx, call, plan, entries)):
-        return untold
+    if call.tool_class is ToolClass.NOTIFY and (reason := why_notice_waits(ctx, call, plan, entries)):
+        return reason
     needed = frozenset(referenced_calls(call.arguments))
-    for one in plan.calls[: plan.calls.index(call)]:
-        failed = is_left_out(ctx, plan, one) or statuses.get(one.call_id) in DID_NOTHING
-        if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
-            return f"{one.tool} before it was not carried out"
+    for earlier in plan.calls[: plan.calls.index(call)]:
+        failed = is_left_out(ctx, plan, earlier) or statuses.get(earlier.call_id) in DID_NOTHING
+        if failed and (earlier.call_id in needed or (earlier.part == call.part and earlier.on_failure != "continue")):
+            return f"{earlier.tool} before it was not carried out"
     return await why_barred_by_changes(ctx, progress, call, entries)
 
 
@@ -223,25 +221,25 @@ async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     person decides about the rest.
     """
     ctx, plan, failed = write.ctx, write.plan, write.call
-    before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
-    entries, done, problem = await plan_entries(ctx.store, plan), list[str](), ""
-    for call in reversed(before):
+    earlier_calls = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
+    entries, compensated, problem = await plan_entries(ctx.store, plan), list[str](), ""
+    for call in reversed(earlier_calls):
         if call.compensation is None or not took_effect(entries.get(call.call_id)):
             continue
         if problem := await _make_compensation(write, call.compensation):
             break
-        done.append(f"{call.call_id} {call.tool}")
+        compensated.append(f"{call.call_id} {call.tool}")
     entries = await plan_entries(ctx.store, plan)
-    undone = {entry.compensates for entry in entries.values() if entry.compensates and took_effect(entry)}
-    left = [
+    compensated_ids = {entry.compensates for entry in entries.values() if entry.compensates and took_effect(entry)}
+    still_done = [
         f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
-        for call in before
-        if call.call_id in entries and entries[call.call_id].status in DONE and call.call_id not in undone
+        for call in earlier_calls
+        if call.call_id in entries and entries[call.call_id].status in DONE and call.call_id not in compensated_ids
     ]
-    taken_back = f"taken back: {', '.join(done)}" if done else "nothing was taken back"
-    standing = f"; still standing: {', '.join(left)}" if left else ""
-    reason = f"{failure.reason}; {taken_back}{standing}{problem}"
-    return Escalated(reason) if left or problem else Failed(reason)
+    compensated_text = f"taken back: {', '.join(compensated)}" if compensated else "nothing was taken back"
+    standing = f"; still standing: {', '.join(still_done)}" if still_done else ""
+    reason = f"{failure.reason}; {compensated_text}{standing}{problem}"
+    return Escalated(reason) if still_done or problem else Failed(reason)
 
 
 async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:

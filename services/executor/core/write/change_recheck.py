@@ -26,98 +26,104 @@ _PROPOSE_AGAIN = "Propose it again if it is still right"
 async def why_barred_by_changes(
     ctx: TurnContext, progress: Progress, call: PlannedCall, entries: Mapping[str, LedgerEntry]
 ) -> str:
-    """Why a change of the present plan may no longer be made: after the plan's earlier changes, rules demand more than
-    they did of the plan. Empty if it may be made; every attempt gets the same. ``entries``: the plan's, by call id.
+    """Why a change of the present plan may no longer be made: after the plan's earlier changes, rules demand more of it
+    than they did. Empty if it may be made; every attempt gets the same text. ``entries``: the plan's, by call id.
     """
     plan, facts = progress.dossier.present_plan, progress.dossier.facts
     rules, template = ctx.policies, progress.template
     if call not in plan.changes or not (rules or template.rules or template.figures or template.two_persons_about):
         return ""
-    before = plan.changes[: plan.changes.index(call)]
-    made = [one for one in before if one.call_id in entries and has_begun(entries[one.call_id])]
-    refs = _find_refs_to_reread(ctx.toolbox.keys, progress, call, made) if made else frozenset[str]()
-    touched, key = [fact for fact in facts if fact.ref in refs], f"{left_out_key(plan, call)}:again:verdict"
-    if not touched:
+    begun_ids = {call_id for call_id, entry in entries.items() if has_begun(entry)}
+    begun_calls = [earlier for earlier in plan.changes[: plan.changes.index(call)] if earlier.call_id in begun_ids]
+    refs = _find_refs_to_reread(ctx.toolbox.keys, progress, call, begun_calls) if begun_calls else frozenset[str]()
+    old_facts, key = [fact for fact in facts if fact.ref in refs], f"{left_out_key(plan, call)}:again:verdict"
+    if not old_facts:
         return ""
 
     async def decide() -> str:
-        tools = ", ".join(dict.fromkeys(one.tool for one in made))
+        tools = ", ".join(dict.fromkeys(earlier.tool for earlier in begun_calls))
         try:
-            fresh = await run_in_parallel(read_again(ctx, f"{key}:{one.ref}", one, progress) for one in touched)
-            alone = _isolate_call(ctx, progress, call, fresh)
+            new_facts = await run_in_parallel(
+                read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in old_facts
+            )
+            alone = _isolate_call(ctx, progress, call, new_facts)
             verdict = await request_verdict(ctx, alone.template, alone.dossier, plan)
         except Failed as failed:
             return f"what {tools} left of it is not known: {failed.reason}. {_PROPOSE_AGAIN}"
-        said = _find_new_demands(ctx, progress, alone.update_dossier(verdict=verdict))
-        return f"since {tools} was made, rules say of it: {'; '.join(said)} {_PROPOSE_AGAIN}" if said else ""
+        demands = _find_new_demands(ctx, progress, alone.update_dossier(verdict=verdict))
+        return f"since {tools} was made, rules say of it: {'; '.join(demands)} {_PROPOSE_AGAIN}" if demands else ""
 
     return await ctx.journal.run_local_step(key, decide)
 
 
 def _find_refs_to_reread(
-    keys: RecordKeys, progress: Progress, call: PlannedCall, made: Sequence[PlannedCall]
+    keys: RecordKeys, progress: Progress, call: PlannedCall, begun_calls: Sequence[PlannedCall]
 ) -> frozenset[str]:
     """The references of the reads on which rules about the call may depend, also by way of a figure; empty unless one
     of the calls that were made concerns a record around it.
     """
     facts, values = progress.dossier.facts, progress.dossier.values
-    under = {operand.ref for value in values if value.figure for operand in value.operands}
-    near_made = frozenset(ref for one in made for ref in refs_of_reads_around(one, facts, keys))
-    return refs_of_reads_around(call, facts, keys, made) | (near_made & under)
+    figure_operands = {operand.ref for value in values if value.figure for operand in value.operands}
+    near_begun = frozenset(ref for earlier in begun_calls for ref in refs_of_reads_around(earlier, facts, keys))
+    return refs_of_reads_around(call, facts, keys, begun_calls) | (near_begun & figure_operands)
 
 
-def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: Sequence[Fact]) -> Progress:
-    """The progress with the call as a plan of its own, after the other calls of its plan. Figures are computed from the
-    ``fresh`` facts; calculated values that rest on what has changed since are dropped.
+def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_facts: Sequence[Fact]) -> Progress:
+    """The progress with the call as a plan of its own, after the other calls of its plan. Figures are computed from
+    ``new_facts``; calculated values that rest on a fact that has changed since are dropped.
     """
     dossier = progress.dossier
-    plan, anew = dossier.present_plan, {fact.ref: fact for fact in fresh}
-    facts = tuple(anew.get(fact.ref, fact) for fact in dossier.facts)
-    alone = plan.model_copy(update={"calls": (call,)})
-    others = plan.model_copy(update={"calls": tuple(one for one in plan.calls if one != call)})
+    plan, new_by_ref = dossier.present_plan, {fact.ref: fact for fact in new_facts}
+    facts = tuple(new_by_ref.get(fact.ref, fact) for fact in dossier.facts)
+    plan_alone = plan.model_copy(update={"calls": (call,)})
+    plan_of_others = plan.model_copy(update={"calls": tuple(other for other in plan.calls if other != call)})
     by_name = {value.name: value for value in dossier.values}
-    before = {fact.ref: fact for fact in dossier.facts}
-    still = [one for one in dossier.values if all(_is_unchanged(each, by_name, before, anew) for each in one.operands)]
+    old_by_ref = {fact.ref: fact for fact in dossier.facts}
+    unchanged = [
+        value
+        for value in dossier.values
+        if all(_is_unchanged(operand, by_name, old_by_ref, new_by_ref) for operand in value.operands)
+    ]
     return progress.update_dossier(
         facts=facts,
-        values=with_figures(still, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)),
-        plan=alone,
-        plans=(*dossier.plans, others),
-        approved_hash=alone.hash if dossier.approved_hash == plan.hash else None,
+        values=with_figures(unchanged, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)),
+        plan=plan_alone,
+        plans=(*dossier.plans, plan_of_others),
+        approved_hash=plan_alone.hash if dossier.approved_hash == plan.hash else None,
     )
 
 
 def _is_unchanged(
-    operand: Operand, values: Mapping[str, NamedValue], before: Mapping[str, Fact], anew: Mapping[str, Fact]
+    operand: Operand, values: Mapping[str, NamedValue], old_by_ref: Mapping[str, Fact], new_by_ref: Mapping[str, Fact]
 ) -> bool:
     """Whether an operand has the same value in the fresh facts, also by way of other values."""
     if operand.source == "value" and operand.ref in values:
-        return all(_is_unchanged(each, values, before, anew) for each in values[operand.ref].operands)
-    if operand.source != "result" or operand.ref not in anew:
+        return all(_is_unchanged(inner, values, old_by_ref, new_by_ref) for inner in values[operand.ref].operands)
+    if operand.source != "result" or operand.ref not in new_by_ref:
         return True
     try:
-        was, now = (select_cells(facts[operand.ref].result, operand.path) for facts in (before, anew))
+        old, new = (select_cells(facts[operand.ref].result, operand.path) for facts in (old_by_ref, new_by_ref))
     except NoSuchPath:
         return False
-    return [cell.value for cell in was.cells] == [cell.value for cell in now.cells]
+    return [cell.value for cell in old.cells] == [cell.value for cell in new.cells]
 
 
 def _find_new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[str]:
-    """What rules demand for the call alone (``alone``) that they did not when its plan was released (``before``)."""
-    earlier, verdict = before.dossier.verdict, alone.dossier.verdict
-    if earlier is None or verdict is None:
+    """Sentences on what rules demand of the call alone, and did not when its plan was released (``before``)."""
+    verdict_before, verdict = before.dossier.verdict, alone.dossier.verdict
+    if verdict_before is None or verdict is None:
         raise Failed("there is no verdict on the plan; nothing was written")
-    known = {_key_of_rule(rule) for rule in earlier.triggered_rules}
-    said = [problem.message for problem in verdict.problems]
-    said += [refusal.sentence for refusal in verdict.refusals]
-    said += [rule.sentence for rule in verdict.triggered_rules if _key_of_rule(rule) not in known]
-    said += () if before.dossier.by_person else reasons_to_ask_a_person(ctx, alone)
+    known_rules = {_key_of_rule(rule) for rule in verdict_before.triggered_rules}
+    demands = [problem.message for problem in verdict.problems]
+    demands += [refusal.sentence for refusal in verdict.refusals]
+    demands += [rule.sentence for rule in verdict.triggered_rules if _key_of_rule(rule) not in known_rules]
+    demands += () if before.dossier.by_person else reasons_to_ask_a_person(ctx, alone)
     if count_persons_needed(ctx, alone) > count_persons_needed(ctx, before):
-        said.append("it takes more people")
-    return list(dict.fromkeys(said))
+        demands.append("it takes more people")
+    return list(dict.fromkeys(demands))
 
 
 def _key_of_rule(rule: TriggeredRule) -> tuple[object, ...]:
-    """What tells a rule's demand from others. A block that lacked a field is another demand than a sure one."""
+    """What tells a rule's demand from others. A block for lack of a field is another demand than a certain one."""
     is_undecided = rule.indeterminate and rule.action is RuleAction.BLOCK
     return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, is_undecided)

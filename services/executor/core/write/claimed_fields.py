@@ -18,30 +18,30 @@ from services.executor.core.write.verb_states import TELLS_STATUS
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.keywords import stem
 
-_PAYERS = frozenset("from source payer debtor debit".split())
-_FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
-VALUE_NAMED = ("value", "new_value", "to")
+_PAYER_WORDS = frozenset("from source payer debtor debit".split())
+_NAMES_FOR_A_FIELD = ("field", "field_name", "column", "attribute", "property", "key")
+NAMES_FOR_A_VALUE = ("value", "new_value", "to")
 _FEWEST_MARKS = 2  # letters or digits of a value that is looked for under any name
-_PLAIN_AMOUNT = frozenset(
+_PLAIN_AMOUNT_WORDS = frozenset(
     """amount sum value payment paid received refunded charged booked credited debited eur usd gbp chf cent cents minor
     units in""".split()
 )
-_PERCENT = frozenset("pct percent percentage".split())
-_ALIKE = tuple({name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in ALIASES.items())
+_PERCENT_WORDS = frozenset("pct percent percentage".split())
+_ALIAS_SETS = tuple({name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in ALIASES.items())
 # Words that a call adds to a field's name, or a record does, which do not make another thing of it.
 _NEW_VALUE_WORDS = frozenset("new updated target requested agreed desired proposed final current to set value".split())
-_UNITS = _PERCENT | frozenset("cent cents ct minor pence eur usd gbp units".split())
+_UNIT_WORDS = _PERCENT_WORDS | frozenset("cent cents ct minor pence eur usd gbp units".split())
 
 
 def fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
     """The fields that pairs such as ``{"field": "status", "value": "closed"}`` set, at any depth."""
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     for node in find_record_nodes(arguments):
-        name = next((node.record[key] for key in _FIELD_NAMED if key in node.record), None)
-        value = next((node.record[key] for key in VALUE_NAMED if key in node.record), None)
+        name = next((node.record[key] for key in _NAMES_FOR_A_FIELD if key in node.record), None)
+        value = next((node.record[key] for key in NAMES_FOR_A_VALUE if key in node.record), None)
         if isinstance(name, str) and words_of(name) and value is not None and not isinstance(value, dict):
-            found.append(Leaf((name,), (name,), frozenset(), value))
-    return found
+            leaves.append(Leaf((name,), (name,), frozenset(), value))
+    return leaves
 
 
 def can_tell_effect(leaf: Leaf) -> bool:
@@ -60,40 +60,41 @@ def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
     """The record's field that has the claim's name, among several the one with the most similar path; None if there is
     none, or if several are equally similar and differ in value.
     """
-    found = [leaf for leaf in leaves if words_of(leaf.name) == words_of(claim.name)]
+    candidates = [leaf for leaf in leaves if words_of(leaf.name) == words_of(claim.name)]
     if claim.items:
-        found = [leaf for leaf in found if leaf.items == claim.items] or found
-    if not found:
+        candidates = [leaf for leaf in candidates if leaf.items == claim.items] or candidates
+    if not candidates:
         return None
-    best = max(_rate_likeness(claim, leaf) for leaf in found)
-    closest = [leaf for leaf in found if _rate_likeness(claim, leaf) == best]
-    return closest[0] if len(closest) == 1 or all(one.value == closest[0].value for one in closest) else None
+    closeness = max(_rate_likeness(claim, leaf) for leaf in candidates)
+    closest = [leaf for leaf in candidates if _rate_likeness(claim, leaf) == closeness]
+    return closest[0] if len(closest) == 1 or all(leaf.value == closest[0].value for leaf in closest) else None
 
 
 def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field's name is near enough to the claim's for the call to have set it: ``newAmount``, ``amount``."""
-    one, other = claim.name, leaf.name
-    if may_mean_same(one, other) or _are_aliases(one, other) or _differ_only_by_id(one, other):
+    if any(are_near(claim.name, leaf.name) for are_near in (may_mean_same, _are_aliases, _differ_only_by_id)):
         return True
-    return _distinctive_stems(one) in [_distinctive_stems(" ".join(leaf.names[-count:])) for count in (1, 2)]
+    return _distinctive_stems(claim.name) in [_distinctive_stems(" ".join(leaf.names[-count:])) for count in (1, 2)]
 
 
-def find_shown_claim(claim: Leaf, named: Leaf | None, changed: Sequence[Leaf], edit: frozenset[str]) -> Leaf | None:
-    """The field of the claim's name, or a changed one with a similar name, if it has the claimed value. The words
-    of a tool that edits, ``edit``, may say the rest of its name: ``order_flag`` for the ``flag`` of ``set_order_flag``.
+def find_shown_claim(claim: Leaf, own_leaf: Leaf | None, changed: Sequence[Leaf], edit: frozenset[str]) -> Leaf | None:
+    """``own_leaf``, the field of the claim's name, or else a changed one with a similar name, if it has the claimed
+    value. ``edit``: the words of a tool that edits; ``order_flag`` is similar to the ``flag`` of ``set_order_flag``.
     """
-    if named is not None and has_claimed_value(claim, named):
-        return named
-    names = ((leaf, (leaf, _without_words(leaf, edit, claim))) for leaf in changed)
-    alike = (leaf for leaf, each in names if any(has_similar_name(claim, one) for one in each))
-    return next((leaf for leaf in alike if has_claimed_value(claim, leaf)), None)
+    if own_leaf is not None and has_claimed_value(claim, own_leaf):
+        return own_leaf
+    for leaf in changed:
+        is_similar = has_similar_name(claim, leaf) or has_similar_name(claim, _without_words(leaf, edit, claim))
+        if is_similar and has_claimed_value(claim, leaf):
+            return leaf
+    return None
 
 
 def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field has the claimed value, also in another unit by its name, or as one item of a list."""
     if isinstance(leaf.value, list):
-        wanted = claim.value if isinstance(claim.value, list) else [claim.value]
-        return bool(wanted) and all(any(shows_same_value(item, one) for item in leaf.value) for one in wanted)
+        claimed = claim.value if isinstance(claim.value, list) else [claim.value]
+        return bool(claimed) and all(any(shows_same_value(shown, value) for shown in leaf.value) for value in claimed)
     if isinstance(claim.value, list):
         return False
     return shows_same_value(leaf.value, claim.value) or _is_equal_in_other_unit(claim, leaf)
@@ -101,8 +102,7 @@ def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
 
 def is_list_of_claim(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field is a list of such things: ``tags`` for a ``tag``."""
-    one, other = ([*map(stem, words_of(each.name))] for each in (claim, leaf))
-    return isinstance(leaf.value, list) and one == other
+    return isinstance(leaf.value, list) and [*map(stem, words_of(claim.name))] == [*map(stem, words_of(leaf.name))]
 
 
 def has_value_of(node: RecordNode, claim: Leaf) -> bool:
@@ -113,23 +113,23 @@ def has_value_of(node: RecordNode, claim: Leaf) -> bool:
 def is_id_of(claim: Leaf, node: RecordNode) -> bool:
     """Whether the claim's value is the id of the record, or of one around it."""
     is_id = is_id_name(claim.name) or is_id_text(claim.value)
-    return is_id and any(shows_same_value(one.record_id, claim.value) for one in (node, *node.outer_records))
+    return is_id and any(shows_same_value(record.record_id, claim.value) for record in (node, *node.outer_records))
 
 
 def got_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath, participles: frozenset[str]) -> bool:
     """Whether a changed field of the claim's name has another value; or changed figures, days or accounts of similar
     names have other values, and none the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``. A new
-    amount or day counts under any name: ``paid_cents`` for ``received_cents``.
+    amount or day counts under any name: ``paid_cents`` for ``received_cents``. ``old``: the values before the call.
     """
-    if any(one.names == claim.names and not has_claimed_value(claim, one) for one in changed):
+    if any(leaf.names == claim.names and not has_claimed_value(claim, leaf) for leaf in changed):
         return True
-    alike = [one for one in changed if has_similar_name(claim, _without_words(one, participles, claim))]
-    alike += [one for one in changed if old.get(one.path) is None and _are_plain_amounts_or_days(claim, one)]
-    compared = [shown for one in alike if (shown := _shows_figure_or_day(claim, one, old)) is not None]
-    account = _account_key(claim.value)
-    paid_to = [one for one in changed if account and _PAYERS.isdisjoint(words_of(one.name))]
-    compared += [key == account for one in paid_to if (key := _account_key(one.value))]
-    return bool(compared) and not any(compared)
+    similar = [leaf for leaf in changed if has_similar_name(claim, _without_words(leaf, participles, claim))]
+    similar += [leaf for leaf in changed if old.get(leaf.path) is None and _are_plain_amounts_or_days(claim, leaf)]
+    matches = [_shows_figure_or_day(claim, leaf, old) for leaf in similar]
+    if account := _account_key(claim.value):
+        payees = (_account_key(leaf.value) for leaf in changed if _PAYER_WORDS.isdisjoint(words_of(leaf.name)))
+        matches += [payee == account for payee in payees if payee]
+    return False in matches and True not in matches
 
 
 def adds_to_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> bool:
@@ -138,12 +138,12 @@ def adds_to_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> bool:
     return words.issuperset(words_of(claim.name)) or not words.isdisjoint(participles)
 
 
-def has_changed_by(claim: Leaf, leaf: Leaf, old: ValuesByPath) -> bool:
+def has_changed_by(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool:
     """Whether the field changed by the claimed figure; by as much less, too, if the claim is not negative."""
-    before, now = read_figure(old.get(leaf.path)), read_figure(leaf.value)
-    if before is None or now is None:
+    old_figure, new_figure = read_figure(old_values.get(leaf.path)), read_figure(leaf.value)
+    if old_figure is None or new_figure is None:
         return False
-    change = now - before
+    change = new_figure - old_figure
     return has_claimed_value(claim, leaf._replace(value=change if is_negative(claim) else abs(change)))
 
 
@@ -170,9 +170,9 @@ def is_distinctive(value: Json) -> bool:
 
 def _without_words(leaf: Leaf, words: frozenset[str], claim: Leaf) -> Leaf:
     """The field, its name without those of these words that the claim's lacks: ``settled_amount`` as ``amount``."""
-    added = words.difference(words_of(claim.name))
-    kept = [word for word in words_of(leaf.name) if word not in added]
-    return leaf._replace(names=(*leaf.names[:-1], "_".join(kept))) if kept else leaf
+    removable = words.difference(words_of(claim.name))
+    words_left = [word for word in words_of(leaf.name) if word not in removable]
+    return leaf._replace(names=(*leaf.names[:-1], "_".join(words_left))) if words_left else leaf
 
 
 def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
@@ -180,17 +180,17 @@ def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
     the server did something, as ``modified_on``.
     """
     words = frozenset(words_of(leaf.name))
-    kinds = {kind_of_argument(one.name, {}, one.value) for one in (claim, leaf)}
+    kinds = {kind_of_argument(field.name, {}, field.value) for field in (claim, leaf)}
     if kinds == {ArgumentKind.AMOUNT}:
-        return words <= _PLAIN_AMOUNT and bool(read_figure(leaf.value))
+        return words <= _PLAIN_AMOUNT_WORDS and bool(read_figure(leaf.value))
     is_done_on = any(word.endswith("ed") for word in words)
     return kinds == {ArgumentKind.DATE} and has_time(claim.value) is has_time(leaf.value) and not is_done_on
 
 
-def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old: ValuesByPath) -> bool | None:
+def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool | None:
     """Whether the field has the claimed figure, changed by it, or has the claimed day; None if it is neither."""
     if read_figure(claim.value) is not None and read_figure(leaf.value) is not None:
-        return has_claimed_value(claim, leaf) or has_changed_by(claim, leaf, old)
+        return has_claimed_value(claim, leaf) or has_changed_by(claim, leaf, old_values)
     day = leaf.value[:10] if isinstance(leaf.value, str) else None
     if read_whole_days(claim.value) and read_whole_days(day):
         return name_the_same_day(claim.value, day)
@@ -219,24 +219,24 @@ def _is_in_minor_units(leaf: Leaf) -> bool:
 
 
 def _is_percent(leaf: Leaf) -> bool:
-    return not _PERCENT.isdisjoint(words_of(leaf.name)) or "%" in str(leaf.value)
+    return not _PERCENT_WORDS.isdisjoint(words_of(leaf.name)) or "%" in str(leaf.value)
 
 
 def _distinctive_stems(name: str) -> frozenset[str]:
     words = words_of(name)
-    kept = [word for word in words if word not in _NEW_VALUE_WORDS] or words
-    return frozenset(map(stem, [word for word in kept if word not in _UNITS] or kept))
+    thing_words = [word for word in words if word not in _NEW_VALUE_WORDS] or words
+    return frozenset(map(stem, [word for word in thing_words if word not in _UNIT_WORDS] or thing_words))
 
 
-def _are_aliases(one: str, other: str) -> bool:
-    left, right = ("_".join(words_of(name)).removesuffix("_id") for name in (one, other))
-    return any({left, right} <= alike for alike in _ALIKE)
+def _are_aliases(name: str, other_name: str) -> bool:
+    names = {"_".join(words_of(name)).removesuffix("_id") for name in (name, other_name)}
+    return any(names <= aliases for aliases in _ALIAS_SETS)
 
 
-def _differ_only_by_id(one: str, other: str) -> bool:
+def _differ_only_by_id(name: str, other_name: str) -> bool:
     """Whether the names differ only by an ``id`` at the end: ``boat_id``, ``boat``. A plain ``id`` does not count."""
-    left, right = (words[:-1] if words[-1:] == ["id"] else words for words in (words_of(one), words_of(other)))
-    return bool(left) and left == right
+    words, other_words = ("_".join(words_of(each)).removesuffix("_id") for each in (name, other_name))
+    return words not in ("", "id") and words == other_words
 
 
 def _split_names(leaf: Leaf) -> tuple[tuple[str, ...], ...]:

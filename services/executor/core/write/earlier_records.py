@@ -19,9 +19,9 @@ class EarlierRecords:
 
     def __init__(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
         self._pairs: dict[int, RecordNode] = {}
-        rest = self._pair_by_key(before, after, lambda node: (_identify_node(node), dumps(node.record)))
-        rest = self._pair_by_key(*rest, _identify_node)
-        self._pair_by_shared_ids(*rest)
+        unpaired = self._pair_by_key(before, after, lambda node: (_identify_node(node), dumps(node.record)))
+        unpaired = self._pair_by_key(*unpaired, _identify_node)
+        self._pair_by_shared_ids(*unpaired)
 
     def find_earlier(self, node: RecordNode) -> RecordNode | None:
         """The record as it was before; None if it did not exist."""
@@ -31,39 +31,39 @@ class EarlierRecords:
         self, before: Sequence[RecordNode], after: Sequence[RecordNode], key: Callable[[RecordNode], object]
     ) -> tuple[list[RecordNode], list[RecordNode]]:
         """Pairs the records that have the same key; returns the unpaired records of both reads."""
-        same: dict[object, list[RecordNode]] = {}
+        nodes_by_key: dict[object, list[RecordNode]] = {}
         for node in reversed(before):
-            same.setdefault(key(node), []).append(node)
-        left: list[RecordNode] = []
+            nodes_by_key.setdefault(key(node), []).append(node)
+        new_nodes: list[RecordNode] = []
         for node in after:
-            if alike := same.get(key(node)):
-                self._pairs[id(node.record)] = alike.pop()
+            if same_nodes := nodes_by_key.get(key(node)):
+                self._pairs[id(node.record)] = same_nodes.pop()
             else:
-                left.append(node)
-        taken = {id(node) for node in self._pairs.values()}
-        return [node for node in before if id(node) not in taken], left
+                new_nodes.append(node)
+        paired = {id(node) for node in self._pairs.values()}
+        return [node for node in before if id(node) not in paired], new_nodes
 
     def _pair_by_shared_ids(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
         """Pairs records without an own id in the same place; pairs that share the most ids come first."""
-        free = [(node, _id_fields_of(node)) for node in before if node.record_id is None]
-        shared = [
+        candidates = [(node, _id_fields_of(node)) for node in before if node.record_id is None]
+        matches = [
             (len(ids & earlier_ids), -place, -rank, node, earlier)
             for place, node in enumerate(after[:_MOST_PAIRED])
             if node.record_id is None and (ids := _id_fields_of(node))
-            for rank, (earlier, earlier_ids) in enumerate(free[:_MOST_PAIRED])
+            for rank, (earlier, earlier_ids) in enumerate(candidates[:_MOST_PAIRED])
             if earlier.place == node.place and ids & earlier_ids
         ]
-        taken: set[int] = set()
-        for *_, node, earlier in sorted(shared, key=lambda one: one[:3], reverse=True):
-            if id(earlier) not in taken and id(node.record) not in self._pairs:
+        paired: set[int] = set()
+        for *_, node, earlier in sorted(matches, key=lambda match: match[:3], reverse=True):
+            if id(earlier) not in paired and id(node.record) not in self._pairs:
                 self._pairs[id(node.record)] = earlier
-                taken.add(id(earlier))
+                paired.add(id(earlier))
 
 
 def find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[ValuesByPath, list[Leaf]]:
     """The values of the earlier record by path, and the fields that are new or have another value now."""
-    old = {leaf.path: leaf.value for leaf in find_leaves(earlier.record)} if earlier else {}
-    return old, [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
+    old_values = {leaf.path: leaf.value for leaf in find_leaves(earlier.record)} if earlier else {}
+    return old_values, [leaf for leaf in leaves if leaf.path not in old_values or old_values[leaf.path] != leaf.value]
 
 
 def _id_fields_of(node: RecordNode) -> frozenset[str]:

@@ -37,9 +37,10 @@ _SETS_NOTHING = (ArgumentKind.IDENTIFIER, ArgumentKind.FREE_TEXT)
 class WriteEvidence(NamedTuple):
     """What is known of one write.
 
-    ``result`` is None if no answer came, ``before`` if nothing was read. ``asked``: the read-back's own arguments;
-    ``reader``: its tool, empty without one. ``of_rows``: the read of each row; ``before`` and ``after`` are then lists
-    of what each of these reads shows. ``own``: of one row, the names of the fields that are its own.
+    ``expect``: the fields that the operator expects; ``result``: the answer, None if none came. ``reader``: the tool of
+    the read-back, empty without one; ``read_arguments``: its arguments; ``before``, ``after``: what it showed, None if
+    nothing was read. ``row_reads``: the reads of a call whose rows have one each; ``before`` and ``after`` are then
+    lists, with an entry for each different read. ``row_field_names``: of one row, the fields that the call lacks.
     """
 
     tool: str
@@ -48,48 +49,48 @@ class WriteEvidence(NamedTuple):
     before: Json
     result: Json
     after: Json
-    asked: JsonObject
+    read_arguments: JsonObject
     reader: str
-    of_rows: Sequence[ReadBack] = ()
-    own: frozenset[str] = frozenset()
+    row_reads: Sequence[ReadBack] = ()
+    row_field_names: frozenset[str] = frozenset()
 
     def split_rows(self) -> Sequence["WriteEvidence"]:
-        """The evidence of each row of the call, with its own read; of rows that one read shows, with that."""
+        """The evidence of each row of the call: with its own read, or with the one read that shows all rows."""
         rows = [self._restrict_to_row(row) for row in arguments_by_row(self.tool, self.arguments)]
-        if not self.of_rows:
+        if not self.row_reads:
             return rows
-        if len(rows) != len(self.of_rows):  # a value from a result made other rows of them
-            return [self._replace(before=None, after=None, of_rows=())]
-        reads = [*dict.fromkeys(self.of_rows)]
-        return [row._restrict_to_read(reads.index(read), read) for row, read in zip(rows, self.of_rows, strict=True)]
+        if len(rows) != len(self.row_reads):  # the call has other rows since a value came from a result
+            return [self._replace(before=None, after=None, row_reads=())]
+        reads = [*dict.fromkeys(self.row_reads)]
+        return [row._restrict_to_read(reads.index(read), read) for row, read in zip(rows, self.row_reads, strict=True)]
 
     def _restrict_to_row(self, row: JsonObject) -> "WriteEvidence":
-        own: JsonObject = {key: value for key, value in row.items() if self.arguments.get(key) != value}
-        return self._replace(arguments=row, own=frozenset(leaf.name for leaf in find_leaves(own)))
+        row_fields: JsonObject = {key: value for key, value in row.items() if self.arguments.get(key) != value}
+        return self._replace(arguments=row, row_field_names=frozenset(leaf.name for leaf in find_leaves(row_fields)))
 
     def _restrict_to_read(self, place: int, read: ReadBack) -> "WriteEvidence":
         return self._replace(
             before=self.before[place] if isinstance(self.before, list) else None,
             after=self.after[place] if isinstance(self.after, list) else None,
-            asked=loads_object(read.arguments_json),
+            read_arguments=loads_object(read.arguments_json),
             reader=read.tool,
-            of_rows=(),
+            row_reads=(),
         )
 
 
 class ProofFinding(NamedTuple):
-    """What the reads show of a write, or of one row of it.
+    """What the reads show of one row of a write.
 
-    ``shown``: what proves it, by ``rule``. ``also_before``: the fields that the call set, if all had their values
-    before. ``miscount``: how many more records than before show it, if not ``wanted``. ``denied``: whether the reads
-    show other values.
+    ``shown``: the proof, as texts such as ``status=closed``; empty if it is not proved. ``rule``: the rule that proved
+    it. ``shown_before``: the fields that the call set, as such texts, if all had their values before the call.
+    ``miscount``: how many more records than before show it, if these are not ``expected_count``.
     """
 
     shown: Sequence[str] = ()
-    also_before: Sequence[str] = ()
+    shown_before: Sequence[str] = ()
     miscount: int = 0
-    wanted: int = 1
-    denied: bool = False
+    expected_count: int = 1
+    shows_other_values: bool = False
     rule: str = ""
 
 
@@ -97,10 +98,10 @@ RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
 
 
 def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
-    """What the reads show of each row of the call. A call without rows that name records is one row."""
+    """What the reads show of each row of the call. A call whose rows name no records counts as one row."""
     rows = [_ComparedReads(row) for row in evidence.split_rows()]
     for row in rows:
-        row.set_other_rows([one for one in rows if one is not row and one.evidence.after is row.evidence.after])
+        row.set_other_rows([other for other in rows if other is not row and other.evidence.after is row.evidence.after])
     return [(row.evidence, _prove_row(row)) for row in rows]
 
 
@@ -115,16 +116,17 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
         "left in a status": _find_new_state,  # submit_claim(C-1), which sets no field: its status became "filed"
         "switched": _find_switched_field,  # release_hold(H-1): its field "active" was true, and is false
     }
-    against = ProofFinding()
+    findings = list[ProofFinding]()
     for name, rule in rules.items():
-        found = rule(reads)
-        if found.shown:
-            return found._replace(rule=name)
-        counted = found if found.miscount else against
-        against = counted._replace(
-            also_before=against.also_before or found.also_before, denied=against.denied or found.denied
-        )
-    return against._replace(denied=against.denied or _contradicts_write(reads))
+        finding = rule(reads)
+        if finding.shown:
+            return finding._replace(rule=name)
+        findings.append(finding)
+    last_count = next((finding for finding in reversed(findings) if finding.miscount), ProofFinding())
+    return last_count._replace(
+        shown_before=next((finding.shown_before for finding in findings if finding.shown_before), ()),
+        shows_other_values=any(finding.shows_other_values for finding in findings) or _contradicts_write(reads),
+    )
 
 
 def is_shown_before(evidence: WriteEvidence) -> bool:
@@ -132,7 +134,7 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     if evidence.before is None:
         return False
     as_read = evidence._replace(result=None, after=evidence.before)
-    if any(found.also_before for _, found in prove_rows(as_read)):
+    if any(finding.shown_before for _, finding in prove_rows(as_read)):
         return True
     return any(
         verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words)
@@ -143,128 +145,138 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
 
 
 class _ComparedReads:
-    """The reads of a write, prepared for the rules.
+    """The reads of one row of a write, prepared for the rules.
 
-    ``claims``: the fields that the call set, or the operator expects; ``answer_claims``: what the answer said;
-    ``exact``: names of fields that the call itself gives as an argument, so that no other field is meant;
-    ``telling_records``: records that the call is about and that have more than the read's own arguments; ``others``:
-    the other rows of the call that the same read shows.
+    ``claims``: the fields that the call sets, or the operator expects; ``answer_claims``: the fields of the answer that
+    tell what was written; ``exact_names``: names of fields that the call gives as a value (``field="status"``), so that
+    no other field is meant; ``telling_records``: records that the call is about and that have more than the read's own
+    arguments; ``other_rows``: the other rows of the call that the same read shows.
     """
 
     def __init__(self, evidence: WriteEvidence) -> None:
         self.evidence = evidence
-        self.others: Sequence[_ComparedReads] = ()
+        self.other_rows: Sequence[_ComparedReads] = ()
         self._values_of_other_rows = set[str]()
         self.words = words_of_tool(name_for_one(evidence.tool))
         self.words_of_edit = frozenset(words_of(evidence.tool) if self.words.verb in EDITING else ())
         self.participles = participles_of_verb(name_for_one(evidence.tool))
         self.ids = identifiers_in(evidence.arguments)
-        by_name = claimed_fields.fields_set_by_name(evidence.arguments)
-        own = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
-        self.claims = [*(leaf for leaf in own if leaf.value is not None), *by_name]
-        self.exact = frozenset((*(leaf.name for leaf in by_name), *(claimed_fields.VALUE_NAMED if by_name else ())))
-        is_repeated = echoes_call(evidence.tool, evidence.result)
-        first = [] if is_repeated else find_record_nodes(evidence.result)[:1]
-        told = (leaf for node in first for leaf in find_leaves(node.record))
-        self.answer_claims = [*filter(claimed_fields.can_tell_effect, told)]
+        leaves_by_name = claimed_fields.fields_set_by_name(evidence.arguments)
+        leaves = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
+        self.claims = [*(leaf for leaf in leaves if leaf.value is not None), *leaves_by_name]
+        self.exact_names = frozenset(
+            (*(leaf.name for leaf in leaves_by_name), *(claimed_fields.NAMES_FOR_A_VALUE if leaves_by_name else ()))
+        )
+        is_echo = echoes_call(evidence.tool, evidence.result)
+        first_record = [] if is_echo else find_record_nodes(evidence.result)[:1]
+        answer_leaves = (leaf for node in first_record for leaf in find_leaves(node.record))
+        self.answer_claims = [*filter(claimed_fields.can_tell_effect, answer_leaves)]
         self.before = self._find_subjects(evidence.before)
         self.after = self.before if evidence.after is evidence.before else self._find_subjects(evidence.after)
         self.earlier = EarlierRecords(find_record_nodes(evidence.before), find_record_nodes(evidence.after))
         self.telling_records = [node for node in self.after.direct if not self.repeats_question(node)]
-        self.row_own_values = {str(claim.value) for claim in self.claims if claim.name in evidence.own}
+        self.row_own_values = {str(claim.value) for claim in self.claims if claim.name in evidence.row_field_names}
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
     def relevant_leaves(self, node: RecordNode) -> list[Leaf]:
         """The fields of the record itself, and of those items in it that the call names and no other row does."""
-        sets = [claim.items for claim in self.claims if claim.items]
-        leaves = [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in sets]
+        claimed_items = [claim.items for claim in self.claims if claim.items]
+        leaves = [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in claimed_items]
         return [leaf for leaf in leaves if self._values_of_other_rows.isdisjoint(leaf.path)]
 
     def is_named_by_call(self, node: RecordNode) -> bool:
         return any(shows_same_value(node.record_id, value) for value in self.ids.values())
 
-    def set_other_rows(self, others: Sequence["_ComparedReads"]) -> None:
-        self.others = others
-        self._values_of_other_rows = {value for one in others for value in one.row_own_values} - self.row_own_values
+    def set_other_rows(self, rows: Sequence["_ComparedReads"]) -> None:
+        self.other_rows = rows
+        self._values_of_other_rows = {value for row in rows for value in row.row_own_values} - self.row_own_values
 
     def is_about_other_row(self, node: RecordNode) -> bool:
-        """Whether another row is about the record, too, so that a change of it alone does not tell of which row."""
-        return any(one.record is node.record for other in self.others for one in other.after.direct)
+        """Whether another row is about the record, too: a change of the record does not tell which row made it."""
+        return any(subject.record is node.record for row in self.other_rows for subject in row.after.direct)
 
     def is_named_item(self, node: RecordNode) -> bool:
         """Whether the call names both the record and the one around it by a field: a line by ``order=7, line=2``."""
-        return bool(node.outer_records) and all(
-            any(has_value_of(one, claim) for claim in self.claims) for one in (node, node.outer_records[-1])
-        )
+        records = (node, *node.outer_records[-1:])
+        return len(records) > 1 and all(any(has_value_of(each, claim) for claim in self.claims) for each in records)
 
     def is_beside_named_item(self, node: RecordNode) -> bool:
         """Whether the call names another record of the same list by a field that this one has, too: ``line=2``."""
-        own = self.earlier.find_earlier(node)
-        then = [one for one in self.before.direct if one.place == node.place and not (own and own.record is one.record)]
-        named = (claim for claim in self.claims if claim.name in node.record and not has_value_of(node, claim))
-        return any(sum(has_value_of(one, claim) for one in then) == 1 for claim in named)
+        earlier = self.earlier.find_earlier(node)
+        neighbours = [
+            other
+            for other in self.before.direct
+            if other.place == node.place and (earlier is None or other.record is not earlier.record)
+        ]
+        claims = (claim for claim in self.claims if claim.name in node.record and not has_value_of(node, claim))
+        return any(sum(has_value_of(other, claim) for other in neighbours) == 1 for claim in claims)
 
-    def count_rows_with(self, names: Collection[str], node: RecordNode) -> int:
-        """How many rows are about the record or what is around it, and set these fields as this row does; one, if none
-        of the fields is a row's own.
+    def count_equal_rows(self, names: Collection[str], node: RecordNode) -> int:
+        """How many rows, with this one, are about the record or what is in it, and set the named fields alike; one if
+        the call sets these fields for all rows.
         """
-        if self.evidence.own.isdisjoint(names):
+        if self.evidence.row_field_names.isdisjoint(names):
             return 1
-        ours = {claim.name: claim.value for claim in self.claims}
+        values = {claim.name: claim.value for claim in self.claims}
         return 1 + sum(
-            all((name, ours[name]) in [(claim.name, claim.value) for claim in other.claims] for name in names)
-            for other in self.others
-            if any(one.record is node.record for one in (*other.after.direct, *other.after.within))
+            all((name, values[name]) in [(claim.name, claim.value) for claim in row.claims] for name in names)
+            for row in self.other_rows
+            if any(subject.record is node.record for subject in (*row.after.direct, *row.after.within))
         )
 
     def repeats_question(self, node: RecordNode) -> bool:
-        """Whether a record has only what the read asked for, which a server may repeat without knowing the record."""
-        wanted = {claim.name for claim in self.claims}
-        beside = {key: value for key, value in node.record.items() if key not in self.evidence.asked}
-        if any(is_id_name(key) or key in wanted for key in beside):
+        """Whether a record has only the arguments of the read, which a server may repeat without knowing the record."""
+        claim_names = {claim.name for claim in self.claims}
+        unasked_fields = {key: value for key, value in node.record.items() if key not in self.evidence.read_arguments}
+        if any(is_id_name(key) or key in claim_names for key in unasked_fields):
             return False
-        return not any(map(claimed_fields.says_something, beside.values()))
+        return not any(map(claimed_fields.says_something, unasked_fields.values()))
 
-    def _find_subjects(self, shown: Json) -> CallSubjects:
-        if isinstance(shown, dict) and echoes_call(str(shown.get("tool")), shown):
+    def _find_subjects(self, content: Json) -> CallSubjects:
+        if isinstance(content, dict) and echoes_call(str(content.get("tool")), content):
             return CallSubjects((), ())
-        return find_subjects(shown, self.evidence.arguments, self.evidence.result, self.evidence.asked)
+        return find_subjects(content, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)
 
 
 def _contradicts_write(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
     if words.removes:
-        still = _ids_of_targets(reads).items() if words.verb in _DELETION_VERBS else ()
-        left = (*reads.after.direct, *reads.after.within)
-        return any(_has_id(node, name, value) for node in left for name, value in still)
+        ids = _ids_of_targets(reads).items() if words.verb in _DELETION_VERBS else ()
+        nodes = (*reads.after.direct, *reads.after.within)
+        return any(_has_id(node, name, value) for node in nodes for name, value in ids)
     if not words.may_make_record or reads.before.direct or not isinstance(evidence.after, list):
         return False
     return evidence.after == evidence.before or not evidence.after
 
 
 def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
-    """Records that the call names and was to remove, or to end so that they are no longer listed, and that are gone."""
+    """Finds records that are gone, and that the call names and was to remove, or to end so that no list has them."""
     evidence, words = reads.evidence, reads.words
     may_remove = words.removes or words.verb in verb_states.WITHDRAWAL_VERBS
     if evidence.before is None or evidence.after is None or not may_remove:
         return ProofFinding()
     targets = _ids_of_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
-    then = (*reads.before.direct, *reads.before.within)
+    nodes_before = (*reads.before.direct, *reads.before.within)
     # ``{"order_id": "O-1", "found": false}`` is no order, but a read that says now what it said before shows no change.
-    was = {dumps(node.record) for node in then}
-    shown = find_record_nodes(evidence.after)
-    now = [node for node in shown if not reads.repeats_question(node) or dumps(node.record) in was]
-    gone = [
-        f"{name} {value} is there no more"
-        for name, value in targets.items()
-        if any(_has_id(node, name, value) for node in then) and not any(_has_id(node, name, value) for node in now)
+    records_before = {dumps(node.record) for node in nodes_before}
+    nodes_after = [
+        node
+        for node in find_record_nodes(evidence.after)
+        if not reads.repeats_question(node) or dumps(node.record) in records_before
     ]
-    return ProofFinding(shown=gone)
+    proofs = list[str]()
+    for name, value in targets.items():
+        was_there, is_there = (
+            any(_has_id(node, name, value) for node in nodes) for nodes in (nodes_before, nodes_after)
+        )
+        if was_there and not is_there:
+            proofs.append(f"{name} {value} is there no more")
+    return ProofFinding(shown=proofs)
 
 
 def _ids_of_targets(reads: _ComparedReads) -> Mapping[str, Json]:
-    """The ids of what the tool is about."""
+    """Those ids of the call, by name, whose names tell of what the tool is about: ``order_id`` for ``delete_order``."""
     nouns = reads.words.nouns
     return {
         name: value
@@ -278,69 +290,75 @@ def _has_id(node: RecordNode, name: str, value: Json) -> bool:
 
 
 def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
-    """Values of the call that a list of the record had before and no longer has: ``remove_tag``, ``unassign_user``."""
-    evidence, gone = reads.evidence, list[str]()
+    """Finds values of the call that a list of the record no longer has: ``remove_tag``, ``unassign_user``."""
+    evidence, proofs = reads.evidence, list[str]()
     if evidence.before is None or evidence.after is None or not reads.words.removes:
         return ProofFinding()
-    claims, then = find_leaves(evidence.arguments), EarlierRecords(reads.before.direct, reads.after.direct)
+    claims, earlier_records = find_leaves(evidence.arguments), EarlierRecords(reads.before.direct, reads.after.direct)
     for node in reads.after.direct:
-        earlier = then.find_earlier(node)
-        now = {leaf.path: leaf for leaf in find_leaves(node.record)}
+        earlier = earlier_records.find_earlier(node)
+        leaves_after = {leaf.path: leaf for leaf in find_leaves(node.record)}
         for leaf in find_leaves(earlier.record) if earlier else ():
             for claim in claims:
-                named = leaf.name == claim.name or is_list_of_claim(claim, leaf)
-                left = now.get(leaf.path)
-                if named and has_claimed_value(claim, leaf) and not (left and has_claimed_value(claim, left)):
-                    gone.append(f"{leaf.name} has {claim.value} no more")
-    return ProofFinding(shown=gone)
+                if leaf.name != claim.name and not is_list_of_claim(claim, leaf):
+                    continue
+                leaf_after = leaves_after.get(leaf.path)
+                has_value_after = leaf_after is not None and has_claimed_value(claim, leaf_after)
+                if has_claimed_value(claim, leaf) and not has_value_after:
+                    proofs.append(f"{leaf.name} has {claim.value} no more")
+    return ProofFinding(shown=proofs)
 
 
 def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
-    """What the records show that existed before, or of which that is unknown."""
-    is_read, own = reads.evidence.before is not None, reads.evidence.own
-    nodes = reads.telling_records if is_read or not own else _find_made_line(reads) or reads.telling_records
-    also_before: Sequence[str] = ()
-    denied = False
+    """Compares the records that existed before, or of which that is unknown."""
+    is_read, row_names = reads.evidence.before is not None, reads.evidence.row_field_names
+    made_line = [] if is_read or not row_names else _find_made_line(reads)
+    nodes = made_line or reads.telling_records
+    shown_before: Sequence[str] = ()
+    shows_other_values = False
     for node in nodes:
-        old, is_meant = reads.earlier.find_earlier(node), len(nodes) == 1 or reads.is_named_by_call(node)
-        is_another = old is not None and old.record == node.record and not is_meant
-        if (old is None and is_read) or is_another or reads.is_beside_named_item(node):
+        earlier, is_meant = reads.earlier.find_earlier(node), len(nodes) == 1 or reads.is_named_by_call(node)
+        is_another = earlier is not None and earlier.record == node.record and not is_meant
+        if (earlier is None and is_read) or is_another or reads.is_beside_named_item(node):
             continue
-        compared = _compare_record(reads, node, old, with_answer=True)
-        is_shown = is_read or (is_meant and not (own and own.isdisjoint(compared.new)))
-        if compared.new and not (compared.denied or compared.differs) and is_shown:
+        compared = _compare_record(reads, node, earlier, with_answer=True)
+        is_shown = is_read or (is_meant and not (row_names and row_names.isdisjoint(compared.new)))
+        if compared.new and not (compared.has_other_value or compared.has_other_amount) and is_shown:
             return ProofFinding(shown=_describe_fields(compared.new))
-        denied = denied or (compared.denied and not compared.new)
-        if compared.old and not (compared.denied or compared.missing or compared.new):
-            also_before = also_before or _describe_fields(compared.old)
-    return ProofFinding(also_before=also_before, denied=denied)
+        shows_other_values = shows_other_values or (compared.has_other_value and not compared.new)
+        if compared.shown_before and not (compared.has_other_value or compared.lacks_field or compared.new):
+            shown_before = shown_before or _describe_fields(compared.shown_before)
+    return ProofFinding(shown_before=shown_before, shows_other_values=shows_other_values)
 
 
 def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
-    """For a row of what was made: the one line that has all fields of this row alone, with those around it."""
-    own = [claim for claim in reads.claims if claim.name in reads.evidence.own]
-    nodes = (node for node in (*reads.after.direct, *reads.after.within) if node.outer_records)
-    made = [
-        {key: value for one in (*node.outer_records, node) for key, value in one.record.items()}
-        for node in nodes
-        if any(claim.name in node.record for claim in own)
+    """For a row of what was made: the one line that has all fields of this row alone, merged with those around it; an
+    empty list if there is none, or several, or if another row is equal.
+    """
+    row_claims = [claim for claim in reads.claims if claim.name in reads.evidence.row_field_names]
+    items = (node for node in (*reads.after.direct, *reads.after.within) if node.outer_records)
+    lines = [
+        {key: value for record in (*node.outer_records, node) for key, value in record.record.items()}
+        for node in items
+        if any(claim.name in node.record for claim in row_claims)
     ]
-    made = [line for line in made if all(shows_same_value(line.get(claim.name), claim.value) for claim in own)]
-    is_repeated = any(other.evidence.arguments == reads.evidence.arguments for other in reads.others)
-    return [] if is_repeated or len(made) != 1 else [RecordNode(made[0], (), None, ())]
+    lines = [line for line in lines if all(shows_same_value(line.get(claim.name), claim.value) for claim in row_claims)]
+    is_repeated = any(row.evidence.arguments == reads.evidence.arguments for row in reads.other_rows)
+    return [] if is_repeated or len(lines) != 1 else [RecordNode(lines[0], (), None, ())]
 
 
 class _ComparedRecord(NamedTuple):
-    """How one record shows the fields that the call set. ``new``: shown since the call; ``old``: shown before it, too;
-    ``missing``: whether a field is not shown; ``denied``: whether a field has another value; ``differs``: whether an
-    amount, a day or an account is not shown, while another one is new.
+    """How one record shows the fields that the call set: by their names in the call, those that it shows only since the
+    call, and those that it showed before, too.
+
+    ``has_other_amount``: whether an amount, a day or an account is not shown, while another one is new.
     """
 
     new: Mapping[str, Leaf]
-    old: Mapping[str, Leaf]
-    missing: bool
-    denied: bool
-    differs: bool
+    shown_before: Mapping[str, Leaf]
+    lacks_field: bool
+    has_other_value: bool
+    has_other_amount: bool
 
 
 def _compare_record(
@@ -351,43 +369,49 @@ def _compare_record(
     ``with_answer``: whether what the answer said counts, if no field that the call set shows the write.
     """
     leaves = reads.relevant_leaves(node)
-    old, changed = find_changes(leaves, earlier)
-    filled = [leaf for leaf in changed if old.get(leaf.path) is None]
+    old_values, changed = find_changes(leaves, earlier)
+    filled = [leaf for leaf in changed if old_values.get(leaf.path) is None]
     new: dict[str, Leaf] = {}
-    kept: dict[str, Leaf] = {}
-    missing = denied = differs = False
-    for claim in (one for one in reads.claims if not claimed_fields.is_id_of(one, node)):
-        named = find_leaf_for_claim(claim, leaves) or next(
-            (one for one in leaves if is_list_of_claim(claim, one)), None
-        )
-        leaf = claimed_fields.find_shown_claim(claim, named, changed, reads.words_of_edit)
+    shown_before: dict[str, Leaf] = {}
+    lacks_field = has_other_value = has_other_amount = False
+    for claim in reads.claims:
+        if claimed_fields.is_id_of(claim, node):
+            continue
+        lists = (leaf for leaf in leaves if is_list_of_claim(claim, leaf))
+        own_leaf = find_leaf_for_claim(claim, leaves) or next(lists, None)
+        leaf = claimed_fields.find_shown_claim(claim, own_leaf, changed, reads.words_of_edit)
         if earlier is not None and (leaf is None or (leaf not in changed and is_amount_or_count(claim))):
-            leaf = _find_claim_by_value(reads, claim, node, named, changed, old) or leaf
+            leaf = _find_claim_by_value(reads, claim, node, own_leaf, changed, old_values) or leaf
+        is_id = is_id_name(claim.name)
         if leaf is None:
-            missing = True
-            differs = differs or (
-                not is_id_name(claim.name) and got_another_value(claim, filled, old, reads.participles)
-            )
+            lacks_field = True
+            got_another = not is_id and got_another_value(claim, filled, old_values, reads.participles)
+            has_other_amount = has_other_amount or got_another
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
-            stays = reads.words.may_make_record and named not in changed
-            denied = denied or (named is not None and claim.name.lower() != "id" and not stays)
+            may_stay = reads.words.may_make_record and own_leaf not in changed
+            has_other_value = has_other_value or (own_leaf is not None and claim.name.lower() != "id" and not may_stay)
             continue
-        was = leaf.path in old and has_claimed_value(claim, leaf._replace(value=old[leaf.path]))
-        was = was and (has_claimed_value(claim, leaf) or not read_figure(leaf.value))  # not 900 more, which are 1800
-        if not was and not (is_id_name(claim.name) and earlier is None):
+        was_shown = leaf.path in old_values and has_claimed_value(claim, leaf._replace(value=old_values[leaf.path]))
+        is_figure_now = not has_claimed_value(claim, leaf) and bool(read_figure(leaf.value))
+        was_shown = was_shown and not is_figure_now  # not 900 more, which are 1800
+        if not was_shown and not (is_id and earlier is None):
             new[claim.name] = leaf
-        elif was and not is_id_name(claim.name):
-            kept[claim.name] = leaf
-    for claim in reads.answer_claims if with_answer and not (new or denied or reads.is_about_other_row(node)) else ():
-        said = find_leaf_for_claim(claim, changed)
-        if said is not None and has_claimed_value(claim, said):
-            new[claim.name] = said
-    return _ComparedRecord(new, kept, missing, denied, differs)
+        elif was_shown and not is_id:
+            shown_before[claim.name] = leaf
+    if with_answer and not (new or has_other_value or reads.is_about_other_row(node)):
+        shown = ((claim, find_leaf_for_claim(claim, changed)) for claim in reads.answer_claims)
+        new = {claim.name: leaf for claim, leaf in shown if leaf is not None and has_claimed_value(claim, leaf)}
+    return _ComparedRecord(new, shown_before, lacks_field, has_other_value, has_other_amount)
 
 
 def _find_claim_by_value(
-    reads: _ComparedReads, claim: Leaf, node: RecordNode, named: Leaf | None, changed: Sequence[Leaf], old: ValuesByPath
+    reads: _ComparedReads,
+    claim: Leaf,
+    node: RecordNode,
+    own_leaf: Leaf | None,
+    changed: Sequence[Leaf],
+    old_values: ValuesByPath,
 ) -> Leaf | None:
     """The changed field that shows the claim under another name; None if there is none, or several.
 
@@ -398,122 +422,125 @@ def _find_claim_by_value(
     sets is shown by its own field alone, if there is one.
     """
     is_figure, is_measure = read_figure(claim.value) is not None, is_amount_or_count(claim)
-    is_own = named is not None and named.name == claim.name
-    is_kept = is_own and named not in changed
+    is_own = own_leaf is not None and own_leaf.name == claim.name
+    is_kept = is_own and own_leaf not in changed
     is_set_there = is_figure and ((is_own and reads.words.verb in EDITING) or (is_kept and not is_measure))
-    if claim.name in reads.exact or is_set_there:
+    if claim.name in reads.exact_names or is_set_there:
         return None
-    steps = {step for path in old for step in path}
-    if str(claim.value) not in steps and (item := [leaf for leaf in changed if str(claim.value) in leaf.path]):
-        return item[0]
+    text = str(claim.value)
+    new_item = [] if any(text in path for path in old_values) else [leaf for leaf in changed if text in leaf.path]
+    if new_item:
+        return new_item[0]
     if reads.is_about_other_row(node) or is_id_name(claim.name):
         return None
-    if any(has_value_of(one, claim) for one in find_record_nodes(node.record)[1:]):  # ``line=2`` names a line
+    if any(has_value_of(nested, claim) for nested in find_record_nodes(node.record)[1:]):  # ``line=2`` names a line
         return None
     is_telling = claimed_fields.is_distinctive(claim.value) or reads.is_named_item(node)
-    told = [leaf for leaf in changed if leaf.items or is_telling]
-    alike = [leaf for leaf in told if has_claimed_value(claim, leaf) and not (is_measure and is_code(leaf))]
+    telling = [leaf for leaf in changed if leaf.items or is_telling]
+    equal = [leaf for leaf in telling if has_claimed_value(claim, leaf) and not (is_measure and is_code(leaf))]
     if is_kept and is_figure:
-        alike = [leaf for leaf in alike if old.get(leaf.path) is None]
+        equal = [leaf for leaf in equal if old_values.get(leaf.path) is None]
     elif is_kept:
-        alike = [leaf for leaf in alike if claimed_fields.adds_to_name(claim, leaf, reads.participles)]
-    may_move = changed if claimed_fields.is_negative(claim) else told
-    moved = [leaf for leaf in may_move if not is_code(leaf) and claimed_fields.has_changed_by(claim, leaf, old)]
-    found = alike or moved
-    return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
+        equal = [leaf for leaf in equal if claimed_fields.adds_to_name(claim, leaf, reads.participles)]
+    may_move = [leaf for leaf in (changed if claimed_fields.is_negative(claim) else telling) if not is_code(leaf)]
+    leaves = equal or [leaf for leaf in may_move if claimed_fields.has_changed_by(claim, leaf, old_values)]
+    return leaves[0] if len({leaf.path[-1] for leaf in leaves}) == 1 else None
 
 
 def _find_new_record(reads: _ComparedReads) -> ProofFinding:
-    """What the records show that did not exist before; ``miscount`` if they are not as many as the equal rows."""
+    """Compares the records that did not exist before."""
     if reads.evidence.before is None:
         return ProofFinding()
-    inside = reads.after.within if reads.words.may_make_record else ()
-    new = [node for node in (*reads.telling_records, *inside) if reads.earlier.find_earlier(node) is None]
-    made = [_compare_new_record(reads, node) for node in new]
-    shown = next((found.shown for found in made if found.shown), ())
-    counted = max(made, key=lambda found: found.miscount, default=ProofFinding())
-    return ProofFinding(shown=shown, miscount=counted.miscount, wanted=counted.wanted)
+    nested = reads.after.within if reads.words.may_make_record else ()
+    new = [node for node in (*reads.telling_records, *nested) if reads.earlier.find_earlier(node) is None]
+    findings = [_compare_new_record(reads, node) for node in new]
+    shown = next((finding.shown for finding in findings if finding.shown), ())
+    counted = max(findings, key=lambda finding: finding.miscount, default=ProofFinding())
+    return ProofFinding(shown=shown, miscount=counted.miscount, expected_count=counted.expected_count)
 
 
 def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding:
-    """A new record proves the write if exactly one more record than before has the call's fields; of equal rows, one
-    more for each.
+    """A new record proves the write if just as many more records than before have the call's fields as the call has
+    equal rows: one, if no row equals another.
     """
     evidence = reads.evidence
-    heard = node.record_id is not None and str(node.record_id) in dumps(evidence.result)
-    compared = _compare_record(reads, node, None, with_answer=heard)
-    own_ids = [key for key in node.record if is_id_name(key) and key not in evidence.asked]
-    if not own_ids and node.record_id is None and set(compared.new) <= set(evidence.asked):
+    is_in_answer = node.record_id is not None and str(node.record_id) in dumps(evidence.result)
+    compared = _compare_record(reads, node, None, with_answer=is_in_answer)
+    own_ids = [key for key in node.record if is_id_name(key) and key not in evidence.read_arguments]
+    if not own_ids and node.record_id is None and set(compared.new) <= set(evidence.read_arguments):
         return ProofFinding()  # a filter that is repeated
     leaves = find_leaves(node.record)
-    named_leaves = [(one, find_leaf_for_claim(one, leaves)) for one in reads.claims if is_id_name(one.name)]
+    named_leaves = [(claim, find_leaf_for_claim(claim, leaves)) for claim in reads.claims if is_id_name(claim.name)]
     ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and has_claimed_value(claim, leaf)]
-    related = len(ids) > 1 and reads.words.may_make_record
-    if compared.denied or compared.differs or not (compared.new or related):
+    relates_records = len(ids) > 1 and reads.words.may_make_record
+    if compared.has_other_value or compared.has_other_amount or not (compared.new or relates_records):
         return ProofFinding()
-    fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
-    own = node.record_id if reads.is_named_by_call(node) else None
-    now, then = (_count_with_fields(side, fields, own) for side in (reads.after, reads.before))
-    wanted = reads.count_rows_with({*compared.new, *(claim.name for claim, _ in ids)}, node)
-    if now - then != wanted:
-        return ProofFinding(miscount=max(now - then, 0), wanted=wanted)
+    field_values = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
+    own_id = node.record_id if reads.is_named_by_call(node) else None
+    after, before = (_count_with_fields(nodes, field_values, own_id) for nodes in (reads.after, reads.before))
+    expected_count = reads.count_equal_rows({*compared.new, *(claim.name for claim, _ in ids)}, node)
+    if after - before != expected_count:
+        return ProofFinding(miscount=max(after - before, 0), expected_count=expected_count)
     return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim, _ in ids])
 
 
-def _count_with_fields(subjects: CallSubjects, fields: ValuesByPath, own: Json) -> int:
+def _count_with_fields(subjects: CallSubjects, field_values: ValuesByPath, own_id: Json) -> int:
     """How many records have these fields, and this own id, if it is not None."""
-    nodes = [
-        node for node in (*subjects.direct, *subjects.within) if own is None or shows_same_value(node.record_id, own)
-    ]
-    shown = [{leaf.path: leaf.value for leaf in find_leaves(node.record)} for node in nodes]
-    return sum(all(shows_same_value(each.get(path), value) for path, value in fields.items()) for each in shown)
+    count = 0
+    for node in (*subjects.direct, *subjects.within):
+        values = {leaf.path: leaf.value for leaf in find_leaves(node.record)}
+        has_fields = all(shows_same_value(values.get(path), value) for path, value in field_values.items())
+        count += has_fields and (own_id is None or shows_same_value(node.record_id, own_id))
+    return count
 
 
 def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
-    """Fields that changed to a participle of the tool's verb: "approved"."""
+    """Finds fields that changed to a participle of the tool's verb: "approved"."""
     for changed, _ in _fields_changed_by_call(reads):
-        if fields := {leaf.name: leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)}:
-            return ProofFinding(shown=_describe_fields(fields))
+        leaves = [leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)]
+        if leaves:
+            return ProofFinding(shown=_describe_fields({leaf.name: leaf for leaf in leaves}))
     return ProofFinding()
 
 
 def _find_new_state(reads: _ComparedReads) -> ProofFinding:
-    """For a call that names a record and sets no field: a status field that changed."""
+    """For a call that names a record and sets no field: finds a status field that changed."""
     if not all(is_id_name(claim.name) for claim in reads.claims):
         return ProofFinding()
-    said = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
+    answer_claims = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
     for changed, _ in _fields_changed_by_call(reads):
-        told = [leaf for leaf in changed if has_claimed_value(said.get(leaf.name, leaf), leaf)]
         if any(verb_states.says_opposite(leaf, reads.words.verb) for leaf in changed):
             continue
-        if fields := {leaf.name: leaf for leaf in told if verb_states.is_new_state(leaf, reads.words.verb)}:
-            return ProofFinding(shown=_describe_fields(fields))
+        leaves = [leaf for leaf in changed if has_claimed_value(answer_claims.get(leaf.name, leaf), leaf)]
+        leaves = [leaf for leaf in leaves if verb_states.is_new_state(leaf, reads.words.verb)]
+        if leaves:
+            return ProofFinding(shown=_describe_fields({leaf.name: leaf for leaf in leaves}))
     return ProofFinding()
 
 
 def _find_switched_field(reads: _ComparedReads) -> ProofFinding:
-    """For a call with ids and texts alone: the one field that the verb switches, if no status says that it failed."""
-    if any(kind_of_argument(one.name, {}, one.value) not in _SETS_NOTHING for one in reads.claims):
+    """For a call of ids and texts alone: finds the one field that the verb switches, if no status tells of failure."""
+    if any(kind_of_argument(claim.name, {}, claim.value) not in _SETS_NOTHING for claim in reads.claims):
         return ProofFinding()
-    for changed, old in _fields_changed_by_call(reads):
+    for changed, old_values in _fields_changed_by_call(reads):
         switches = [leaf for leaf in changed if isinstance(leaf.value, bool)]
         if len(switches) != 1 or any(map(verb_states.says_undone, changed)):
             continue
-        if isinstance(old.get(switches[0].path), bool) and verb_states.is_switched(switches[0], reads.words):
+        if isinstance(old_values.get(switches[0].path), bool) and verb_states.is_switched(switches[0], reads.words):
             return ProofFinding(shown=_describe_fields({switches[0].name: switches[0]}))
     return ProofFinding()
 
 
 def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf], ValuesByPath]]:
-    """Each earlier record's changed fields and former values, unless a field that the call sets got another value."""
+    """Yields each earlier record's changed fields and former values, unless a field of the call got another value."""
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier(node)
         if earlier is None or reads.is_about_other_row(node) or reads.is_beside_named_item(node):
             continue
-        old, changed = find_changes(reads.relevant_leaves(node), earlier)
-        if not any(got_another_value(claim, changed, old, reads.participles) for claim in reads.claims):
-            yield changed, old
+        old_values, changed = find_changes(reads.relevant_leaves(node), earlier)
+        if not any(got_another_value(claim, changed, old_values, reads.participles) for claim in reads.claims):
+            yield changed, old_values
 
 
-def _describe_fields(fields: Mapping[str, Leaf]) -> list[str]:
-    return [f"{'.'.join(leaf.names)}={leaf.value}" for leaf in fields.values()][:6]
+def _describe_fields(leaves_by_name: Mapping[str, Leaf]) -> list[str]:
+    return [f"{'.'.join(leaf.names)}={leaf.value}" for leaf in leaves_by_name.values()][:6]

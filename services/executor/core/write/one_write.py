@@ -30,7 +30,7 @@ from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import arguments_to_send, key_argument, problems_with
 from services.executor.core.write.agent_calls import (
-    UNSTOPPED,
+    AGENT_DID_NOT_STOP,
     apply_requester_answer,
     is_answer_overdue,
     is_with_agent,
@@ -53,7 +53,7 @@ from shared.contracts.policy import CallOutcome
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import DID_NOTHING, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
 
-_HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
+_LEAST_DELAY_SECONDS = 0.5  # between storing an intent and making its request, so that the request is not made
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
@@ -153,14 +153,13 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
-    going = check_notice_release(
-        call, plan, await plan_entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof
-    )
-    place = find_text_path(arguments, tool, going.sentence)
-    if not going.is_allowed or (going.sentence and place is None):
-        why = going.why_not or "its text has no room for the sentence that a change is not confirmed"
-        raise NotSent(f"{call.call_id}: {call.tool} was not called: {why}")
-    return append_sentence_at(arguments, place, going.sentence) if going.sentence and place else arguments
+    entries = await plan_entries(ctx.store, plan)
+    release = check_notice_release(call, plan, entries, after_proof=ctx.tenant.notices_after_proof)
+    text_path = find_text_path(arguments, tool, release.sentence)
+    if not release.is_allowed or (release.sentence and text_path is None):
+        reason = release.why_not or "its text has no room for the sentence that a change is not confirmed"
+        raise NotSent(f"{call.call_id}: {call.tool} was not called: {reason}")
+    return append_sentence_at(arguments, text_path, release.sentence) if release.sentence and text_path else arguments
 
 
 async def _read_state_before_json(write: PlannedWrite, entry: LedgerEntry | None) -> str:
@@ -173,22 +172,25 @@ async def _read_state_before_json(write: PlannedWrite, entry: LedgerEntry | None
 
 
 async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) -> LedgerEntry | None:
-    """The settled entry of a write that was sent before and must not be sent again; None if it may.
+    """The settled entry of a write that was sent before and must not be sent again; None if it may be.
 
-    A repetition needs the idempotency key of the first sending; to an agent goes only what it never had, or a person's
-    answer for the first time. A repetition that an operator asked for is not made if the write took effect since.
+    A repetition needs the idempotency key of the first sending, but for an agent: what goes to it is a message that it
+    never had, or a person's answer for the first time. A repetition that an operator asked for is not made if the write
+    took effect since.
     """
-    ctx, tool, read = prepared.write.ctx, prepared.tool, prepared.before_json
+    ctx, tool, shown_json = prepared.write.ctx, prepared.tool, prepared.before_json
     has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_argument(tool))
     if is_resent_by_key(entry) and not has_key:
         note = "no answer came, and the server no longer takes our key"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
-    found = judge_before_resend(entry, read)
-    if found is None:
+    judgement = judge_before_resend(entry, shown_json)
+    if judgement is None:
         return None
-    attempt = entry.attempt + int(found.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
-    settled = entry.model_copy(update={"proof_json": read, "attempt": attempt})
-    return await store_status(ctx, settled, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
+    attempt = entry.attempt + int(judgement.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
+    settled = entry.model_copy(update={"proof_json": shown_json, "attempt": attempt})
+    return await store_status(
+        ctx, settled, judgement.status, f"it was not sent again: {judgement.note}; before: {entry.note}"
+    )
 
 
 async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
@@ -207,13 +209,12 @@ async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     ctx, tool = prepared.write.ctx, prepared.tool
     await ctx.journal.check_may_go_on()
     await _renew_old_verdict(prepared.write)
-    opening = asyncio.get_running_loop().time()
+    opened_at = asyncio.get_running_loop().time()
     entry = await _store_intent(prepared)
     try:
-        _refuse_if_delayed(ctx, opening)
-        answer = await dispatch_call(
-            ctx, tool, await with_file_contents(ctx, arguments_to_send(entry, tool)), reads=False
-        )
+        _refuse_if_delayed(ctx, opened_at)
+        arguments = await with_file_contents(ctx, arguments_to_send(entry, tool))
+        answer = await dispatch_call(ctx, tool, arguments, reads=False)
     except ToolUnreachable as error:
         return await _store_unsent(prepared, entry, str(error), is_last=is_last)
     except ToolSilent as error:
@@ -236,14 +237,18 @@ async def _renew_old_verdict(write: PlannedWrite) -> None:
     except (Failed, Rejected) as error:
         if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, write.plan)).values()):
             raise
-        why = error.reason.replace(", so nothing was written", "")
-        raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
+        reason = error.reason.replace(", so nothing was written", "")
+        raise Escalated(f"the plan is half done, and its remaining calls were not sent: {reason}") from error
 
 
 async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
     ctx, _, plan, call, _ = prepared.write
-    hold, earlier = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
-    over = earlier is not None and bool(earlier.earlier) and earlier.earlier[-1].number == earlier.attempt
+    open_seconds, entry_before = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
+    was_archived = (
+        entry_before is not None
+        and bool(entry_before.earlier)
+        and entry_before.earlier[-1].number == entry_before.attempt
+    )
     entry = LedgerEntry(
         key=ledger_key_of(plan, call),
         call=call,
@@ -251,45 +256,44 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         plan_hash=plan.hash,
         status=WriteStatus.SENDING,
         sending_at=ctx.journal.now,
-        open_until=ctx.journal.now + timedelta(seconds=hold),
+        open_until=ctx.journal.now + timedelta(seconds=open_seconds),
         before_json=prepared.before_json,
         idempotency_field=key_argument(prepared.tool),
         decide_hours=ctx.tenant.approval_hours,
         is_replanned=_is_replanned(prepared.write),
         compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
-        attempt=earlier.attempt + int(over) if earlier else 1,
-        earlier=earlier.earlier if earlier else (),
-        resolutions=earlier.resolutions if earlier else (),
-        agent=earlier.agent if earlier else None,
+        attempt=entry_before.attempt + int(was_archived) if entry_before else 1,
+        earlier=entry_before.earlier if entry_before else (),
+        resolutions=entry_before.resolutions if entry_before else (),
+        agent=entry_before.agent if entry_before else None,
     )
     entry = entry.model_copy(update={"shown_before": was_shown_before(entry)})
-    await ctx.journal.open_write(entry, hold)
+    await ctx.journal.open_write(entry, open_seconds)
     return entry
 
 
 def _is_replanned(write: PlannedWrite) -> bool:
     """Whether an earlier plan of the task has a call of the same tool; each plan sends under keys of its own."""
-    before = [plan for plan in write.progress.dossier.every_plan if plan.round < write.plan.round]
-    called = (write.call.connection_id, write.call.tool)
-    return any((one.connection_id, one.tool) == called for plan in before for one in plan.every_call)
+    earlier_plans = [plan for plan in write.progress.dossier.every_plan if plan.round < write.plan.round]
+    tool = (write.call.connection_id, write.call.tool)
+    return any((planned.connection_id, planned.tool) == tool for plan in earlier_plans for planned in plan.every_call)
 
 
-def _refuse_if_delayed(ctx: TurnContext, opening: float) -> None:
+def _refuse_if_delayed(ctx: TurnContext, opened_at: float) -> None:
     """Raises ``ToolUnreachable`` if this process stood still since the intent: another may have settled the call."""
-    late = asyncio.get_running_loop().time() - opening
-    if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
-        raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
+    delay = asyncio.get_running_loop().time() - opened_at
+    if delay > max(ctx.limits.settle_margin_seconds, _LEAST_DELAY_SECONDS):
+        raise ToolUnreachable(f"this process was held up for {delay:.1f} s before the request, which was not made")
 
 
-async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *, is_last: bool) -> LedgerEntry:
+async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, reason: str, *, is_last: bool) -> LedgerEntry:
     """Stores that nothing was sent this time. The outcome of an earlier sending stays open."""
     ctx = prepared.write.ctx
     if not is_resent_by_key(prepared.entry):
-        return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
+        return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {reason}")
     status = WriteStatus.IN_DOUBT if is_last else WriteStatus.RESEND
-    return await store_status(
-        ctx, entry, status, f"no answer came, and it could not be sent again under the same key: {why}"
-    )
+    note = f"no answer came, and it could not be sent again under the same key: {reason}"
+    return await store_status(ctx, entry, status, note)
 
 
 async def _settle_sent_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
@@ -302,7 +306,7 @@ async def _settle_sent_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
         if settled is not None:
             return settled
     elif entry.status is WriteStatus.ASKED:
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, UNSTOPPED)
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, AGENT_DID_NOT_STOP)
     return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
@@ -323,9 +327,9 @@ async def _refuse_before_required_calls(write: PlannedWrite) -> None:
     if not needs:
         return
     entries = await plan_entries(write.ctx.store, write.plan)
-    done = {call_id for call_id, entry in entries.items() if call_outcome(entry) is CallOutcome.SUCCEEDED}
+    succeeded = {call_id for call_id, entry in entries.items() if call_outcome(entry) is CallOutcome.SUCCEEDED}
     for need in needs:
-        if done.isdisjoint(need.any_of):
+        if succeeded.isdisjoint(need.any_of):
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
 
 
@@ -338,18 +342,15 @@ async def _refuse_out_of_sequence(write: PlannedWrite) -> None:
     call = write.call
     if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
         return
-    before = await _changes_before(write)
-    place = next(
-        (at for at, one in enumerate(before) if one.did_nothing and _repeats_failed_change(call, one.call)), len(before)
-    )
-    open_one = next(
-        (one for at, one in enumerate(before[:place]) if not _is_done_or_repeated(one, before[at + 1 :])), None
-    )
-    if open_one is not None:
-        entry, failed = open_one.entry, open_one.call
-        standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
-        told = f"{failed.call_id} {failed.tool} before it is {standing}"
-        raise NotSent(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
+    changes = await _changes_before(write)
+    for place, change in enumerate(changes):
+        if change.did_nothing and _repeats_failed_change(call, change.call):
+            return
+        if not _is_done_or_repeated(change, changes[place + 1 :]):
+            entry, failed = change.entry, change.call
+            standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
+            reason = f"this process goes step by step, and {failed.call_id} {failed.tool} before it is {standing}"
+            raise NotSent(f"{call.call_id}: {call.tool} was not called: {reason}")
 
 
 class _PlannedChange(NamedTuple):
@@ -370,26 +371,26 @@ class _PlannedChange(NamedTuple):
 
 
 async def _changes_before(write: PlannedWrite) -> list[_PlannedChange]:
-    """The changes of all the task's plans up to the call; empty for a compensation, which belongs to none of them."""
-    found: list[_PlannedChange] = []
+    """The changes of all the task's plans up to the call; empty for a compensation, which is a change of no plan."""
+    changes: list[_PlannedChange] = []
     for plan in write.progress.dossier.every_plan:
         entries = await plan_entries(write.ctx.store, plan)
-        for one in plan.changes:
-            if one == write.call:
-                return found
-            found.append(_PlannedChange(one, entries.get(one.call_id)))
+        for call in plan.changes:
+            if call == write.call:
+                return changes
+            changes.append(_PlannedChange(call, entries.get(call.call_id)))
     return []
 
 
-def _is_done_or_repeated(change: _PlannedChange, later: Sequence[_PlannedChange]) -> bool:
+def _is_done_or_repeated(change: _PlannedChange, later_changes: Sequence[_PlannedChange]) -> bool:
     """Whether the change lets later calls be made, or a later change that does so repeats it."""
-    made_good = (one.lets_plan_continue for one in later if _repeats_failed_change(one.call, change.call))
-    return change.lets_plan_continue or (change.did_nothing and any(made_good))
+    repeats = (other.lets_plan_continue for other in later_changes if _repeats_failed_change(other.call, change.call))
+    return change.lets_plan_continue or (change.did_nothing and any(repeats))
 
 
 def _repeats_failed_change(call: PlannedCall, failed: PlannedCall) -> bool:
     """Whether the call is the failed change once more: same tool, part and record, perhaps with other details."""
     if (call.connection_id, call.tool, call.part) != (failed.connection_id, failed.tool, failed.part):
         return False
-    named = {name for name in (*call.arguments, *failed.arguments) if is_identifying_name(name)}
-    return all(call.arguments.get(name) == failed.arguments.get(name) for name in named)
+    id_names = {name for name in (*call.arguments, *failed.arguments) if is_identifying_name(name)}
+    return all(call.arguments.get(name) == failed.arguments.get(name) for name in id_names)

@@ -37,8 +37,8 @@ from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
-_MOST_SHOWN = 6  # fields in a note
-_MOST_TOLD = 5  # rows in a note
+_MOST_PROOFS = 6  # fields in a note
+_MOST_ROWS = 5  # rows in a note
 _CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it makes"
 
 
@@ -84,40 +84,41 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def _are_all_shown(rows: Sequence[RowProof]) -> bool:
-    return all(found.shown for _, found in rows)
+    return all(finding.shown for _, finding in rows)
 
 
 def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
-    """Says of each row that is not shown why it is not; once, if no row is shown, and all for the same reason."""
-    unproved = {
-        _describe_row(place, row): _judge_unproved_row(row, found)
-        for place, (row, found) in enumerate(rows, 1)
-        if not found.shown
+    """Notes for each row without proof why it has none; once, if no row is proved, and all for the same reason."""
+    judgements = {
+        _describe_row(place, row): _judge_unproved_row(row, finding)
+        for place, (row, finding) in enumerate(rows, 1)
+        if not finding.shown
     }
-    notes = {one.note for one in unproved.values()}
-    if len(unproved) < len(rows) or len(notes) > 1:
-        told = [f"{name}: {one.note}" for name, one in unproved.items()]
-        note = "; ".join(
-            [*told[:_MOST_TOLD], *([f"and {len(told) - _MOST_TOLD} more rows"] if told[_MOST_TOLD:] else [])]
-        )
-    else:
-        note = notes.pop()
-    return WriteJudgement(WriteStatus.UNVERIFIED, note, any(one.contradicted for one in unproved.values()))
+    notes = {judgement.note for judgement in judgements.values()}
+    note = next(iter(notes))
+    if len(judgements) < len(rows) or len(notes) > 1:
+        row_notes = [f"{name}: {judgement.note}" for name, judgement in judgements.items()]
+        more = [f"and {len(row_notes) - _MOST_ROWS} more rows"] if len(row_notes) > _MOST_ROWS else []
+        note = "; ".join([*row_notes[:_MOST_ROWS], *more])
+    return WriteJudgement(
+        WriteStatus.UNVERIFIED, note, any(judgement.contradicted for judgement in judgements.values())
+    )
 
 
-def _judge_unproved_row(row: WriteEvidence, found: ProofFinding) -> WriteJudgement:
-    contradicted = found.denied and not found.also_before
-    if found.miscount:
-        contradicted = found.miscount > found.wanted
-        more = (
+def _judge_unproved_row(row: WriteEvidence, finding: ProofFinding) -> WriteJudgement:
+    contradicted = finding.shows_other_values and not finding.shown_before
+    if finding.miscount:
+        expected = finding.expected_count
+        contradicted = finding.miscount > expected
+        counted = (
             "1 more record than before shows"
-            if found.miscount == 1
-            else f"{found.miscount} more records than before show"
+            if finding.miscount == 1
+            else f"{finding.miscount} more records than before show"
         )
-        note = f"{more} it, where {'one was' if found.wanted == 1 else f'{found.wanted} were'} to be made"
-    elif found.also_before:
-        note = f"the read-back shows it, but it did so before the call as well: {', '.join(found.also_before)}"
-    elif found.denied:
+        note = f"{counted} it, where {'one was' if expected == 1 else f'{expected} were'} to be made"
+    elif finding.shown_before:
+        note = f"the read-back shows it, but it did so before the call as well: {', '.join(finding.shown_before)}"
+    elif finding.shows_other_values:
         note = "the read-back shows something else"
     elif _can_read_show_row(row):
         note = "the read-back does not show what was written"
@@ -127,29 +128,29 @@ def _judge_unproved_row(row: WriteEvidence, found: ProofFinding) -> WriteJudgeme
 
 
 def _describe_row(place: int, row: WriteEvidence) -> str:
-    ids = [f"{name}={value}" for name, value in identifiers_in(row.arguments).items() if name in row.own]
+    ids = [f"{name}={value}" for name, value in identifiers_in(row.arguments).items() if name in row.row_field_names]
     return f"row {place} ({', '.join(ids)})" if ids else f"row {place}"
 
 
 def _list_proofs(rows: Sequence[RowProof]) -> list[str]:
     """What proves the rows that are proved, each text once."""
-    return [*dict.fromkeys(text for _, found in rows for text in found.shown)][:_MOST_SHOWN]
+    return [*dict.fromkeys(text for _, finding in rows for text in finding.shown)][:_MOST_PROOFS]
 
 
 def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
     """Judges a write that got no answer, by the difference between the reads before and after it."""
-    status, why = WriteStatus.IN_DOUBT, "and what the read-back shows may have another cause"
+    status, reason = WriteStatus.IN_DOUBT, "and what the read-back shows may have another cause"
     if not evidence.reader:
-        why = "and no read tool can show it"
+        reason = "and no read tool can show it"
     elif evidence.before is None:
-        why = "and nothing is known of the state before the call"
+        reason = "and nothing is known of the state before the call"
     elif evidence.after == evidence.before and can_read_show_write(evidence):
-        status, why = WriteStatus.ABSENT, "and the read-back shows no change"
+        status, reason = WriteStatus.ABSENT, "and the read-back shows no change"
     elif evidence.after == evidence.before:
-        why = f"and nothing can tell: {_CANNOT_TELL}"
+        reason = f"and nothing can tell: {_CANNOT_TELL}"
     elif _are_all_shown(rows := prove_rows(evidence)):
-        status, why = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_proofs(rows))}"
-    return WriteJudgement(status, f"no answer came, {why}")
+        status, reason = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_proofs(rows))}"
+    return WriteJudgement(status, f"no answer came, {reason}")
 
 
 def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
@@ -161,21 +162,24 @@ def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudg
     """
     is_read, is_known = bool(evidence.reader) and evidence.after is not None, evidence.before is not None
     rows = prove_rows(evidence) if is_read else ()
-    shown = _list_proofs(rows) or ["some of its rows" for _, found in rows if 0 < found.miscount < found.wanted][:1]
+    proofs = (
+        _list_proofs(rows)
+        or ["some of its rows" for _, finding in rows if 0 < finding.miscount < finding.expected_count][:1]
+    )
     is_clear = entry.call.tool_class is not ToolClass.CHANGE or (
         entry.not_begun and not _may_have_taken_effect_before(entry)
     )
-    if shown:
-        earlier = "" if is_known else ", and nothing is known of the state before"
-        why = f"but the read-back shows it: {', '.join(shown)}{earlier}"
+    if proofs:
+        doubt = "" if is_known else ", and nothing is known of the state before"
+        reason = f"but the read-back shows it: {', '.join(proofs)}{doubt}"
     elif is_read and (entry.earlier or not is_known) and is_shown_before(evidence._replace(before=evidence.after)):
         cause = "an earlier sending may have done it" if is_known else "nothing is known of the state before"
-        why = f"but the read-back shows it, and {cause}"
+        reason = f"but the read-back shows it, and {cause}"
     elif is_clear or (is_read and can_read_show_write(evidence)):
         return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal or ''}")
     else:
-        why = "and no read shows whether it was written all the same"
-    note = f"the server answered with an error, {why}; it said: {entry.refusal or ''}"
+        reason = "and no read shows whether it was written all the same"
+    note = f"the server answered with an error, {reason}; it said: {entry.refusal or ''}"
     return WriteJudgement(WriteStatus.IN_DOUBT, note)
 
 
@@ -183,8 +187,7 @@ _UPDATE_VERBS = frozenset("update change set edit modify correct adjust amend pa
 
 
 def can_read_show_write(evidence: WriteEvidence) -> bool:
-    """Whether this read-back could show the write at all, of several rows each; if it could not, its silence means
-    nothing.
+    """Whether this read-back could show the write, all rows of it; if it could not, its silence means nothing.
 
     It could if, before the call, it showed a field that the call sets of a record that the call names, or if it shows
     records of the kind that the call makes.
@@ -193,37 +196,35 @@ def can_read_show_write(evidence: WriteEvidence) -> bool:
 
 
 def _can_read_show_row(evidence: WriteEvidence) -> bool:
-    before = evidence.after if evidence.before is None else evidence.before
-    words, shown = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
-    records = [node.record for node in find_subjects(before, evidence.arguments, None, evidence.asked).direct]
+    content = evidence.after if evidence.before is None else evidence.before
+    words, reader_words = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
+    records = [node.record for node in find_subjects(content, evidence.arguments, None, evidence.read_arguments).direct]
     if words.removes:
         return bool(records)
-    if words.may_make_record and _shows_made_kind(words, shown, evidence, records):
+    if words.may_make_record and _shows_made_kind(words, reader_words, evidence, records):
         return True
     set_fields = [leaf for leaf in find_leaves({**evidence.arguments, **evidence.expect}) if _is_settable_field(leaf)]
     leaves = [leaf for record in records for leaf in find_leaves(record)]
-    if any(
-        find_leaf_for_claim(field, leaves) or any(has_similar_name(field, leaf) for leaf in leaves)
-        for field in set_fields
-    ):
-        return True
+    for field in set_fields:
+        if find_leaf_for_claim(field, leaves) or any(has_similar_name(field, leaf) for leaf in leaves):
+            return True
     if set_fields and (words.may_make_record or words.verb in _UPDATE_VERBS):
         return False
-    done = STATES | participles_of_verb(evidence.tool)
-    return any(not done.isdisjoint(words_of(leaf.name)) for leaf in leaves)
+    state_words = STATES | participles_of_verb(evidence.tool)
+    return any(not state_words.isdisjoint(words_of(leaf.name)) for leaf in leaves)
 
 
 def _shows_made_kind(
-    words: ToolWords, shown: ToolWords, evidence: WriteEvidence, records: Sequence[JsonObject]
+    words: ToolWords, reader_words: ToolWords, evidence: WriteEvidence, records: Sequence[JsonObject]
 ) -> bool:
-    """Whether the read is about what the call makes, or its records have a list of that: ``notes`` for ``add_note``."""
-    if words.makes_by_verb(shown.nouns):
+    """Whether the read is about what the call makes, or its records have a field of it: ``notes`` for ``add_note``."""
+    if words.makes_by_verb(reader_words.nouns):
         return True
     ids = [name for name in identifiers_in(evidence.arguments) if words.head in nouns_of_identifier(name, words.nouns)]
     if ids and records:  # the call names the thing itself, which is there: it makes none
         return False
-    kept = {normalize_noun(word) for record in records for key in record for word in words_of(key)}
-    return words.head in {shown.head, *kept}
+    field_nouns = {normalize_noun(word) for record in records for key in record for word in words_of(key)}
+    return words.head in {reader_words.head, *field_nouns}
 
 
 def _is_settable_field(leaf: Leaf) -> bool:
@@ -240,9 +241,9 @@ def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
         before=loads(entry.before_json or "null"),
         result=loads(entry.result_json or "null"),
         after=after,
-        asked=loads_object(read_back.arguments_json) if read_back else {},
+        read_arguments=loads_object(read_back.arguments_json) if read_back else {},
         reader=read_back.tool if read_back and _can_be_read_back(entry) else "",
-        of_rows=read_back.of_rows if read_back else (),
+        row_reads=read_back.of_rows if read_back else (),
     )
 
 
@@ -252,21 +253,17 @@ def was_shown_before(entry: LedgerEntry) -> bool:
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
-    """What the read-back shows before the call; None if it needs the call's own result, cannot be made or gets no
-    answer.
-    """
+    """What the read-back shows before the call; None if it needs the call's result, cannot be made or is unanswered."""
     return await _make_read_back(ctx, call, await plan_results(ctx.store, plan))
 
 
 async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
-    """What the read-back shows after the call; ``[]`` if it says that there is no such record.
-
-    None if it cannot be made or gets no answer.
+    """What the read-back shows after the call; ``[]`` if it says that there is no such record, None if it cannot be
+    made or gets no answer.
     """
     entries = (*await list_writes(ctx.store), entry)
-    return await _make_read_back(
-        ctx, entry.call, {one.call.call_id: loads(one.result_json) for one in entries if one.result_json}
-    )
+    results = {written.call.call_id: loads(written.result_json) for written in entries if written.result_json}
+    return await _make_read_back(ctx, entry.call, results)
 
 
 async def _make_read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
@@ -303,31 +300,31 @@ async def _make_single_read(ctx: TurnContext, call: PlannedCall, read: ReadBack,
 
 async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: JsonObject, first: Json) -> Json:
     """All rows of a list that comes in pages; None if not all can be read, since a part proves nothing."""
-    found = open_paged_list(reader, arguments, first, ctx.limits.lists)
-    if found is None:
+    listing = open_paged_list(reader, arguments, first, ctx.limits.lists)
+    if listing is None:
         return first
-    await found.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
-    if found.why_partial:
-        ctx.journal.add_event("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
+    await listing.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
+    if listing.why_partial:
+        ctx.journal.add_event("note", call=call.call_id, problem=f"the read-back came in part: {listing.why_partial}")
         return None
-    return found.merge_rows(first)
+    return listing.merge_rows(first)
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
-    """Stores the server's answer before anything is concluded from it, so that a later attempt knows it, too."""
+    """Stores the server's answer before anything is concluded from it, so that a later attempt has it, too."""
     if answer.unfinished is not None:
         return await store_unfinished(ctx, entry, answer.unfinished)
     if not answer.is_error:
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
         return await store_status(ctx, sent, WriteStatus.SENT, "the server answered")
-    said = as_text(answer.content)
+    error_text = as_text(answer.content)
     # The protocol, the operator's catalogue or a clear reason may say that nothing was written.
     tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
     by_operator = tool is not None and tool.catalogue.errors_change_nothing
     not_begun = answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
-    refused = entry.model_copy(update={"refusal": said, "not_begun": not_begun})
+    refused = entry.model_copy(update={"refusal": error_text, "not_begun": not_begun})
     if _can_be_read_back(entry):
-        return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
+        return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {error_text}")
     judgement = judge_write(refused, None)
     return await store_status(ctx, refused, judgement.status, judgement.note)
 
@@ -336,15 +333,17 @@ async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unf
     """Stores which of the agent's tasks the call is, and its question; without a question the agent is at work."""
     replies = entry.agent.replies if entry.agent else 0
     if not unfinished.question:
-        before = entry.agent or AgentCall(task="")
-        agent = before.model_copy(update={"task": unfinished.task_id, "at_work": True, "question": "", "asked_in": ""})
+        agent_before = entry.agent or AgentCall(task="")
+        agent = agent_before.model_copy(
+            update={"task": unfinished.task_id, "at_work": True, "question": "", "asked_in": ""}
+        )
         # Nothing of ours is on its way any more: it may be judged at any time.
-        working = entry.model_copy(update={"agent": agent, "open_until": None})
-        return await store_status(ctx, working, WriteStatus.SENDING, "the agent is at work")
+        updated = entry.model_copy(update={"agent": agent, "open_until": None})
+        return await store_status(ctx, updated, WriteStatus.SENDING, "the agent is at work")
     question, asked_in = unfinished.question, ctx.turn.turn_id
     agent = AgentCall(task=unfinished.task_id, question=question, asked_in=asked_in, replies=replies)
-    asked = entry.model_copy(update={"agent": agent})
-    return await store_status(ctx, asked, WriteStatus.ASKED, f"the agent asks: {question}")
+    updated = entry.model_copy(update={"agent": agent})
+    return await store_status(ctx, updated, WriteStatus.ASKED, f"the agent asks: {question}")
 
 
 async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
@@ -354,22 +353,22 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     while sendings are left.
     """
     if is_resent_by_key(entry) and not may_resend:
-        before = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{before}; it was not sent again")
+        reason = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{reason}; it was not sent again")
     if entry.status is WriteStatus.SENDING:
         await wait_until_call_is_over(ctx.store, ctx.journal, entry)
     elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
     after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
     status, note, contradicted = judge_write(entry, after)
-    read = entry.model_copy(update={"contradicted": contradicted})
+    judged = entry.model_copy(update={"contradicted": contradicted})
     if _can_be_read_back(entry):
-        read = read.model_copy(update={"proof_json": dumps(after)})
+        judged = judged.model_copy(update={"proof_json": dumps(after)})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTS
     if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
-        once_more = with_attempt_archived(read, status, note)
-        return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same key")
-    return await store_status(ctx, read, status, note)
+        judged = with_attempt_archived(judged, status, note)
+        return await store_status(ctx, judged, WriteStatus.RESEND, f"{note}; it is sent again under the same key")
+    return await store_status(ctx, judged, status, note)
 
 
 async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
@@ -377,7 +376,7 @@ async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus
     return await _settle_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
-async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -> None:
+async def settle_without_reading(store: TurnStore, journal: Journal, reason: str) -> None:
     """Settles writes in flight where no tool server can be asked: none becomes verified, and nothing is guessed.
 
     The tenant's record is not read either: how long a doubt waits was stored when its call was sent.
@@ -386,7 +385,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
         status = _status_without_reading(entry)
         if status is not None:
             await wait_until_call_is_over(store, journal, entry)
-            note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
+            note = f"{entry.note or 'no answer came'}, and nothing could be read: {reason}"
             await _settle_entry(journal, entry, status, note, entry.decide_hours)
 
 
@@ -404,15 +403,15 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
     """
     if entry.status is not WriteStatus.RESEND or entry.operator_decision is None:
         return None
-    shown = _read_result_at_decision(entry)
-    if shown is None:
+    seen_json = _read_result_at_decision(entry)
+    if seen_json is None:
         is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}))
-        why = "a read shows it by now, and none had an answer when the operator spoke"
-        return WriteJudgement(WriteStatus.IN_DOUBT, why) if is_shown else None
+        note = "a read shows it by now, and none had an answer when the operator spoke"
+        return WriteJudgement(WriteStatus.IN_DOUBT, note) if is_shown else None
     if now_json == dumps(None):
         return None
     judgement = judge_unanswered_write(
-        evidence_of_write(entry.model_copy(update={"before_json": shown}), loads(now_json))
+        evidence_of_write(entry.model_copy(update={"before_json": seen_json}), loads(now_json))
     )
     return judgement if judgement.status is WriteStatus.VERIFIED else None
 
