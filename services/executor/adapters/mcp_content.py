@@ -174,7 +174,7 @@ def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
         description=tool.description or "",
         input_schema=loads_object(json.dumps(tool.input_schema)),
         tool_class=classified.tool_class,
-        why_class=classified.why,
+        why_class=classified.reason,
         catalogue=entry,
     )
 

@@ -135,6 +135,6 @@ def test_an_unambiguous_verb_of_change_counts_wherever_it_stands(
 def test_every_text_has_a_class_and_a_reason(name: str) -> None:
     classified = classify_by_name(name)
 
-    assert classified.why
+    assert classified.reason
     if not re.search("[a-zA-Z]", name):
         assert classified.tool_class is ToolClass.CHANGE

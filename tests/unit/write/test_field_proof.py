@@ -707,7 +707,9 @@ def test_of_rows_that_name_several_records_each_has_to_show_its_change(
     after = (folio(1, *first), folio(6, *second))
     judged = judge_answered_write(posted(TWO_FOLIOS, BOTH_BEFORE, after))
     assert judged == (status, note, False)
-    in_one_list = posted(TWO_FOLIOS, [], [])._replace(before=[*BOTH_BEFORE], after=[*after], read_arguments={}, row_reads=())
+    in_one_list = posted(TWO_FOLIOS, [], [])._replace(
+        before=[*BOTH_BEFORE], after=[*after], read_arguments={}, row_reads=()
+    )
     assert judge_answered_write(in_one_list) == judged
     then = [folio(number, lists_charges=False) for number in (1, 6)]
     now = [folio(1, *first, lists_charges=False), folio(6, *second, lists_charges=False)]

@@ -47,7 +47,7 @@ from services.executor.core.session.values import (
     without_values,
 )
 from services.executor.core.states.machine import GENERAL, Failed, has_complex_word
-from services.executor.core.tools.toolbox import WRITES, offered_tools, unwrap_use_tool
+from services.executor.core.tools.toolbox import WRITE_CLASSES, offered_tools, unwrap_use_tool
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import PastCall
@@ -453,7 +453,7 @@ class Conversation:
         self._tracker.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])
         with open_state_span(self.ctx, self.progress):
-            writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITES]
+            writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITE_CLASSES]
             sentences = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
             was_refused = self._has_proposed_writes and not self._is_to_act
             self._tracker.progress = self._answers.with_answer(self.progress, text, sentences, was_refused=was_refused)

@@ -12,7 +12,7 @@ from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext, run_in_parallel
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.shorten import shorten_result
-from services.executor.core.tools.toolbox import WRITES, unwrap_use_tool
+from services.executor.core.tools.toolbox import WRITE_CLASSES, unwrap_use_tool
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall
@@ -134,7 +134,9 @@ class ReplyDispatch:
         quote = next((part.quote for part in context.parts if part.number == call.part), "")
         other_quotes = [part.quote for part in context.parts if part.number != call.part]
         tools = (tool for tool in self._ctx.toolbox.tools.values() if tool.connection_id == call.connection_id)
-        return PartContext(quote, other_quotes, [tool for tool in tools if tool.tool_class in WRITES], proposed_calls)
+        return PartContext(
+            quote, other_quotes, [tool for tool in tools if tool.tool_class in WRITE_CLASSES], proposed_calls
+        )
 
     def journal_proposals(self) -> None:
         """Stores the reply's proposals in the journal."""
@@ -147,7 +149,7 @@ class ReplyDispatch:
     def _group_calls_by_kind(self, uses: Sequence[ToolUse]) -> None:
         for use in uses:
             tool = self._ctx.toolbox.tools.get(use.name)
-            if tool is not None and tool.tool_class not in WRITES:
+            if tool is not None and tool.tool_class not in WRITE_CLASSES:
                 self._reads.append((use, tool))
             elif self._ctx.journal.get_from_earlier_attempt(self._read_step_key(use)) is not None:
                 self._reads.append((use, None))

@@ -16,7 +16,7 @@ from services.executor.core.session.ledger import writes_as_json
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.shorten import shorten_result
-from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, WRITES, unwrap_use_tool
+from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, WRITE_CLASSES, unwrap_use_tool
 from services.executor.ports.orchestrators import (
     Orchestrator,
     OrchestratorMessage,
@@ -264,7 +264,7 @@ def _list_write_uses(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     return [
         use
         for use in map(unwrap_use_tool, reply.tool_uses)
-        if use.name in tools and tools[use.name].tool_class in WRITES
+        if use.name in tools and tools[use.name].tool_class in WRITE_CLASSES
     ]
 
 

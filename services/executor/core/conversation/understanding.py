@@ -136,7 +136,6 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
 _CONJUNCTION = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
 _LEADING_WORDS = frozenset("please then also and next finally afterwards now but kindly".split())
-_TASK_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
 _REQUEST_VERBS = frozenset("tell ask give let bring take inform find".split())
 _STATE_VERBS = frozenset("is are was were has have had".split())
 _FEWEST_WORDS = 3
@@ -150,7 +149,7 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
     A request begins with a verb or is a question; other sentences only inform. ``tools``: tool names, whose verbs
     count, too.
     """
-    verbs = _TASK_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
+    verbs = classes.CLEAR_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
     quotes = [normalize_quote(sentence) for part in parts for sentence in _SENTENCE_END.split(part.quote)]
     quoted_ids = {key for part in parts for key in _find_identifiers(part.quote)}
     unaddressed = []
@@ -169,10 +168,10 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
         return False
     start = next((place for place, word in enumerate(words) if word not in _LEADING_WORDS), 0)
     verb, next_word, *_ = [*words[start:], "", ""]
-    if sentence.rstrip().endswith("?") or (verb in verbs and verb not in classes.AMBIGUOUS):
+    if sentence.rstrip().endswith("?") or (verb in verbs and verb not in classes.AMBIGUOUS_VERBS):
         return True
     is_noun = _STATE_VERBS.intersection(words[start + 1 :]) or any(map(str.isdigit, next_word))
-    return verb in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
+    return verb in classes.AMBIGUOUS_VERBS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
 def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
@@ -184,7 +183,7 @@ def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_too
     }
     texts = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
     known_ids = planned_ids.union(*map(_find_identifiers, texts))
-    verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS
+    verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS_VERBS
     unaddressed = []
     for sentence in sentences:
         clauses = _list_orders_beside(sentence, dossier.parts, verbs)

@@ -35,7 +35,7 @@ from services.executor.core.plan.faults import (
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
-from services.executor.core.tools.classes import EDITING, is_identifying_name, words_of_tool
+from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT
@@ -107,7 +107,7 @@ def asks_for_several(quote: str) -> bool:
 
 def sets_no_field(tool: Tool, arguments: JsonObject) -> bool:
     """Whether a call of an editing tool only names the record, although the tool has arguments for new values."""
-    if words_of_tool(tool.name).verb not in EDITING:
+    if words_of_tool(tool.name).verb not in EDIT_VERBS:
         return False
     settable = [name for name in tool.parameters if not is_id_name(name)]
     return (
@@ -246,7 +246,7 @@ def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
     recorded value does not count, nor does one of the schema's choices unless the record is known to have the field.
     """
     tool = change.tool
-    if words_of_tool(tool.name).verb not in EDITING:
+    if words_of_tool(tool.name).verb not in EDIT_VERBS:
         return
     words = {word for mentions in change.user_mentions for word in words_of(mentions.text)}
     user_words = {singular for word in words for singular in singular_words(word)}
@@ -452,7 +452,7 @@ def _find_source_as_target(change: ChangeToCheck) -> Iterator[CallFault]:
     """An edit of the record of which the part takes a value ("to that of A-1") for another one, which no call names."""
     mentions, calls = change.part_mentions, (change.arguments, *change.list_same_tool_arguments())
     used_texts = {as_text(value).casefold() for call in calls for value in call.values()}
-    for argument in change.scalars if words_of_tool(change.tool.name).verb in EDITING else ():
+    for argument in change.scalars if words_of_tool(change.tool.name).verb in EDIT_VERBS else ():
         position = _find_value_position(argument.value, change) if _names_record(argument) else None
         if position is None or not _LIKE_THAT.search(mentions.text[:position]):
             continue

@@ -20,10 +20,10 @@ from services.executor.core.plan.faults import (
 )
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import (
-    AMBIGUOUS,
-    ASKING,
-    CHANGE,
-    EDITING,
+    AMBIGUOUS_VERBS,
+    ASKING_VERBS,
+    CHANGE_VERBS,
+    EDIT_VERBS,
     ToolWords,
     is_identifying_name,
     normalize_noun,
@@ -45,7 +45,7 @@ _FURTHER_ORDER = re.compile(  # "approve it and settle it", "then transfer the m
     r"\bthen\s+[^\W\d_]+\s+the\b",
     re.IGNORECASE,
 )
-_VAGUE_VERBS = EDITING | frozenset(
+_VAGUE_VERBS = EDIT_VERBS | frozenset(
     "add create do give insert log make mark move open put record save take write".split()
 )
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
@@ -95,7 +95,7 @@ def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
     names = _list_naming_arguments(change)
     if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _titles_of(names, change)):
         return False
-    if other_words.verb in _VAGUE_VERBS or called_words.verb in ASKING or not _orders(other_words, quote):
+    if other_words.verb in _VAGUE_VERBS or called_words.verb in ASKING_VERBS or not _orders(other_words, quote):
         return False
     id_fields = {_singular_field(field_name_of(name.path)) for name in names}
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
@@ -222,8 +222,8 @@ def _orders_other_verb(meant_words: ToolWords, called_words: ToolWords, quote: s
     """Whether the words order what the tool that is meant does. A tool that only asks may come before, and one that
     edits things of another kind may do that, too.
     """
-    edits_other_things = called_words.verb in EDITING and meant_words.nouns.isdisjoint(called_words.nouns)
-    return called_words.verb not in ASKING and not edits_other_things and _orders(meant_words, quote)
+    edits_other_things = called_words.verb in EDIT_VERBS and meant_words.nouns.isdisjoint(called_words.nouns)
+    return called_words.verb not in ASKING_VERBS and not edits_other_things and _orders(meant_words, quote)
 
 
 def _orders(tool_words: ToolWords, text: str) -> bool:
@@ -233,7 +233,7 @@ def _orders(tool_words: ToolWords, text: str) -> bool:
 
 def _says_verb(verb: str, stems: Iterable[str]) -> bool:
     """Whether one of the words is the verb, which a tool's name may shorten: ``appr``."""
-    is_short = len(verb) >= _FEWEST_LETTERS and verb not in CHANGE | AMBIGUOUS
+    is_short = len(verb) >= _FEWEST_LETTERS and verb not in CHANGE_VERBS | AMBIGUOUS_VERBS
     return any(word_stem == stem(verb) or (is_short and word_stem.startswith(verb)) for word_stem in stems)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import list_entries, plan_entries
 from services.executor.core.session.values import Fact, PartOfTask
-from services.executor.core.tools.classes import ASKING, words_of_tool
+from services.executor.core.tools.classes import ASKING_VERBS, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -119,7 +119,7 @@ def _describe_undone_call(undone: _CallWithEntry, reasons: Mapping[str, str]) ->
 def is_only_a_question(call: PlannedCall, quote: str) -> bool:
     """Whether a call only asks something, by its verb; false if asking that is what the part wants."""
     verb = words_of_tool(call.tool).verb
-    return verb in ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
+    return verb in ASKING_VERBS and stem(verb) not in {stem(word) for word in words_of(quote)}
 
 
 def _why_without_effect(part: PartOfTask, calls: Sequence[_CallWithEntry]) -> str | None:

@@ -14,7 +14,7 @@ from services.executor.core.plan.faults import ArgumentToCheck, CallFault, Chang
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
-from services.executor.core.tools.classes import EDITING, is_identifying_name, words_of_tool
+from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import Json, as_text, loads_object
@@ -210,7 +210,7 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> 
     is_up, is_down = _read_directions(mentions.text)
     if number is None or not argument.recorded_numbers or not (is_up or is_down) or _ROUNDING.search(mentions.text):
         return
-    if words_of_tool(change.tool.name).verb not in EDITING:
+    if words_of_tool(change.tool.name).verb not in EDIT_VERBS:
         return
     if any(number in mention.values and _is_target(mention, mentions.text) for mention in mentions.numbers):
         return

@@ -258,7 +258,7 @@ def _build_tool(name: str, connection: Connection) -> Tool:
         description="Named by the task; the server does not list it.",
         input_schema={"type": "object"},
         tool_class=classified.tool_class,
-        why_class=classified.why,
+        why_class=classified.reason,
         catalogue=entry,
     )
 

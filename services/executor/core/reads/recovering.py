@@ -30,7 +30,13 @@ from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE
 from services.executor.core.tools.recover import check_stand_in, find_renamed_reads, find_single_reads, may_be_offered
-from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, NameCorrections, rename_arguments
+from services.executor.core.tools.schema_drift import (
+    PARAMETER_MARK,
+    TABLE_PARAMETERS,
+    ColumnMatch,
+    NameCorrections,
+    rename_arguments,
+)
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
@@ -132,7 +138,7 @@ class ServerRead:
             old, new = found
             self.learned[old] = new.name
             kind = "renamed_parameter" if schema_drift.is_parameter_name(old) else "renamed_column"
-            told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
+            told = {kind: old.removeprefix(PARAMETER_MARK), "now_called": new.name, "found_by": new.tier}
             self._ctx.journal.add_event("note", tool=self.tool.name, **told)
             self.names = {**self.names, old: new.name}
             await self.send(f":renamed{number}")
@@ -144,16 +150,16 @@ class ServerRead:
         unknown = find_unknown_name(self.answer.content) if has_failed(self.answer) else None
         if unknown is None:
             return None
-        mark, old = PARAMETER if unknown.is_parameter else "", schema_drift.unqualified_name(unknown.name)
+        mark, old = PARAMETER_MARK if unknown.is_parameter else "", schema_drift.unqualified_name(unknown.name)
         asked = next((name for name, used in self.names.items() if used == old and name.startswith(mark)), mark + old)
         if rename_arguments(self.arguments, {asked: ""}) == self.arguments:
             return None
         columns = await self._known_columns(unknown)
-        new = schema_drift.match_column(asked.removeprefix(PARAMETER), old, columns.names, columns.described)
+        new = schema_drift.match_column(asked.removeprefix(PARAMETER_MARK), old, columns.names, columns.described)
         if new is None:
             return None
         present = {*schema_drift.names_in_arguments(rename_arguments(self.arguments, self.names))} - {old}
-        if new.name != asked.removeprefix(PARAMETER) and new.name in present:
+        if new.name != asked.removeprefix(PARAMETER_MARK) and new.name in present:
             return None  # the call asks for that column already, under its own name or in the place of another
         again = rename_arguments(self.arguments, {**self.names, asked: new.name})
         return None if problems_with(again, self.tool) else (asked, new)
@@ -356,7 +362,7 @@ class _KnownColumns(NamedTuple):
     """The column names that a server has, with its descriptions of them."""
 
     names: tuple[str, ...] = ()
-    described: Mapping[str, str] = schema_drift.NOTHING_SAID
+    described: Mapping[str, str] = schema_drift.NO_DESCRIPTIONS
 
 
 def find_schema_reads(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
@@ -386,6 +392,6 @@ def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> Iterator[st
 
 def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
     """The arguments to ask the tool about each table: in the parameter for a table, else in the only required one."""
-    naming = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
+    naming = [name for name in tool.parameters if "_".join(words_of(name)) in TABLE_PARAMETERS]
     parameter = next(iter([*naming, *(tool.required if len(tool.required) == 1 else [])]), None)
     return [{parameter: table} for table in tables] if parameter else [{}]

@@ -17,21 +17,21 @@ from shared.domain.exact_json import Json
 from shared.domain.keywords import stem
 from shared.domain.words import STRICTNESS, ToolClass
 
-COMPUTE = frozenset("calculate compute estimate forecast simulate prorate".split())
-READ = frozenset(
+COMPUTE_VERBS = frozenset("calculate compute estimate forecast simulate prorate".split())
+READ_VERBS = frozenset(
     """get list fetch read search find query check verify lookup look describe show view preview validate inspect count
     sum aggregate filter compare browse retrieve explain summarize summarise analyze analyse display examine enumerate
     is has can does""".split()
 )
 # These tell somebody something, whatever they are about.
-NOTIFY = frozenset("notify alert remind inform announce ping".split())
+NOTIFY_VERBS = frozenset("notify alert remind inform announce ping".split())
 # These tell only if their object is a message, and only if it has nothing to do with money.
 # To schedule or book a visit makes an appointment, which is a change; to schedule a reminder tells.
-DELIVER = frozenset("send schedule post publish deliver queue broadcast email mail message".split())
+DELIVERY_VERBS = frozenset("send schedule post publish deliver queue broadcast email mail message".split())
 # These tell only if their object is an audit trail.
-RECORD = frozenset("log record append write".split())
+RECORD_VERBS = frozenset("log record append write".split())
 # These change something wherever they stand in a name.
-CHANGE = frozenset(
+CHANGE_VERBS = frozenset(
     """create update delete cancel approve reject submit modify add remove revoke pay deploy migrate rollback
     terminate execute apply dispatch write insert upsert patch push publish lock unlock escalate initiate finalize
     finalise activate deactivate enable disable pause resume confirm acknowledge resolve reopen assign
@@ -43,7 +43,7 @@ CHANGE = frozenset(
     kill""".split()
 )
 # These are nouns as often: they change only where a verb stands, in front or after a conjunction.
-AMBIGUOUS = frozenset(
+AMBIGUOUS_VERBS = frozenset(
     """order refund charge transfer book report request access budget invoice credit debit claim lease rent bill mark
     flag tag link export import payment deposit return exchange release reserve process set reset issue close schedule
     commit start stop halt run raise lower attach detach store place sign split upload void fix correct open trigger
@@ -52,16 +52,16 @@ AMBIGUOUS = frozenset(
     complete message email mail queue log record clear capture wire fund advance award change merge move
     fire append deduct lift""".split()
 )
-EDITING = frozenset("update edit modify change set amend correct patch adjust".split())  # verbs that set fields
-ASKING = frozenset(
+EDIT_VERBS = frozenset("update edit modify change set amend correct patch adjust".split())  # verbs that set fields
+ASKING_VERBS = frozenset(
     "quote estimate preview check simulate calculate compute validate lookup inquire".split()
 )  # these change nothing
-MESSAGES = frozenset(
+MESSAGE_NOUNS = frozenset(
     """message messages email emails mail sms text texts notification notifications notice notices alert alerts reminder
     reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest
     acknowledgement greeting note notes""".split()
 )
-MONEY = frozenset(
+MONEY_NOUNS = frozenset(
     """money payment payments payout payouts pay wire transfer transfers fund funds cash refund refunds credit credits
     debit invoice invoices charge charges deposit withdrawal salary payroll reimbursement cheque check remittance
     disbursement transaction transactions bitcoin crypto""".split()
@@ -70,14 +70,15 @@ CONJUNCTIONS = frozenset("and or then plus".split())
 # Words before the verb that say how, not what.
 MODIFIERS = frozenset("bulk batch async auto quick".split())
 # Verbs of reading that change something together with the next word.
-PHRASAL = frozenset({("check", "in"), ("check", "out"), ("check", "off"), ("get", "rid"), ("count", "down")})
-_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_NAMESPACE = re.compile(r"[./:]|__")
-_KNOWN_VERBS = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
+PHRASAL_VERBS = frozenset({("check", "in"), ("check", "out"), ("check", "off"), ("get", "rid"), ("count", "down")})
+_WORD_IN_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAMESPACE_SIGN = re.compile(r"[./:]|__")
+CLEAR_VERBS = COMPUTE_VERBS.union(READ_VERBS, NOTIFY_VERBS, DELIVERY_VERBS, RECORD_VERBS, CHANGE_VERBS)
+_KNOWN_VERBS = CLEAR_VERBS | AMBIGUOUS_VERBS
 
 
 class ToolAnnotations(NamedTuple):
-    """What a server says about its tool. It lowers the class only for an unknown name on the tenant's own server."""
+    """What a server says about its tool. Only for an unknown name on the tenant's own server this lowers the class."""
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -85,7 +86,7 @@ class ToolAnnotations(NamedTuple):
 
 class ToolClassification(NamedTuple):
     tool_class: ToolClass
-    why: str
+    reason: str
 
 
 _UNKNOWN_VERB = ToolClassification(ToolClass.CHANGE, "its name begins with no known verb")
@@ -97,20 +98,27 @@ def classify_tool(
     """The class of a tool, and what decided it in a few words. ``is_own``: the tenant chose the server itself."""
     if catalogue is not None and catalogue.tool_class is not None:
         return ToolClassification(catalogue.tool_class, "the operator's catalogue says so")
-    said, named = annotations or ToolAnnotations(), classify_by_name(name)
-    only_reads = said.read_only and not said.destructive
+    claims, by_name = annotations or ToolAnnotations(), classify_by_name(name)
+    only_reads = claims.read_only and not claims.destructive
     words = set(_split_words(name))
-    if is_own and named is _UNKNOWN_VERB and only_reads and name.isascii() and words and words.isdisjoint(CHANGE):
+    if (
+        is_own
+        and by_name is _UNKNOWN_VERB
+        and only_reads
+        and name.isascii()
+        and words
+        and words.isdisjoint(CHANGE_VERBS)
+    ):
         return ToolClassification(
             ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads"
         )
-    if named.tool_class is ToolClass.CHANGE:
-        return named
-    if said.destructive:
+    if by_name.tool_class is ToolClass.CHANGE:
+        return by_name
+    if claims.destructive:
         return ToolClassification(ToolClass.CHANGE, "the server calls it destructive")
-    if said.read_only is False and named.tool_class is not ToolClass.NOTIFY:
+    if claims.read_only is False and by_name.tool_class is not ToolClass.NOTIFY:
         return ToolClassification(ToolClass.CHANGE, "the server says that it does not only read")
-    return named
+    return by_name
 
 
 @lru_cache(maxsize=8_192)
@@ -118,30 +126,30 @@ def classify_by_name(name: str) -> ToolClassification:
     """The class that the name alone suggests; for an unknown name it is CHANGE."""
     if not name.isascii():  # letters that only look like those of a known verb
         return _UNKNOWN_VERB
-    *namespaces, last = _split_name(name)
-    found = [_classify_clause(clause) for clause in _split_clauses(last)] or [_UNKNOWN_VERB]
-    found += [_build_change_class(word) for part in namespaces for word in part if word in CHANGE]
-    return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
+    *namespaces, words = _split_name(name)
+    classes = [_classify_clause(clause) for clause in _split_clauses(words)] or [_UNKNOWN_VERB]
+    classes += [_build_change_class(word) for namespace in namespaces for word in namespace if word in CHANGE_VERBS]
+    return max(classes, key=lambda classification: STRICTNESS.index(classification.tool_class))
 
 
 def verb_of_tool(name: str) -> str:
-    """The verb that decides a tool's class: the strictest in its name; equally strict ones joined by ``_and_``."""
+    """The verb that decides a tool's class, the strictest in its name; of equally strict verbs all, by ``_and_``."""
     clauses = _split_clauses(_split_name(name)[-1])
-    found = [
+    ranked_verbs = [
         (STRICTNESS.index(_classify_clause(clause).tool_class), _effect_verb(clause)) for clause in clauses if clause
     ]
-    strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
+    strictest = [verb for strictness, verb in ranked_verbs if strictness == max(ranked_verbs)[0]]
     return "_and_".join([verb for verb in strictest if verb in _KNOWN_VERBS] or strictest[:1])
 
 
 def _split_name(name: str) -> list[list[str]]:
     """The words of each namespace of a name, and last the words of the name itself."""
-    return [words for part in _NAMESPACE.split(name) if (words := _split_words(part))] or [[]]
+    return [words for text in _NAMESPACE_SIGN.split(name) if (words := _split_words(text))] or [[]]
 
 
 def _effect_verb(clause: Sequence[str]) -> str:
     """The verb for what a clause does: ``refund`` for ``create_refund``."""
-    return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
+    return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE_VERBS | AMBIGUOUS_VERBS else clause[0]
 
 
 def _build_change_class(word: str) -> ToolClassification:
@@ -149,67 +157,69 @@ def _build_change_class(word: str) -> ToolClassification:
 
 
 def _split_words(text: str) -> list[str]:
-    return [word.casefold() for word in _TOKEN.findall(text)]
+    return [word.casefold() for word in _WORD_IN_NAME.findall(text)]
 
 
 def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
     """The parts of a name that begin with a verb: two in "get and delete order", one in "terms and conditions"."""
     starts = [0, *(place + 1 for place, word in enumerate(words) if word in CONJUNCTIONS)]
     parts = [words[start : end - 1] for start, end in pairwise([*starts, len(words) + 1])]
-    joints = ["", *(words[start - 1] for start in starts[1:])]
-    before: list[Sequence[str]] = [[], *parts[:-1]]
+    conjunctions = ["", *(words[start - 1] for start in starts[1:])]
+    previous_parts: list[Sequence[str]] = [[], *parts[:-1]]
     return [
         part[1:] if len(part) > 1 and part[0] in MODIFIERS else part
-        for part, joint, previous in zip(parts, joints, before, strict=True)
-        if part and not _is_lone_noun(part, joint, previous)
+        for part, conjunction, previous in zip(parts, conjunctions, previous_parts, strict=True)
+        if part and not _is_lone_noun(part, conjunction, previous)
     ]
 
 
-def _is_lone_noun(part: Sequence[str], joint: str, previous: Sequence[str]) -> bool:
-    """Whether a part is one unknown word after a full clause, and therefore no verb."""
-    return len(part) == 1 and part[0] not in _KNOWN_VERBS and joint != "then" and len(previous) > 1
+def _is_lone_noun(part: Sequence[str], conjunction: str, previous: Sequence[str]) -> bool:
+    """Whether a part is one unknown word after a clause of several, and therefore no verb: ``and conditions``."""
+    return len(part) == 1 and part[0] not in _KNOWN_VERBS and conjunction != "then" and len(previous) > 1
 
 
 def _classify_clause(words: Sequence[str]) -> ToolClassification:
-    verb, *rest = words
-    if tuple(words[:2]) in PHRASAL:
+    verb, *other_words = words
+    if tuple(words[:2]) in PHRASAL_VERBS:
         return _build_change_class(" ".join(words[:2]))
-    for word in rest:
-        if word in CHANGE:
+    for word in other_words:
+        if word in CHANGE_VERBS:
             return _build_change_class(word)
-    if _tells_somebody(verb, frozenset(rest)):
+    if _tells_somebody(verb, frozenset(other_words)):
         return ToolClassification(ToolClass.NOTIFY, f"{verb!r} in its name tells somebody")
-    if verb in READ:
+    if verb in READ_VERBS:
         return ToolClassification(ToolClass.READ, f"{verb!r} in its name reads")
-    if verb in COMPUTE:
+    if verb in COMPUTE_VERBS:
         return ToolClassification(ToolClass.COMPUTE, f"{verb!r} in its name computes")
     return _build_change_class(verb) if verb in _KNOWN_VERBS else _UNKNOWN_VERB
 
 
-def _tells_somebody(verb: str, rest: frozenset[str]) -> bool:
-    if verb in NOTIFY:
+def _tells_somebody(verb: str, other_words: frozenset[str]) -> bool:
+    if verb in NOTIFY_VERBS:
         return True
-    if rest & MONEY:
+    if other_words & MONEY_NOUNS:
         return False
-    if verb in RECORD:
-        return "audit" in rest
-    return verb in DELIVER and bool(MESSAGES & (rest | {verb}))
+    if verb in RECORD_VERBS:
+        return "audit" in other_words
+    return verb in DELIVERY_VERBS and bool(MESSAGE_NOUNS & (other_words | {verb}))
 
 
-_FILLERS = frozenset("a an the all one single full current detail details info information record records data".split())
+_FILLER_WORDS = frozenset(
+    "a an the all one single full current detail details info information record records data".split()
+)
 _PREPOSITIONS = frozenset("by for of from to in into on at with".split())  # what follows is not what the tool is about
 _ID_WORDS = frozenset("id ids uuid guid number num nr no reference ref code key sku isbn vin".split())
 _WORDS_BEFORE_NO_ID = frozenset(  # before one of these: ``currency_code``, ``phone_number``
     """currency country language lang locale zip postal post area state status color colour promo phone mobile
     fax""".split()
 )
-_SHARED_LETTERS = 5  # letters that a verb and the thing it makes share: ``register``, ``registration``
-REMOVING = frozenset(
+_FEWEST_SHARED_LETTERS = 5  # letters that a verb and the thing it makes share: ``register``, ``registration``
+REMOVAL_VERBS = frozenset(
     """delete remove drop erase purge destroy wipe discard detach unlink unassign untag unflag deregister unregister
     unsubscribe unenroll disenroll revoke uninstall clear""".split()
 )
 # Verbs that leave another state of a thing that is there already; any other one may make a thing.
-_VERBS_THAT_ALTER = REMOVING | frozenset(
+_VERBS_THAT_ALTER = REMOVAL_VERBS | frozenset(
     """update change set edit modify rename correct adjust amend patch replace overwrite move reschedule swap merge
     cancel void close reopen resolve approve reject accept decline deny confirm acknowledge complete finish finalize
     finalise settle waive reverse suspend reinstate freeze unfreeze lock unlock enable disable activate deactivate
@@ -218,8 +228,15 @@ _VERBS_THAT_ALTER = REMOVING | frozenset(
 )
 
 
-STATES = frozenset("status state stage phase".split())  # words of a field that tells what became of its record
-_IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}
+STATE_WORDS = frozenset("status state stage phase".split())  # words of a field that tells what became of its record
+_IRREGULAR_PARTICIPLES = {
+    "hold": "held",
+    "pay": "paid",
+    "send": "sent",
+    "set": "set",
+    "split": "split",
+    "withdraw": "withdrawn",
+}
 
 
 class ToolWords(NamedTuple):
@@ -231,7 +248,7 @@ class ToolWords(NamedTuple):
 
     @property
     def removes(self) -> bool:
-        return self.verb in REMOVING
+        return self.verb in REMOVAL_VERBS
 
     @property
     def may_make_record(self) -> bool:
@@ -241,64 +258,66 @@ class ToolWords(NamedTuple):
         """Whether the verb makes things of these nouns: ``book`` makes a booking, ``register`` a registration."""
         verb, roots = stem(self.verb), [stem(noun) for noun in nouns]
         return bool(roots) and all(
-            root == verb or (len(verb) >= _SHARED_LETTERS and root.startswith(verb)) for root in roots
+            root == verb or (len(verb) >= _FEWEST_SHARED_LETTERS and root.startswith(verb)) for root in roots
         )
 
 
 def normalize_noun(word: str) -> str:
-    """One form for the singular and the plural of a noun. It is no stem: an applicant is no application."""
-    one = singular(word)
-    return one[:-1] if one.endswith(("se", "xe", "ze", "che", "she", "oe")) else one  # addresses, boxes, churches
+    """A form that the singular and the plural of a noun share. It is no stem: an applicant is no application."""
+    noun = singular(word)
+    return noun[:-1] if noun.endswith(("se", "xe", "ze", "che", "she", "oe")) else noun  # addresses, boxes, churches
 
 
 @lru_cache(maxsize=8192)
 def split_tool_name(name: str) -> tuple[str, ...]:
     """The words of a tool's name, the verb first: cancel, orders for ``orders.cancel``."""
-    *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
-    words = words_of(last) or [""]
-    if len(words) == 1 and spaces:
-        return (*words, *words_of(spaces[-1]))
+    *namespaces, own_name = [text for text in _NAMESPACE_SIGN.split(name) if words_of(text)] or [name]
+    words = words_of(own_name) or [""]
+    if len(words) == 1 and namespaces:
+        return (*words, *words_of(namespaces[-1]))
     return tuple(words)
 
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
     """The verb and nouns of a tool's name: add, note for ``add_note``; create, booking for ``bookings.create``."""
-    verb, *rest = split_tool_name(name)
-    if verb not in _KNOWN_VERBS and rest and rest[-1] in _KNOWN_VERBS:
-        verb, *rest = rest[-1], verb, *rest[:-1]
-    about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)
-    nouns = [normalize_noun(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
+    verb, *other_words = split_tool_name(name)
+    if verb not in _KNOWN_VERBS and other_words and other_words[-1] in _KNOWN_VERBS:
+        verb, *other_words = other_words[-1], verb, *other_words[:-1]
+    object_words = next(
+        (other_words[:place] for place, word in enumerate(other_words) if place and word in _PREPOSITIONS), other_words
+    )
+    nouns = [normalize_noun(word) for word in object_words if word not in _FILLER_WORDS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
 
 
 def name_for_one(tool: str) -> str:
     """The tool's name without a first word that says how it does its work: ``add_note`` for ``bulk_add_note``."""
-    first, *rest = split_tool_name(tool)
-    return "_".join(rest) if rest and first in MODIFIERS else tool
+    first_word, *other_words = split_tool_name(tool)
+    return "_".join(other_words) if other_words and first_word in MODIFIERS else tool
 
 
 def participles_of_verb(tool: str) -> frozenset[str]:
     """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
     verb = words_of_tool(tool).verb
     regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
-    return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})
+    return frozenset(regular | {_IRREGULAR_PARTICIPLES.get(verb, verb + "ed")})
 
 
 def is_identifying_name(name: str) -> bool:
     """Whether a field or argument of this name identifies a record: ``claim_id``, ``orderNumber``, ``reference``."""
-    *others, last = words_of(name) or [""]
-    return is_id_name(name) or (last in _ID_WORDS and _WORDS_BEFORE_NO_ID.isdisjoint(others))
+    *other_words, last_word = words_of(name) or [""]
+    return is_id_name(name) or (last_word in _ID_WORDS and _WORDS_BEFORE_NO_ID.isdisjoint(other_words))
 
 
 @lru_cache(maxsize=8192)
-def nouns_of_identifier(name: str, own: frozenset[str]) -> frozenset[str]:
+def nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str]:
     """The nouns for what an identifier identifies; for a plain ``id`` those of its owner (``own``)."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _ID_WORDS:
         words = words[:-1]
     elif len(words) == 1 and words[0] in _ID_WORDS:
-        return own
+        return owner_nouns
     elif len(words) == 1 and words[0].endswith("id") and is_id_name(name):  # orderid
         words = [words[0].removesuffix("id")]
     return frozenset(map(normalize_noun, words))

@@ -38,24 +38,24 @@ ALIASES: Mapping[str, frozenset[str]] = {
     }.items()
 }
 Tier = Callable[[str, Sequence[str]], Sequence[str]]
-NOTHING_SAID: Mapping[str, str] = MappingProxyType({})
-_FORMERLY = (
+NO_DESCRIPTIONS: Mapping[str, str] = MappingProxyType({})
+_FORMERLY_CALLED = (
     r"\b(?:former(?:ly)?|previous(?:ly)?|was|once|renamed from|old name|legacy(?: name)?|alias(?: of)?"
     r"|replaces|aka)[ :]+"
 )
 _LITTLE_WORDS = frozenset("the a an of for this that in on s is its full as by to".split())
-_DESCRIPTIONS = ("description", "comment", "doc", "label", "title", "note", "remarks")
-PARAMETER = "@"  # before the old name of what is a parameter of the call, and no column
-_NAMES_COLUMNS = frozenset("column columns field fields col cols attribute attributes".split())
-_ORDERS = frozenset("sort_by order_by group_by sort order select sortby orderby groupby".split())
-TABLES = frozenset("table table_name entity entity_type object_type resource collection dataset".split())
-_LISTINGS = tuple(  # of the columns, or the next object in which they are wrapped
+_DESCRIPTION_FIELDS = ("description", "comment", "doc", "label", "title", "note", "remarks")
+PARAMETER_MARK = "@"  # before the old name of a parameter of the call, which is no column
+_WORDS_FOR_COLUMNS = frozenset("column columns field fields col cols attribute attributes".split())
+_ORDER_PARAMETERS = frozenset("sort_by order_by group_by sort order select sortby orderby groupby".split())
+TABLE_PARAMETERS = frozenset("table table_name entity entity_type object_type resource collection dataset".split())
+_COLUMN_LIST_FIELDS = tuple(  # of the columns, or the next object in which they are wrapped
     "columns available_columns valid_columns known_columns column_names fields properties schema attributes".split()
 )
-_ENTRY_NAMES = ("name", "column_name", "column", "field", "field_name")
-_A_NAME = re.compile(r"[\w.]+")
+_NAME_FIELDS = ("name", "column_name", "column", "field", "field_name")
+_NAME = re.compile(r"[\w.]+")
 _ONLY_NAMES = re.compile(r"\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*")
-_TYPE = re.compile(
+_COLUMN_TYPE = re.compile(
     r"^(?:(?:small|big|tiny)?int|text|real|(?:var)?char|num|dec|bool|date|time|float|double|string|uuid|json|blob)",
     re.I,
 )
@@ -85,43 +85,49 @@ def columns_declared(parameters: Mapping[str, JsonObject]) -> tuple[str, ...]:
 
 
 def match_column(
-    asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
+    name: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NO_DESCRIPTIONS
 ) -> ColumnMatch | None:
-    """The one column that ``asked`` means now, by the server's names and descriptions; else None."""
+    """The one column that a missing one means now, by the server's names and descriptions; None if none or several do.
+
+    ``name``: the name that was asked for, ``missing``: the name that the server says is missing, such as ``c.amount``.
+    ``described``: the descriptions by column.
+    """
     bare = unqualified_name(missing)
     if bare in columns:
         return None
-    if asked in columns:
-        return ColumnMatch(asked, "exact")
+    if name in columns:
+        return ColumnMatch(name, "exact")
     tiers: tuple[tuple[str, Tier], ...] = (
         ("described", partial(_match_former_names, described)),
-        *TIERS,
+        *MATCHING_TIERS,
         ("described", partial(_match_descriptions, described)),
     )
     for tier, candidates in tiers:
-        found = candidates(bare, columns)
-        if found:
-            return ColumnMatch(found[0], tier) if len(found) == 1 else None
+        names = candidates(bare, columns)
+        if names:
+            return ColumnMatch(names[0], tier) if len(names) == 1 else None
     return None
 
 
-def match_columns(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
-    """The columns that several names mean now, without one that two names would get, or that is itself wanted."""
-    free = [column for column in columns if column not in wanted]
-    found = {name: new for name in wanted if name not in columns and (new := match_column(name, name, free))}
-    times = Counter(new.name for new in found.values())
-    return {name: new for name, new in found.items() if times[new.name] == 1}
+def match_columns(names: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
+    """The columns that several names mean now, by name; without a column that is meant by two, or is one of them."""
+    free_columns = [column for column in columns if column not in names]
+    missing = [name for name in names if name not in columns]
+    matches = {name: match for name in missing if (match := match_column(name, name, free_columns))}
+    counts = Counter(match.name for match in matches.values())
+    return {name: match for name, match in matches.items() if counts[match.name] == 1}
 
 
 def is_parameter_name(old: str) -> bool:
     """Whether an old name in the corrections is a parameter's, and not a column's."""
-    return old.startswith(PARAMETER)
+    return old.startswith(PARAMETER_MARK)
 
 
 def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """The arguments under new names: columns wherever they are used as names, parameters only as keys."""
+    """The arguments under the new names by old ones: columns wherever names stand, parameters only as keys."""
     columns = {old: new for old, new in names.items() if not is_parameter_name(old)}
-    keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter_name(old)}}
+    parameters = {old.removeprefix(PARAMETER_MARK): new for old, new in names.items() if is_parameter_name(old)}
+    keys = columns | parameters
     return {_rename_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
 
 
@@ -129,11 +135,11 @@ def names_in_arguments(arguments: JsonObject) -> Iterator[str]:
     """Yields every name in a call: keys at any depth, and the columns in parameters that take names."""
     for key, value in arguments.items():
         yield key
-        for item in value if isinstance(value, list) else (value,):
-            if isinstance(item, dict):
-                yield from names_in_arguments(item)
-            elif isinstance(item, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(item):
-                yield from (unqualified_name(found) for found in _A_NAME.findall(item))
+        for content in value if isinstance(value, list) else (value,):
+            if isinstance(content, dict):
+                yield from names_in_arguments(content)
+            elif isinstance(content, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(content):
+                yield from (unqualified_name(name) for name in _NAME.findall(content))
 
 
 def add_old_names(content: Json, names: Mapping[str, str]) -> Json:
@@ -141,8 +147,8 @@ def add_old_names(content: Json, names: Mapping[str, str]) -> Json:
     columns = {old: new for old, new in names.items() if not is_parameter_name(old)}
 
     def with_old_names(record: JsonObject) -> JsonObject:
-        asked = {old: record[new] for old, new in columns.items() if new in record and old not in record}
-        return {**record, **asked}
+        old_fields = {old: record[new] for old, new in columns.items() if new in record and old not in record}
+        return {**record, **old_fields}
 
     return map_objects(content, with_old_names) if columns else content
 
@@ -158,27 +164,27 @@ def _match_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
 
 def _match_aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
     """The columns that are aliases of the missing name: variants of the usual name, or the usual name of a variant."""
-    known = "_".join(words_of(missing))
-    others = ALIASES.get(known, frozenset()) | {usual for usual, variants in ALIASES.items() if known in variants}
-    return [column for column in columns if "_".join(words_of(column)) in others]
+    name = "_".join(words_of(missing))
+    aliases = ALIASES.get(name, frozenset()) | {usual for usual, variants in ALIASES.items() if name in variants}
+    return [column for column in columns if "_".join(words_of(column)) in aliases]
 
 
 def _match_former_names(described: Mapping[str, str], missing: str, columns: Sequence[str]) -> Sequence[str]:
     """The columns whose description says that they had the missing name."""
     name = re.escape(missing)
-    said = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY}[\"'`]?{name}(?![\w.])"
-    return [column for column in columns if re.search(said, described.get(column, ""), re.IGNORECASE)]
+    pattern = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY_CALLED}[\"'`]?{name}(?![\w.])"
+    return [column for column in columns if re.search(pattern, described.get(column, ""), re.IGNORECASE)]
 
 
 def _match_descriptions(described: Mapping[str, str], missing: str, columns: Sequence[str]) -> Sequence[str]:
     """The columns whose description has just the words of the missing name: "name of the customer"."""
-    wanted = set(normalized_words(missing))
-    told = {column: set(normalized_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
-    return [column for column in columns if len(wanted) > 1 and told[column] == wanted]
+    words = set(normalized_words(missing))
+    words_by_column = {column: set(normalized_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
+    return [column for column in columns if len(words) > 1 and words_by_column[column] == words]
 
 
 # The order in which a name is looked for; a tier that is less certain stands later.
-TIERS: tuple[tuple[str, Tier], ...] = (
+MATCHING_TIERS: tuple[tuple[str, Tier], ...] = (
     ("exact", _match_letters),
     ("alias", _match_aliases),
     ("fuzzy", most_similar_names),
@@ -194,45 +200,45 @@ def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
         return
     if not isinstance(described, dict):
         return
-    listing = next((described[key] for key in _LISTINGS if isinstance(described.get(key), dict | list)), None)
+    listing = next((described[key] for key in _COLUMN_LIST_FIELDS if isinstance(described.get(key), dict | list)), None)
     if listing is not None:
-        inner = tuple(_list_columns(listing))
-        named = listing.items() if isinstance(listing, dict) else ()
-        yield from inner or ((name, _description_of(entry)) for name, entry in named)
-    elif described and all(isinstance(kind, str) and _TYPE.match(kind) for kind in described.values()):
+        nested = tuple(_list_columns(listing))
+        entries = listing.items() if isinstance(listing, dict) else ()
+        yield from nested or ((name, _description_of(entry)) for name, entry in entries)
+    elif described and all(isinstance(kind, str) and _COLUMN_TYPE.match(kind) for kind in described.values()):
         yield from ((name, "") for name in described)
 
 
 def _enum_values(shape: JsonObject) -> tuple[str, ...]:
-    inner = shape.get("items", shape)
-    choices = inner.get("enum") if isinstance(inner, dict) else None
+    item_shape = shape.get("items", shape)
+    choices = item_shape.get("enum") if isinstance(item_shape, dict) else None
     return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
 
 
 def _description_of(entry: Json) -> str:
-    texts = [entry.get(key) for key in _DESCRIPTIONS] if isinstance(entry, dict) else []
+    texts = [entry.get(key) for key in _DESCRIPTION_FIELDS] if isinstance(entry, dict) else []
     return " ".join(text for text in texts if isinstance(text, str))
 
 
 def _read_entry_name(entry: Json) -> str | None:
     if isinstance(entry, dict):
-        entry = next((entry[key] for key in _ENTRY_NAMES if isinstance(entry.get(key), str)), None)
+        entry = next((entry[key] for key in _NAME_FIELDS if isinstance(entry.get(key), str)), None)
     return entry if isinstance(entry, str) and re.fullmatch(r"[\w.]+", entry) else None
 
 
 def _rename_key(key: str, arguments: JsonObject, names: Mapping[str, str]) -> str:
     """The key's new name, unless another argument has that name."""
-    new = names.get(key, key)
-    return key if new in arguments else new
+    new_key = names.get(key, key)
+    return key if new_key in arguments else new_key
 
 
 def _rename_value(key: str, value: Json, names: Mapping[str, str]) -> Json:
     if isinstance(value, dict):
         return rename_arguments(value, names)
     if isinstance(value, list):
-        return [_rename_value(key, item, names) for item in value]
+        return [_rename_value(key, content, names) for content in value]
     if isinstance(value, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(value):
-        return _A_NAME.sub(lambda found: _rename_qualified(found[0], names), value)
+        return _NAME.sub(lambda name: _rename_qualified(name[0], names), value)
     return value
 
 
@@ -243,45 +249,47 @@ def _rename_qualified(column: str, names: Mapping[str, str]) -> str:
 
 def _takes_column_names(parameter: str) -> bool:
     words = words_of(parameter)
-    return "_".join(words) in _ORDERS or "".join(words) in _ORDERS or bool(words and words[-1] in _NAMES_COLUMNS)
+    is_order = not _ORDER_PARAMETERS.isdisjoint(("_".join(words), "".join(words)))
+    return is_order or not _WORDS_FOR_COLUMNS.isdisjoint(words[-1:])
 
 
-MOST_KEPT = 200
+_MOST_CORRECTIONS = 200  # the oldest go
 
 
 class NameCorrections(NamedTuple):
-    """New names by ``connection/tool:column`` or ``connection/table:column``; parameters always by the tool."""
+    """New names by ``connection/tool:column`` or ``connection/table:column``, and by ``connection/tool:@parameter``."""
 
     names: Mapping[str, str] = {}
 
     def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """The new names by old ones that apply to one call."""
-        found: dict[str, str] = {}
+        new_names: dict[str, str] = {}
         for scope in dict.fromkeys((_table_scope(tool, arguments), _tool_scope(tool))):
-            known = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
-            found |= {old: new for old, new in known.items() if scope == _scope_of_name(old, tool, arguments)}
-        return {old: new for old, new in found.items() if old.removeprefix(PARAMETER) != new}
+            in_scope = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
+            new_names |= {old: new for old, new in in_scope.items() if scope == _scope_of_name(old, tool, arguments)}
+        return {old: new for old, new in new_names.items() if old.removeprefix(PARAMETER_MARK) != new}
 
     def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
         """These corrections with the new names by old ones that one call taught."""
-        known = self
+        corrections = self
         for old, new in names.items():
-            known = known._with_rename(tool, arguments, old, new)
-        return known
+            corrections = corrections._with_rename(tool, arguments, old, new)
+        return corrections
 
     def _with_rename(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "NameCorrections":
-        """These corrections with one more. A correction the other way round is dropped."""
+        """These corrections with one more; a correction of the new name to the old one is replaced."""
         scope = _scope_of_name(old, tool, arguments)
-        others = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}
-        back = {f"{scope}{new}": new} if f"{scope}{new}" in others else {}
-        kept = list({**others, **back, f"{scope}{old}": new}.items())[-MOST_KEPT:]
-        return NameCorrections(dict(kept))
+        names = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}
+        if f"{scope}{new}" in names:
+            names[f"{scope}{new}"] = new
+        names[f"{scope}{old}"] = new
+        return NameCorrections(dict([*names.items()][-_MOST_CORRECTIONS:]))
 
 
 def table_of(arguments: JsonObject) -> str | None:
-    """The table that a call's own arguments name."""
-    named = (value for key, value in arguments.items() if "_".join(words_of(key)) in TABLES)
-    return next((value for value in named if isinstance(value, str) and value), None)
+    """The table that a call's own arguments name; None if they name none."""
+    tables = (value for key, value in arguments.items() if "_".join(words_of(key)) in TABLE_PARAMETERS)
+    return next((value for value in tables if isinstance(value, str) and value), None)
 
 
 def _scope_of_name(old: str, tool: Tool, arguments: JsonObject) -> str:

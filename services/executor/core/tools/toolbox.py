@@ -25,7 +25,7 @@ from shared.domain.identity_cache import IdentityCache, InternedTuples, cached_b
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
 
-_NONE_DECLARED: Mapping[str, RecordKind] = MappingProxyType({})
+_NO_RECORD_KINDS: Mapping[str, RecordKind] = MappingProxyType({})
 MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
 
 
@@ -52,41 +52,41 @@ class Toolbox(NamedTuple):
 
     def find_tool(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection; without a connection, the only tool of that name. None if there is none."""
-        found = [
+        matches = [
             tool for tool in self.tools.values() if tool.name == name and connection_id in ("", tool.connection_id)
         ]
-        return found[0] if len(found) == 1 else None
+        return matches[0] if len(matches) == 1 else None
 
     def connection_of(self, tool: Tool) -> Connection:
         return self.connections[tool.connection_id]
 
 
 def build_toolbox(
-    discovered: Iterable[tuple[Connection, Iterable[Tool]]], records: Mapping[str, RecordKind] = _NONE_DECLARED
+    discovered: Iterable[tuple[Connection, Iterable[Tool]]], records: Mapping[str, RecordKind] = _NO_RECORD_KINDS
 ) -> Toolbox:
     """A toolbox of all servers' tools, sorted by name, then connection. ``records``: as the tenant declares them."""
     connections: dict[str, Connection] = {}
-    everything: list[Tool] = []
+    all_tools: list[Tool] = []
     for connection, tools in discovered:
         connections[connection.id] = connection
-        everything += tools
-    named = _assign_unique_names(_same_tools(tuple(everything)))
-    return Toolbox(named, connections, build_record_keys(records, named))
+        all_tools += tools
+    tools_by_name = _assign_unique_names(_same_tools(tuple(all_tools)))
+    return Toolbox(tools_by_name, connections, build_record_keys(records, tools_by_name))
 
 
 def build_record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) -> RecordKeys:
-    """The key fields that a tenant declares, with the words for each kind, and the tools that read."""
-    kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
+    """The key fields of the kinds of records that a tenant declares (``records``, by kind), and the tools that read."""
+    kinds = [(tuple(map(singular, words_of(kind))), record_kind) for kind, record_kind in records.items()]
     return RecordKeys(
-        tuple((key, kind) for kind, one in kinds for key in one.keys_by_name),
-        tuple((tool, kind) for kind, one in kinds for tool in one.reads),
+        tuple((key, kind) for kind, record_kind in kinds for key in record_kind.keys_by_name),
+        tuple((tool, kind) for kind, record_kind in kinds for tool in record_kind.reads),
         _names_of_readers(tools),
-        tuple(names for _, one in kinds for names in one.keys_by_name.items()),
+        tuple(names for _, record_kind in kinds for names in record_kind.keys_by_name.items()),
     )
 
 
 def _reads_by_a_key(tool: Tool) -> bool:
-    """Whether a read tool needs nothing but a key. One that needs more may be no read at all."""
+    """Whether a read tool needs at most one argument: one that needs more may be no read at all."""
     return tool.tool_class is ToolClass.READ and len(tool.required) <= 1
 
 
@@ -98,8 +98,8 @@ _names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
 @cached_by_identity(64)  # by tools that were listed together: the same mapping for many tasks
 def _assign_unique_names(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     ordered = sorted(tools, key=lambda tool: (tool.name, tool.connection_id))
-    times = Counter(tool.name for tool in ordered)
-    names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in ordered]
+    counts = Counter(tool.name for tool in ordered)
+    names = [f"{tool.connection_id}__{tool.name}" if counts[tool.name] > 1 else tool.name for tool in ordered]
     return MappingProxyType(dict(zip(names, ordered, strict=True)))
 
 
@@ -111,7 +111,7 @@ _same_tools = InternedTuples[Tool](64)
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
     lambda tool: cast("Mapping[str, JsonValue]", to_builtins(tool.input_schema)), MOST_COMPILED
 )
-WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
+WRITE_CLASSES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
@@ -151,12 +151,12 @@ def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
         arguments = {**arguments, key: "key"}
     try:
         validator = _validator_of(tool)
-        found = validator.iter_errors(cast("Mapping[str, str]", arguments)) if validator else ()
-        errors = sorted(found, key=lambda error: (error.json_path, error.message))  # a replay knows another order
+        errors = validator.iter_errors(cast("Mapping[str, str]", arguments)) if validator else ()
+        ordered = sorted(errors, key=lambda error: (error.json_path, error.message))  # a replay knows another order
     except (Unresolvable, RecursionError):
         return None
-    said = "; ".join(f"{error.json_path}: {error.message}" for error in errors)
-    return _DECIMAL.sub(r"\1", said) or None
+    text = "; ".join(f"{error.json_path}: {error.message}" for error in ordered)
+    return _DECIMAL.sub(r"\1", text) or None
 
 
 def _is_integer(_checker: TypeChecker, value: object) -> bool:
@@ -165,8 +165,8 @@ def _is_integer(_checker: TypeChecker, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-_Exact = extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]  # the library types it not
+_TYPE_CHECKER = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+_Exact = extend(Draft202012Validator, type_checker=_TYPE_CHECKER)  # type: ignore[no-untyped-call]  # the library types it not
 
 
 @cached_by_identity(MOST_COMPILED)
@@ -176,23 +176,23 @@ def _validator_of(tool: Tool) -> Validator | None:
         Draft202012Validator.check_schema(tool.input_schema)
     except (SchemaError, Unresolvable, RecursionError):
         return None
-    schema = _close_schema(tool.input_schema) if tool.tool_class in WRITES else tool.input_schema
+    schema = _close_schema(tool.input_schema) if tool.tool_class in WRITE_CLASSES else tool.input_schema
     return cast(Validator, _Exact(schema, registry=EMPTY_REGISTRY))
 
 
 # What says of an object's other fields: then nothing is added to it.
 _OPEN_KEYWORDS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
 # of the same object:
-_MORE_KEYWORDS = ("allOf", "$ref", "$dynamicRef", "if", "then", "else", "dependentSchemas", "dependencies")
-_CHOICES = ("anyOf", "oneOf")
-_UNDER_NAMES = ("properties", "$defs", "definitions")
+_COMPOSING_KEYWORDS = ("allOf", "$ref", "$dynamicRef", "if", "then", "else", "dependentSchemas", "dependencies")
+_CHOICE_KEYWORDS = ("anyOf", "oneOf")
+_NAMED_SCHEMAS_KEYWORDS = ("properties", "$defs", "definitions")
 
 
 def _close_schema(schema: JsonObject) -> JsonObject:
     """The schema, closed to undeclared fields in each object that declares some; unchanged where it composes an object
     from several schemas.
     """
-    if any(isinstance(one, dict) and _is_composed(one) for _, one in walk_json(schema)):
+    if any(isinstance(part, dict) and _is_composed(part) for _, part in walk_json(schema)):
         return schema
     closed = _close_objects(schema)
     takes_nothing = schema.get("properties") == {} and closed == schema
@@ -201,54 +201,58 @@ def _close_schema(schema: JsonObject) -> JsonObject:
 
 def _is_composed(schema: JsonObject) -> bool:
     """Whether further fields of the same object are declared elsewhere in the schema."""
-    every = schema.get("allOf")
-    beside = any(name in schema for name in _MORE_KEYWORDS) or _count_with_fields(schema.get("oneOf")) > 0
-    return ("properties" in schema and beside) or (isinstance(every, list) and len(every) > 1)
+    all_of = schema.get("allOf")
+    is_declared_elsewhere = (
+        any(name in schema for name in _COMPOSING_KEYWORDS) or _count_with_fields(schema.get("oneOf")) > 0
+    )
+    return ("properties" in schema and is_declared_elsewhere) or (isinstance(all_of, list) and len(all_of) > 1)
 
 
 def _close_objects(schema: JsonObject) -> JsonObject:
     closed: JsonObject = {}
     closing: tuple[str, ...] = ("items", "prefixItems", "additionalProperties")
-    declaring = sum(_count_with_fields(schema.get(name)) for name in _CHOICES)
-    has_own = bool(schema.get("properties"))
-    if declaring == 1 and not has_own:
-        closing = (*closing, *_CHOICES)
+    choices_with_fields = sum(_count_with_fields(schema.get(name)) for name in _CHOICE_KEYWORDS)
+    has_fields = bool(schema.get("properties"))
+    if choices_with_fields == 1 and not has_fields:
+        closing = (*closing, *_CHOICE_KEYWORDS)
     for name, inner in schema.items():
-        if name in _UNDER_NAMES and isinstance(inner, dict):
-            closed[name] = {key: _close_nested(one) for key, one in inner.items()}
+        if name in _NAMED_SCHEMAS_KEYWORDS and isinstance(inner, dict):
+            closed[name] = {key: _close_nested(definition) for key, definition in inner.items()}
         else:
             closed[name] = _close_nested(inner) if name in closing else inner
-    is_open = any(name in schema for name in _OPEN_KEYWORDS) or declaring > 0
-    return closed if is_open or not has_own else {**closed, "additionalProperties": False}
+    is_open = any(name in schema for name in _OPEN_KEYWORDS) or choices_with_fields > 0
+    return closed if is_open or not has_fields else {**closed, "additionalProperties": False}
 
 
 def _count_with_fields(choices: Json) -> int:
     """How many of an object's alternatives declare fields, or may."""
     items = choices if isinstance(choices, list) else []
-    return sum(isinstance(one, dict) and ("properties" in one or "$ref" in one) for one in items)
+    return sum(isinstance(choice, dict) and ("properties" in choice or "$ref" in choice) for choice in items)
 
 
 def _close_nested(value: Json) -> Json:
     if isinstance(value, list):
-        return [_close_nested(item) for item in value]
+        return [_close_nested(part) for part in value]
     return _close_objects(value) if isinstance(value, dict) else value
 
 
 RESERVED_ARGUMENT = "_call"  # the one argument of a write that is ours
-_MOST_WHOLE = 30_000  # characters of all definitions; beyond that each tool stands in a line
-_MOST_LISTED = 10_000  # characters of all lines; beyond that the tools are searched
-_MOST_REMOTE = 150_000  # characters of all definitions for who is sent them once a task, and not with each request
-_DESCRIPTION_MOST = 2_000
-_WORDS_MOST = 4  # that a line says of a tool besides its name and arguments
+_MOST_CHARACTERS_DEFINED = 30_000  # characters of all definitions; beyond that each tool stands in a line
+_MOST_CHARACTERS_LISTED = 10_000  # characters of all lines; beyond that the tools are searched
+_MOST_CHARACTERS_REMOTE = (
+    150_000  # characters of all definitions for who is sent them once a task, and not with each request
+)
+_MOST_DESCRIPTION_CHARACTERS = 2_000
+_MOST_EXTRA_WORDS = 4  # in a tool's line, besides its name and arguments
 _WORD = re.compile(r"\w[\w'’-]*")
-_FILLER = frozenset(
+_FILLER_WORDS = frozenset(
     "a an the of for to in on at by with from and or but if is are was were be been it its this that these those their "
     "his her all any each other another one as not no than then what which whose who into has have given only once "
     "page can they them".split()
 )
-_CHOICES_MOST = 100  # characters of the words of which an argument takes one
-_CHOICE = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
-_FOUND_MOST = 8
+_MOST_CHOICE_CHARACTERS = 100  # characters of the words of which an argument takes one
+_PLAIN_CHOICE = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
+_MOST_FOUND_TOOLS = 8
 # The rules say once for all writes what stands in it.
 _RESERVED_ARGUMENT_SCHEMA: dict[str, JsonValue] = {"type": "object"}
 
@@ -307,14 +311,13 @@ Call a tool of the servers by its line: name(arguments): words of its descriptio
 def offered_tools(
     toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
-    """The local tools, then the servers' tools in a fixed order, or two tools that stand for all of them if they are
-    long.
+    """The local tools, then the servers' tools in a fixed order; if these are long, two tools that stand for them.
 
     ``is_asked_only``: no write can be proposed, so writes are shown with only the names of their arguments, or only by
     name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
     """
     tools = toolbox.tools
-    if _length(tools) > (_MOST_REMOTE if is_remote else _MOST_WHOLE):
+    if _definition_length(tools) > (_MOST_CHARACTERS_REMOTE if is_remote else _MOST_CHARACTERS_DEFINED):
         return _same_definitions(
             (*local, FIND_TOOLS, (_use_tool_in_outline_of if is_asked_only else _use_tool_of)(tools))
         )
@@ -323,58 +326,60 @@ def offered_tools(
 
 def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
     """``use_tool`` with a line for each tool, and words of its description if they fit; without lines if not."""
-    calls = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
-    told = {
-        name: call
-        if is_asked_only and tools[name].tool_class in WRITES
-        else f"{call}{_words_beyond_signature(tools[name])}"
-        for name, call in calls.items()
-    }
-    texts = ("\n".join(lines.values()) for lines in (told, calls))
-    fitting = next((text for text in texts if len(text) <= _MOST_LISTED), None)
-    return USE_TOOL if fitting is None else USE_TOOL._replace(description=_LIST_HEADING + fitting)
+    signatures = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
+    lines = dict(signatures)
+    for name, tool in tools.items():
+        if not (is_asked_only and tool.tool_class in WRITE_CLASSES):
+            lines[name] += _words_beyond_signature(tool)
+    for text in ("\n".join(lines.values()), "\n".join(signatures.values())):
+        if len(text) <= _MOST_CHARACTERS_LISTED:
+            return USE_TOOL._replace(description=_LIST_HEADING + text)
+    return USE_TOOL
 
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
     """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; only the name if it cannot be proposed."""
-    writes = tool.tool_class in WRITES
+    writes = tool.tool_class in WRITE_CLASSES
     schema = _get_definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
-    given = properties if isinstance(properties, dict) else {}
-    needed = [str(one) for one in required] if isinstance(required, list) else []
-    ordered = dict.fromkeys((*needed, *sorted(given)))  # the fields of a schema have no order where it was stored
+    fields = properties if isinstance(properties, dict) else {}
+    first = [str(field) for field in required] if isinstance(required, list) else []
     arguments = [
-        f"{_in_one_line(one)}{'' if one in needed else '?'}{_write_type(given[one])}"
-        for one in ordered
-        if one in given and one != RESERVED_ARGUMENT
+        f"{_in_one_line(field)}{'' if field in first else '?'}{_write_type(fields[field])}"
+        for field in dict.fromkeys((*first, *sorted(fields)))  # a stored schema has no order of its fields
+        if field in fields and field != RESERVED_ARGUMENT
     ]
-    called = "" if writes and is_asked_only else f"({','.join(arguments)})"
-    return f"{'!' if writes else ''}{_in_one_line(name)}{called}"
+    argument_list = "" if writes and is_asked_only else f"({','.join(arguments)})"
+    return f"{'!' if writes else ''}{_in_one_line(name)}{argument_list}"
 
 
 def _write_type(field: JsonValue) -> str:
     """The type of an argument in a signature, empty for plain text; of several alternatives the first."""
-    known = field if isinstance(field, dict) else {}
-    either = known.get("anyOf") or known.get("oneOf")
-    if isinstance(either, list) and either:
-        return _write_type(either[0])
-    choices = known.get("enum")
-    words = [str(one) for one in choices] if isinstance(choices, list) else []
-    if words and all(map(_CHOICE.fullmatch, words)) and sum(map(len, words)) <= _CHOICES_MOST:
+    schema = field if isinstance(field, dict) else {}
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    if isinstance(alternatives, list) and alternatives:
+        return _write_type(alternatives[0])
+    choices = schema.get("enum")
+    words = [str(choice) for choice in choices] if isinstance(choices, list) else []
+    if words and all(map(_PLAIN_CHOICE.fullmatch, words)) and sum(map(len, words)) <= _MOST_CHOICE_CHARACTERS:
         return f":{'|'.join(words)}"
-    kind = known.get("type")
+    kind = schema.get("type")
     if kind == "string":
-        return f":{_in_one_line(known['format'])}" if known.get("format") else ""
+        return f":{_in_one_line(schema['format'])}" if schema.get("format") else ""
     return f":{kind}" if isinstance(kind, str) else ""
 
 
 def _words_beyond_signature(tool: Tool) -> str:
     """The words of a description's first sentence that the name and arguments do not have, without filler words."""
     sentence = re.split(r"(?<=[.!?])\s", _in_one_line(tool.description), maxsplit=1)[0]
-    known = stems_of(tool.name).union(*map(stems_of, tool.parameters))
-    words = [word for word in _WORD.findall(sentence) if word.lower() not in _FILLER and not stems_of(word) <= known]
-    told = " ".join([*dict.fromkeys(words)][:_WORDS_MOST])
-    return f": {told}" if told else ""
+    known_stems = stems_of(tool.name).union(*map(stems_of, tool.parameters))
+    words = [
+        word
+        for word in _WORD.findall(sentence)
+        if word.lower() not in _FILLER_WORDS and not stems_of(word) <= known_stems
+    ]
+    text = " ".join([*dict.fromkeys(words)][:_MOST_EXTRA_WORDS])
+    return f": {text}" if text else ""
 
 
 def _in_one_line(text: object) -> str:
@@ -384,19 +389,18 @@ def _in_one_line(text: object) -> str:
 
 def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
     """The tools that the words name, else those with the most of the words in name and description, best first."""
-    said = frozenset(words.replace(",", " ").split())
-    named = [name for name in toolbox.tools if name in said]
-    wanted = stems_of(words)
-    scored = [
-        (3 * len(wanted & stems_of(name)) + len(wanted & stems_of(tool.description)), name)
-        for name, tool in (toolbox.tools.items() if not named else ())
-    ]
-    best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
-    found = (named or [name for _, name in best])[:_FOUND_MOST]
-    shown = [_get_definition(name, toolbox.tools[name]) for name in found]
+    query_words, query_stems = words.replace(",", " ").split(), stems_of(words)
+    names = [name for name in toolbox.tools if name in query_words]
+    if not names:
+        scores = {
+            name: 3 * len(query_stems & stems_of(name)) + len(query_stems & stems_of(tool.description))
+            for name, tool in toolbox.tools.items()
+        }
+        names = sorted((name for name in scores if scores[name] > 0), key=lambda name: (-scores[name], name))
+    shown_tools = [_get_definition(name, toolbox.tools[name]) for name in names[:_MOST_FOUND_TOOLS]]
     return [
-        {"name": one.name, "description": one.description, "input_schema": cast(Json, dict(one.input_schema))}
-        for one in shown
+        {"name": tool.name, "description": tool.description, "input_schema": cast(Json, dict(tool.input_schema))}
+        for tool in shown_tools
     ]
 
 
@@ -404,8 +408,8 @@ def unwrap_use_tool(use: ToolUse) -> ToolUse:
     """The call itself; a call of ``use_tool`` as the call of the tool that it names."""
     if use.name != USE_TOOL.name:
         return use
-    given = use.input.get("arguments")
-    arguments: JsonObject = dict(given) if isinstance(given, dict) else {}
+    inner = use.input.get("arguments")
+    arguments: JsonObject = dict(inner) if isinstance(inner, dict) else {}
     if RESERVED_ARGUMENT in use.input:
         arguments[RESERVED_ARGUMENT] = use.input[RESERVED_ARGUMENT]
     return ToolUse(use.id, str(use.input.get("tool", "")), arguments)
@@ -413,52 +417,52 @@ def unwrap_use_tool(use: ToolUse) -> ToolUse:
 
 def _get_definition(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool under a name, the same object each time."""
-    made = _definitions(tool)
-    if name not in made:
-        made[name] = _build_definition(name, tool)
-    return made[name]
+    by_name = _definitions(tool)
+    if name not in by_name:
+        by_name[name] = _build_definition(name, tool)
+    return by_name[name]
 
 
 def _build_definition(name: str, tool: Tool) -> ToolDefinition:
-    description = tool.description[:_DESCRIPTION_MOST]
+    description = tool.description[:_MOST_DESCRIPTION_CHARACTERS]
     return ToolDefinition(
-        name, description, _with_reserved_argument(tool) if tool.tool_class in WRITES else _wire_schema(tool)
+        name, description, _with_reserved_argument(tool) if tool.tool_class in WRITE_CLASSES else _wire_schema(tool)
     )
 
 
 def _build_outline(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a write without the types of its arguments, for a task that can write nothing."""
-    whole = _get_definition(name, tool)
-    if tool.tool_class not in WRITES:
-        return whole
-    properties = whole.input_schema.get("properties")
-    named: dict[str, JsonValue] = {one: {} for one in properties} if isinstance(properties, dict) else {}
-    schema: dict[str, JsonValue] = {"type": "object", "properties": named}
-    if required := whole.input_schema.get("required"):
+    definition = _get_definition(name, tool)
+    if tool.tool_class not in WRITE_CLASSES:
+        return definition
+    properties = definition.input_schema.get("properties")
+    untyped: dict[str, JsonValue] = {name: {} for name in properties} if isinstance(properties, dict) else {}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": untyped}
+    if required := definition.input_schema.get("required"):
         schema["required"] = required
-    return whole._replace(input_schema=schema)
+    return definition._replace(input_schema=schema)
 
 
 def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
     """A write's schema with the reserved argument, and without the idempotency key, which the executor fills."""
     schema = dict(_wire_schema(tool))
     properties = schema.get("properties")
-    own = dict(properties) if isinstance(properties, dict) else {}
+    fields = dict(properties) if isinstance(properties, dict) else {}
     if key := key_argument(tool):
-        own.pop(key, None)
+        fields.pop(key, None)
         required = schema.get("required")
         schema["required"] = [name for name in required if name != key] if isinstance(required, list) else []
     return {
         **schema,
         "type": "object",
-        "properties": {**own, RESERVED_ARGUMENT: cast(JsonValue, _RESERVED_ARGUMENT_SCHEMA)},
+        "properties": {**fields, RESERVED_ARGUMENT: cast(JsonValue, _RESERVED_ARGUMENT_SCHEMA)},
     }
 
 
 # A listing is compiled to one toolbox, which many tasks have in common.
-_length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(
+_definition_length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(
     lambda tools: sum(
-        len(tool.name) + min(len(tool.description), _DESCRIPTION_MOST) + len(dumps(tool.input_schema))
+        len(tool.name) + min(len(tool.description), _MOST_DESCRIPTION_CHARACTERS) + len(dumps(tool.input_schema))
         for tool in tools.values()
     ),
     64,

@@ -14,7 +14,7 @@ from services.executor.core.tools.name_similarity import may_mean_same, normaliz
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_record_nodes, is_id_name
 from services.executor.core.tools.schema_drift import ALIASES
 from services.executor.core.write.earlier_records import ValuesByPath
-from services.executor.core.write.verb_states import TELLS_STATUS
+from services.executor.core.write.verb_states import STATUS_WORDS
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.keywords import stem
 
@@ -160,7 +160,7 @@ def is_amount_or_count(claim: Leaf) -> bool:
 
 def is_code(leaf: Leaf) -> bool:
     """Whether a field holds a status, a key or a number of something, so that no figure moves it."""
-    return is_identifying_name(leaf.name) or not TELLS_STATUS.isdisjoint(normalized_words(leaf.name))
+    return is_identifying_name(leaf.name) or not STATUS_WORDS.isdisjoint(normalized_words(leaf.name))
 
 
 def is_distinctive(value: Json) -> bool:

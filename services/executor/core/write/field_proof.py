@@ -12,7 +12,7 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.record_match import CallSubjects, find_subjects, identifiers_in
 from services.executor.core.records.seen_records import may_be_request_status
-from services.executor.core.tools.classes import EDITING, name_for_one, participles_of_verb, words_of_tool
+from services.executor.core.tools.classes import EDIT_VERBS, name_for_one, participles_of_verb, words_of_tool
 from services.executor.core.tools.failures import echoes_call
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
@@ -158,7 +158,7 @@ class _ComparedReads:
         self.other_rows: Sequence[_ComparedReads] = ()
         self._values_of_other_rows = set[str]()
         self.words = words_of_tool(name_for_one(evidence.tool))
-        self.words_of_edit = frozenset(words_of(evidence.tool) if self.words.verb in EDITING else ())
+        self.words_of_edit = frozenset(words_of(evidence.tool) if self.words.verb in EDIT_VERBS else ())
         self.participles = participles_of_verb(name_for_one(evidence.tool))
         self.ids = identifiers_in(evidence.arguments)
         leaves_by_name = claimed_fields.fields_set_by_name(evidence.arguments)
@@ -424,7 +424,7 @@ def _find_claim_by_value(
     is_figure, is_measure = read_figure(claim.value) is not None, is_amount_or_count(claim)
     is_own = own_leaf is not None and own_leaf.name == claim.name
     is_kept = is_own and own_leaf not in changed
-    is_set_there = is_figure and ((is_own and reads.words.verb in EDITING) or (is_kept and not is_measure))
+    is_set_there = is_figure and ((is_own and reads.words.verb in EDIT_VERBS) or (is_kept and not is_measure))
     if claim.name in reads.exact_names or is_set_there:
         return None
     text = str(claim.value)

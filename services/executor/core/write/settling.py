@@ -16,7 +16,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import list_writes, plan_results, with_attempt_archived
 from services.executor.core.tools.classes import (
-    STATES,
+    STATE_WORDS,
     ToolWords,
     normalize_noun,
     nouns_of_identifier,
@@ -210,7 +210,7 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
             return True
     if set_fields and (words.may_make_record or words.verb in _UPDATE_VERBS):
         return False
-    state_words = STATES | participles_of_verb(evidence.tool)
+    state_words = STATE_WORDS | participles_of_verb(evidence.tool)
     return any(not state_words.isdisjoint(words_of(leaf.name)) for leaf in leaves)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from services.executor.core.tools.classes import REMOVING, ToolWords, participles_of_verb
+from services.executor.core.tools.classes import REMOVAL_VERBS, ToolWords, participles_of_verb
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf
 
@@ -10,8 +10,8 @@ WITHDRAWAL_VERBS = frozenset("cancel void withdraw archive terminate".split())  
 _REFUSAL_VERBS = frozenset("reject decline deny refuse dismiss".split())
 _END_VERBS = frozenset("close end stop finish expire".split()) | _REFUSAL_VERBS  # besides all these
 _APPROVAL_VERBS = frozenset("approve accept grant confirm allow authorize".split())
-TELLS_STATUS = frozenset("status state stage decision outcome verdict result".split())
-_FORMER = frozenset("previous last old former prior".split())
+STATUS_WORDS = frozenset("status state stage decision outcome verdict result".split())
+_WORDS_FOR_FORMER = frozenset("previous last old former prior".split())
 _WORDS_FOR_APPROVED = frozenset("approved accepted granted confirmed allowed passed".split())
 _WORDS_FOR_REFUSED = frozenset("rejected declined denied refused dismissed".split())
 _WORDS_FOR_DECIDED = frozenset({"decided"})  # which says neither
@@ -19,13 +19,13 @@ _WORDS_FOR_ENDED = _WORDS_FOR_REFUSED | frozenset(
     """cancelled canceled closed ended stopped void voided withdrawn terminated deleted removed dropped archived
     expired""".split()
 )
-_UNDONE = frozenset(
+_WORDS_FOR_UNDONE = frozenset(
     """failed failing error invalid pending waiting queued requested processing review draft blocked hold held
     suspended unknown not""".split()
 )
 
 # By the name of a field that is true or false: the verbs that make it true, and those that make it false.
-_SWITCHES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+_SWITCH_VERBS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     name: (frozenset(on.split()), frozenset(off.split()))
     for name, on, off in (
         (
@@ -46,22 +46,22 @@ _RESTRAINTS = frozenset("hold lock block ban freeze suspension restriction reser
 
 
 def has_participle(leaf: Leaf, participles: frozenset[str]) -> bool:
-    """Whether a field has a participle of the verb as its value, "approved", or as its name with the value true."""
+    """Whether a field has a participle of the verb as its value, "approved", or as its name and the value true."""
     is_true = leaf.value is True and leaf.name.lower().removeprefix("is_") in participles
     return is_true or str(leaf.value).lower() in participles
 
 
-def is_switched(leaf: Leaf, tool: ToolWords) -> bool:
+def is_switched(leaf: Leaf, tool_words: ToolWords) -> bool:
     """Whether a field that is true or false has the value that the tool's verb leads to: ``active`` is false after
     ``suspend``, and after ``release_hold``; ``locked`` is false after ``unlock``.
     """
-    verb, name = tool.verb, "_".join(words_of(leaf.name)).removeprefix("is_")
-    on, off = _SWITCHES.get(name, (frozenset[str](), frozenset[str]()))
+    verb, name = tool_words.verb, "_".join(words_of(leaf.name)).removeprefix("is_")
+    verbs_to_true, verbs_to_false = _SWITCH_VERBS.get(name, (frozenset[str](), frozenset[str]()))
     if leaf.value is not False:
-        return leaf.value is True and verb in on
+        return leaf.value is True and verb in verbs_to_true
     is_undone = verb.startswith("un") and name in participles_of_verb(f"{verb.removeprefix('un')} x")
-    is_lifted = name == "active" and verb in _RELEASE_VERBS and tool.head in _RESTRAINTS
-    return verb in off or is_undone or is_lifted
+    is_lifted = name == "active" and verb in _RELEASE_VERBS and tool_words.head in _RESTRAINTS
+    return verb in verbs_to_false or is_undone or is_lifted
 
 
 def is_new_state(leaf: Leaf, verb: str) -> bool:
@@ -71,14 +71,14 @@ def is_new_state(leaf: Leaf, verb: str) -> bool:
     words = frozenset(words_of(str(leaf.value)))
     if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
         return False
-    ends = verb in REMOVING | WITHDRAWAL_VERBS | _END_VERBS
-    return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_WORDS_FOR_ENDED))
+    ends = verb in REMOVAL_VERBS | WITHDRAWAL_VERBS | _END_VERBS
+    return bool(words) and words.isdisjoint(_WORDS_FOR_UNDONE) and (ends or words.isdisjoint(_WORDS_FOR_ENDED))
 
 
 def says_undone(leaf: Leaf) -> bool:
     """Whether a status says that something failed or waits."""
-    is_status = not TELLS_STATUS.isdisjoint(words_of(leaf.name))
-    return is_status and not _UNDONE.isdisjoint(words_of(str(leaf.value)))
+    is_status = not STATUS_WORDS.isdisjoint(words_of(leaf.name))
+    return is_status and not _WORDS_FOR_UNDONE.isdisjoint(words_of(str(leaf.value)))
 
 
 def says_opposite(leaf: Leaf, verb: str) -> bool:
@@ -86,7 +86,7 @@ def says_opposite(leaf: Leaf, verb: str) -> bool:
     one that approves or refuses, only that it was "decided".
     """
     words = words_of(leaf.name)
-    if TELLS_STATUS.isdisjoint(words[-1:]) or not _FORMER.isdisjoint(words):
+    if STATUS_WORDS.isdisjoint(words[-1:]) or not _WORDS_FOR_FORMER.isdisjoint(words):
         return False
     if verb in _REFUSAL_VERBS:
         contrary = _WORDS_FOR_APPROVED | _WORDS_FOR_DECIDED
