@@ -174,7 +174,9 @@ def test_a_read_that_does_not_plainly_come_to_single_ones_is_not_taken_apart(
     assert find_single_reads(tool("get_orders"), arguments, [tool("get_order", fields)]) == []
 
 
-WORDS = st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | {"claim", "order", "orders", "user"}))
+WORDS = st.sampled_from(
+    sorted(verbs.READ_VERBS | verbs.CHANGE_VERBS | verbs.AMBIGUOUS_VERBS | {"claim", "order", "orders", "user"})
+)
 NAMES = st.lists(WORDS, min_size=1, max_size=4).map("_".join)
 TOOLS = st.builds(tool, NAMES, st.sampled_from(["", "id", "claim_id"]), st.sampled_from(ToolClass))
 GIVEN = st.dictionaries(st.sampled_from(["id", "claim_id", "order_ids"]), st.integers() | st.lists(st.integers()))

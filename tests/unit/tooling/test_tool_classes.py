@@ -107,7 +107,11 @@ def test_the_catalogue_decides_outright(tool_class: ToolClass) -> None:
     assert classify_tool("get_order", ToolAnnotations(read_only=True), entry).tool_class is tool_class
 
 
-NAMES = st.lists(st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | verbs.MESSAGES | {"and", "zap"})))
+NAMES = st.lists(
+    st.sampled_from(
+        sorted(verbs.READ_VERBS | verbs.CHANGE_VERBS | verbs.AMBIGUOUS_VERBS | verbs.MESSAGE_NOUNS | {"and", "zap"})
+    )
+)
 HINTS = st.sampled_from([None, True, False])
 
 
@@ -124,7 +128,11 @@ def test_adding_an_annotation_never_lowers_a_class(
     assert STRICTNESS.index(annotated) >= STRICTNESS.index(plain)
 
 
-@given(before=NAMES, verb=st.sampled_from(sorted(verbs.CHANGE - verbs.DELIVER - verbs.RECORD)), after=NAMES)
+@given(
+    before=NAMES,
+    verb=st.sampled_from(sorted(verbs.CHANGE_VERBS - verbs.DELIVERY_VERBS - verbs.RECORD_VERBS)),
+    after=NAMES,
+)
 def test_an_unambiguous_verb_of_change_counts_wherever_it_stands(
     before: list[str], verb: str, after: list[str]
 ) -> None:

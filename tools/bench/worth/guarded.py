@@ -126,7 +126,7 @@ def _tool(listed: object, connection: Connection) -> Tool:
     )
     found = classify_tool(name, said, entry)
     exact = cast(JsonObject, loads(json.dumps(schema)))
-    return Tool(connection.id, name, description, exact, found.tool_class, found.why, entry)
+    return Tool(connection.id, name, description, exact, found.tool_class, found.reason, entry)
 
 
 def _tenant(world: ForeignWorld) -> TenantRecord:

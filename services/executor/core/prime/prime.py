@@ -204,7 +204,8 @@ _WORD_FOR_USE_BEFORE = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
 _CALL_AFTER_NAME = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
 _PROHIBITION_BEFORE = re.compile(r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE)
 _CHARACTERS_BEFORE = 60  # characters before a name in which a word may speak of it: no pattern above is longer
-_TOOL_VERBS = verbs.READ | verbs.COMPUTE | verbs.NOTIFY | verbs.DELIVER | verbs.CHANGE  # none that is a noun as often
+# None that is a noun as often.
+_TOOL_VERBS = verbs.READ_VERBS | verbs.COMPUTE_VERBS | verbs.NOTIFY_VERBS | verbs.DELIVERY_VERBS | verbs.CHANGE_VERBS
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
 _FIELD_WORDS = frozenset("id ids name names date at by time number no code type status total amount count key".split())
 _NO_ENTRY = CatalogueEntry()

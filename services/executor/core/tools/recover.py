@@ -89,7 +89,7 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
     noun = _singularize(_find_noun(bulk))
     for tool in sorted(tools, key=lambda candidate: candidate.name):
         if may_stand_in(bulk, tool) and _find_verb(tool) in _SINGLE_READ_VERBS and _find_noun(tool) == noun:
-            calls = [_build_single(tool, *lists, value, other_arguments) for value in ids]
+            calls = [_build_single(tool, next(iter(lists)), value, other_arguments) for value in ids]
             fitting = [call for call in calls if call is not None]
             if len(fitting) == len(calls):
                 return fitting
