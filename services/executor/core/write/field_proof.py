@@ -374,9 +374,7 @@ def _compare_record(
     new: dict[str, Leaf] = {}
     shown_before: dict[str, Leaf] = {}
     lacks_field = has_other_value = has_other_amount = False
-    for claim in reads.claims:
-        if claimed_fields.is_id_of(claim, node):
-            continue
+    for claim in (claim for claim in reads.claims if not claimed_fields.is_id_of(claim, node)):
         lists = (leaf for leaf in leaves if is_list_of_claim(claim, leaf))
         own_leaf = find_leaf_for_claim(claim, leaves) or next(lists, None)
         leaf = claimed_fields.find_shown_claim(claim, own_leaf, changed, reads.words_of_edit)
