@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.tools.listing import ListBounds
-from services.executor.core.tools.shorten import MOST
+from services.executor.core.tools.shorten import MOST_PROMPT_CHARACTERS
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, loads
@@ -78,7 +78,7 @@ async def test_a_ceiling_and_a_page_that_is_refused_stand_in_the_fact_and_before
 async def test_a_model_sees_the_beginning_of_a_long_list_and_is_told_so() -> None:
     stage, _ = listing_stage(900)
     await stage.run()
-    assert len(the_fact(stage).result_json) > 3 * MOST
+    assert len(the_fact(stage).result_json) > 3 * MOST_PROMPT_CHARACTERS
     assert len(prompts(stage)) == 2
     for prompt in prompts(stage):
         assert "900 rows in items, the first " in prompt

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.tools.shorten import MOST_OF_A_RESULT
+from services.executor.core.tools.shorten import MOST_RESULT_CHARACTERS
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import TaskState
 from shared.ports.models import ToolResult
@@ -127,8 +127,8 @@ async def test_a_long_result_is_cut_to_fit_and_says_so(content: Json) -> None:
     stage.servers.add("get_claim", lambda given: content if given == C1 else {})
     await stage.run()
     seen = told(stage)[0].content
-    assert len(dumps(content)) > MOST_OF_A_RESULT
-    assert len(seen) < MOST_OF_A_RESULT + 500
+    assert len(dumps(content)) > MOST_RESULT_CHARACTERS
+    assert len(seen) < MOST_RESULT_CHARACTERS + 500
     assert "look shows the rest" in seen
     assert loads(seen.rpartition("\n")[0])
     assert the_fact(stage).result == content

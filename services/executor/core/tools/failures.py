@@ -13,14 +13,14 @@ from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _STATUS_PREFIX = r"(?:http|status|code)(?:[ _]?code)?\W{0,3}"
-_LONGEST_ERROR = 2_000  # characters of an error that are looked at
-_DATA_WORDS = frozenset("params arguments input request data payload received value session_id tool".split())
+_MOST_ERROR_CHARACTERS = 2_000  # characters of an error that are looked at
+_ERROR_KEYS_TO_SKIP = frozenset("params arguments input request data payload received value session_id tool".split())
 _TOOL = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
 _WORDS_FOR_ABSENT = (
     r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
     r"|(?:was|has been) (?:removed|retired|renamed|withdrawn))\b"
 )
-_GONE = re.compile(
+_TOOL_GONE = re.compile(
     rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_TOOL}\b"
     rf"|\b{_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_WORDS_FOR_ABSENT}"
     rf"|\bthere is no {_TOOL}\b|\bis not a (?:known |valid )?{_TOOL}\b",
@@ -83,7 +83,7 @@ def _compile_any_of(*patterns: str) -> re.Pattern[str]:
 
 
 # Tried in this order: one word of an open failure outweighs every reason that is given beside it.
-_MEANINGS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
+_MEANING_PATTERNS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
     (
         ErrorMeaning.OPEN,
         _compile_any_of(
@@ -117,59 +117,59 @@ _MEANINGS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
         ),
     ),
 )
-_REFUSED_BY_KIND = _compile_any_of(
+_RECORD_ABSENT = _compile_any_of(
     r"\bnot[ _]found\b",
     r"\bno such\b",
     r"\bdoes(?: not|n't) exist\b",
     rf"\b{_STATUS_PREFIX}404\b",
     r"\bno \w+ with (?:the )?id\b",
 )
-_OUT_OF_TIME = _compile_any_of(
+_TIMED_OUT = _compile_any_of(
     rf"\b{_STATUS_PREFIX}(?:408|504)\b",
     r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|^\W*time-?out\W*$",
     r"\b(?:gateway|upstream|backend|server|request|query|statement|connection|operation|lock wait) time-?out\b",
 )
-_OF_TOOL = _compile_any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
+_NAMES_TOOL = _compile_any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
 
 
 def classify_error(error: Json) -> ErrorMeaning:
-    """What an error answer says of the write, by its words, without those that only repeat the call."""
-    said = _all_text_of_error(error)
-    return next((meaning for meaning, pattern in _MEANINGS if pattern.search(said)), ErrorMeaning.OPEN)
+    """What an error answer to a write says of it, by its words, without those that only repeat the call."""
+    text = _all_text_of_error(error)
+    return next((meaning for meaning, pattern in _MEANING_PATTERNS if pattern.search(text)), ErrorMeaning.OPEN)
 
 
 def says_timed_out(error: Json) -> bool:
     """Whether an error says that a system behind the server did not answer in time, and may still act."""
-    return bool(_OUT_OF_TIME.search(_all_text_of_error(error)))
+    return bool(_TIMED_OUT.search(_all_text_of_error(error)))
 
 
 def says_record_absent(error: Json) -> bool:
     """Whether an error answer to a read says that the record does not exist."""
-    said = _all_text_of_error(error)
-    return bool(_REFUSED_BY_KIND.search(said)) and not _OF_TOOL.search(said)
+    text = _all_text_of_error(error)
+    return bool(_RECORD_ABSENT.search(text)) and not _NAMES_TOOL.search(text)
 
 
 def _all_text_of_error(error: Json) -> str:
-    return " ; ".join(_list_texts(error)).replace("_", " ")[:_LONGEST_ERROR]
+    return " ; ".join(_list_texts(error)).replace("_", " ")[:_MOST_ERROR_CHARACTERS]
 
 
 def _list_texts(error: Json, name: str = "") -> Iterator[str]:
     if isinstance(error, dict):
         for key, value in error.items():
-            yield from _list_texts(value, key) if key not in _DATA_WORDS else ()
+            yield from _list_texts(value, key) if key not in _ERROR_KEYS_TO_SKIP else ()
     elif isinstance(error, list):
-        for item in error:
-            yield from _list_texts(item, name)
+        for part in error:
+            yield from _list_texts(part, name)
     elif isinstance(error, str):
         yield error
     elif isinstance(error, int) and not isinstance(error, bool):
         yield f"{name} {error}"  # "status": 422
 
 
-_KINDS = (
+_FAILURE_PATTERNS = (
     (_BUSY, ReadFailure.FOR_THE_MOMENT),
     (_NOT_PERMITTED, ReadFailure.NOT_PERMITTED),
-    (_GONE, ReadFailure.TOOL_GONE),
+    (_TOOL_GONE, ReadFailure.TOOL_GONE),
     (_TOO_MUCH, ReadFailure.TOO_MUCH),
 )
 
@@ -180,19 +180,19 @@ def has_failed(answer: ToolAnswer) -> bool:
 
 
 def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
-    """The kind of failure; None if the call did not fail, also if it found nothing."""
+    """The kind of a read's failure; None if the call did not fail, also if it found nothing."""
     if not has_failed(answer) or _is_data_despite_error(answer):
         return None
-    said = _message_of_error(_select_error(answer.content))
-    for pattern, kind in _KINDS:
-        if pattern.search(said):
+    message = _message_of_error(_select_error(answer.content))
+    for pattern, kind in _FAILURE_PATTERNS:
+        if pattern.search(message):
             return kind
     # The tool is there and answered: something was wrong with the call.
     if find_unknown_name(answer.content) is not None:
         return ReadFailure.OTHER
-    if _TYPE_COMPLAINT.search(said):
+    if _TYPE_COMPLAINT.search(message):
         return ReadFailure.WRONG_TYPE
-    return ReadFailure.NOT_FOUND if _NOT_FOUND.search(said) else ReadFailure.OTHER
+    return ReadFailure.NOT_FOUND if _NOT_FOUND.search(message) else ReadFailure.OTHER
 
 
 def _is_data_despite_error(answer: ToolAnswer) -> bool:
@@ -202,7 +202,7 @@ def _is_data_despite_error(answer: ToolAnswer) -> bool:
 
 
 def _select_error(content: Json) -> Json:
-    """The error in an answer that has data beside it, else the whole answer."""
+    """The ``error`` field of an answer that has one, as an object of its own; else the whole answer."""
     return content if not isinstance(content, dict) or "error" not in content else {"error": content["error"]}
 
 
@@ -235,7 +235,7 @@ def _compile_patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
 
 
-_COLUMNS = _compile_patterns(
+_UNKNOWN_COLUMN_PATTERNS = _compile_patterns(
     rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|nonexistent) {_KIND}(?: name)?:? {_NAME}",
     rf"\binvalid column(?: name)?:? {_NAME}",
     rf"\b{_KIND} {_NAME}{_TABLE_NAME} {_NAME_ABSENT}",
@@ -245,7 +245,7 @@ _COLUMNS = _compile_patterns(
     rf"{_NAME}: invalid identifier\b",
     r"\bKeyError:? ['\"]([A-Za-z_][\w.]*)['\"]",
 )
-_PARAMETERS = _compile_patterns(
+_UNKNOWN_PARAMETER_PATTERNS = _compile_patterns(
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Extra inputs are not permitted|Unexpected keyword argument)\b",
     rf"\badditional properties are not allowed \({_QUOTED}(?:, '\w+')* (?:was|were) unexpected\)",
     rf"\bunexpected (?:additional )?propert(?:y|ies):? {_NAME}",
@@ -264,32 +264,33 @@ _MISSING_FIELD_PATTERNS = _compile_patterns(
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Field required|Missing required (?:keyword only |positional )?argument)\b",
 )
 _TABLE = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNORECASE)
-_EXTRA = frozenset(
+_EXTRA_FIELD_KINDS = frozenset(
     "extra_forbidden unexpected_keyword_argument additionalproperties unknown_field unrecognized_keys".split()
 )
 _MISSING_FIELD_KINDS = frozenset("missing required missing_argument missing_keyword_only_argument".split())
-_PLACES = frozenset("body query path params arguments input".split())
+_ARGUMENT_PLACES = frozenset("body query path params arguments input".split())
 
 
 def find_unknown_name(answer: Json) -> UnknownName | None:
     """The name that an error calls unknown: a column's, else a parameter's; None for any other error."""
     text = "\n".join(error_texts(answer))
-    column = _find_first_match(_COLUMNS, text)
+    column = _find_first_match(_UNKNOWN_COLUMN_PATTERNS, text)
     if column is not None:
         return UnknownName(column)
     entries = tuple(_find_validation_problems(answer))
-    extra = next((name for kind, name in entries if kind in _EXTRA), None) or _find_first_match(_PARAMETERS, text)
+    extra = next((name for kind, name in entries if kind in _EXTRA_FIELD_KINDS), None)
+    extra = extra or _find_first_match(_UNKNOWN_PARAMETER_PATTERNS, text)
     if extra is None:
         return None
     missing = [name for kind, name in entries if kind in _MISSING_FIELD_KINDS]
-    missing += [found[1] for pattern in _MISSING_FIELD_PATTERNS for found in pattern.finditer(text)]
+    missing += [match[1] for pattern in _MISSING_FIELD_PATTERNS for match in pattern.finditer(text)]
     return UnknownName(extra, True, tuple(dict.fromkeys(missing)))
 
 
 def table_named_in(error: Json) -> str | None:
     """The table that an error names, by itself or as the qualifier of the missing column; None if it names none."""
-    named = _TABLE.search("\n".join(error_texts(error)))
-    return named[1] if named else None
+    match = _TABLE.search("\n".join(error_texts(error)))
+    return match[1] if match else None
 
 
 def error_texts(answer: Json) -> Iterator[str]:
@@ -297,23 +298,23 @@ def error_texts(answer: Json) -> Iterator[str]:
     if isinstance(answer, str):
         yield answer
     elif isinstance(answer, list):
-        for item in answer:
-            yield from error_texts(item)
+        for part in answer:
+            yield from error_texts(part)
     elif isinstance(answer, dict):
         for key in ("error", "errors", "message", "msg", "detail", "details", "hint"):
             yield from error_texts(answer.get(key))
 
 
 def _find_first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
-    found = next((match for pattern in patterns if (match := pattern.search(text))), None)
-    return found[1] if found else None
+    matches = (pattern.search(text) for pattern in patterns)
+    return next((match[1] for match in matches if match), None)
 
 
 def _find_validation_problems(answer: Json) -> Iterator[tuple[str, str]]:
-    """Yields kind and name of each problem in a validator's list of problems."""
+    """Yields the kind, in lower case, and the parameter's name of each problem in a validator's list of problems."""
     if isinstance(answer, list):
-        for item in answer:
-            yield from _find_validation_problems(item)
+        for part in answer:
+            yield from _find_validation_problems(part)
     elif isinstance(answer, dict):
         for key in ("error", "errors", "detail", "details"):
             yield from _find_validation_problems(answer.get(key))
@@ -325,24 +326,24 @@ def _find_validation_problems(answer: Json) -> Iterator[tuple[str, str]]:
 
 def _parameter_of(problem: JsonObject) -> str | None:
     """The one parameter that a validator's problem is about; None if it names no single one."""
-    params, place = problem.get("params"), problem.get("loc")
+    params, location = problem.get("params"), problem.get("loc")
     if isinstance(params, dict):
-        said = params.get("additionalProperty", params.get("missingProperty"))
-        return said if isinstance(said, str) else None
-    steps = [step for step in place if step not in _PLACES] if isinstance(place, list) else []
+        parameter = params.get("additionalProperty", params.get("missingProperty"))
+        return parameter if isinstance(parameter, str) else None
+    steps = [step for step in location if step not in _ARGUMENT_PLACES] if isinstance(location, list) else []
     return steps[0] if len(steps) == 1 and isinstance(steps[0], str) else None
 
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,18})?")
-_TYPES: Mapping[str, str] = {
+_TYPE_BY_WORD: Mapping[str, str] = {
     **dict.fromkeys(("integer", "int", "whole number"), "integer"),
     **dict.fromkeys(("number", "numeric", "float", "decimal", "double"), "number"),
     **dict.fromkeys(("string", "str", "text"), "string"),
     **dict.fromkeys(("boolean", "bool"), "boolean"),
     **dict.fromkeys(("array", "list"), "array"),
 }
-_TYPE = "|".join(sorted(_TYPES, key=len, reverse=True))
+_TYPE = "|".join(sorted(_TYPE_BY_WORD, key=len, reverse=True))
 _TYPE_COMPLAINT = re.compile(
     rf"(?:must be|should be|expect(?:s|ed)|is not|not|requires?|needs?|wants?|to be|invalid literal for)\s+"
     rf"(?:an? |of |the |type |valid |json |input )*[\"'`]?(?P<type>{_TYPE})\b"
@@ -353,46 +354,45 @@ _TYPE_COMPLAINT = re.compile(
 
 def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
     """The arguments with values in the type that the error wants, 42 for ``"42"``; None if it is unclear which."""
-    said = _message_of_error(error)
-    found = _TYPE_COMPLAINT.search(said)
-    if found is None:
+    complaint = _TYPE_COMPLAINT.search(_message_of_error(error))
+    if complaint is None:
         return None
-    wanted = _TYPES[(found["type"] or found["to"]).lower()]
-    whole = _TYPE_COMPLAINT.sub("", dumps(error))
-    about = [name for name in arguments if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", whole)]
-    names = about or ([*arguments] if len(arguments) == 1 else [])
-    changed = {name: new for name in names if (new := _convert_to_type(arguments[name], wanted)) is not None}
-    return {**arguments, **changed} if changed and len(changed) == len(names) else None
+    wanted_type = _TYPE_BY_WORD[(complaint["type"] or complaint["to"]).lower()]
+    other_text = _TYPE_COMPLAINT.sub("", dumps(error))
+    mentioned = [name for name in arguments if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", other_text)]
+    names = mentioned or ([*arguments] if len(arguments) == 1 else [])
+    converted = {name: _convert_to_type(arguments[name], wanted_type) for name in names}
+    return {**arguments, **converted} if converted and None not in converted.values() else None
 
 
 def _message_of_error(error: Json) -> str:
     return " ".join(error_texts(error))
 
 
-def _convert_to_type(value: Json, wanted: str) -> Json:
+def _convert_to_type(value: Json, wanted_type: str) -> Json:
     """The value in the wanted type; None if it has that type already, or would lose something."""
     if isinstance(value, bool):
         return None
-    if wanted == "array":
+    if wanted_type == "array":
         return [value] if isinstance(value, str | int | Decimal) else None
     if isinstance(value, list):
         if len(value) != 1 or isinstance(value[0], list | dict):
             return None
-        return value[0] if type(value[0]) in _PYTHON_TYPES[wanted] else _convert_to_type(value[0], wanted)
+        return value[0] if type(value[0]) in _PYTHON_TYPES[wanted_type] else _convert_to_type(value[0], wanted_type)
     if isinstance(value, str):
-        return _parse_as_type(value.strip(), wanted)
-    if isinstance(value, int | Decimal) and wanted == "string":
+        return _parse_as_type(value.strip(), wanted_type)
+    if isinstance(value, int | Decimal) and wanted_type == "string":
         return dumps(value)
     is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
-    return int(value) if isinstance(value, Decimal) and is_whole and wanted == "integer" else None
+    return int(value) if isinstance(value, Decimal) and is_whole and wanted_type == "integer" else None
 
 
-def _parse_as_type(text: str, wanted: str) -> Json:
-    if wanted == "boolean":
+def _parse_as_type(text: str, wanted_type: str) -> Json:
+    if wanted_type == "boolean":
         return {"true": True, "false": False}.get(text.lower())
-    if wanted in ("integer", "number") and _INTEGER.fullmatch(text):
+    if wanted_type in ("integer", "number") and _INTEGER.fullmatch(text):
         return int(text)
-    return Decimal(text) if wanted == "number" and _NUMBER.fullmatch(text) else None
+    return Decimal(text) if wanted_type == "number" and _NUMBER.fullmatch(text) else None
 
 
 _PYTHON_TYPES = {"integer": (int,), "number": (int, Decimal), "string": (str,), "boolean": (bool,)}

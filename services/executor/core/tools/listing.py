@@ -34,24 +34,24 @@ class ListBounds(NamedTuple):
     size: int = 1_000_000
 
 
-_IDS = ("id", "_id", "uuid", "guid")
+_USUAL_ID_NAMES = ("id", "_id", "uuid", "guid")
 _MOST_BARREN_PAGES = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
-_OF_ONE_PART = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
+_ROLES_OF_ONE_PAGE = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
 
 
 class CollectedRows:
     """The rows of all pages. With an identifier the newest row of each id counts; without one, a page that comes a
-    second time is left out (``left_out`` counts such pages).
+    second time is left out. ``left_out``: how many pages were.
     """
 
-    def __init__(self, noun: str, first: Sequence[Json]) -> None:
+    def __init__(self, noun: str, first_rows: Sequence[Json]) -> None:
         """``noun``: the list's name, such as ``invoices``, since ``invoice_id`` identifies an invoice. ``first``: the
         rows of the first page, which are only looked at.
         """
-        *words, last = words_of(noun) or [""]
-        self._id = _find_identifier(first, "_".join([*words, singular(last)]))
-        self._at: dict[str, int] = {}
-        self._parts: set[str] = set()
+        *words, last_word = words_of(noun) or [""]
+        self._id = _find_identifier(first_rows, "_".join([*words, singular(last_word)]))
+        self._place_by_id: dict[str, int] = {}
+        self._page_digests: set[str] = set()
         self.all: list[Json] = []
         self.left_out = 0
         self.size = 0  # in characters
@@ -60,16 +60,16 @@ class CollectedRows:
         """Adds a page's rows; returns how many are new. ``position``: what the page says of its place in the list;
         ``is_requested``: it says that it is the page that was asked for.
         """
-        part = digest([list(rows), position])
-        again = part in self._parts
-        self._parts.add(part)
+        page_digest = digest([list(rows), position])
+        is_repeated = page_digest in self._page_digests
+        self._page_digests.add(page_digest)
         if self._id is not None and _identifies_rows(self._id, rows):
-            before = len(self.all)
+            count_before = len(self.all)
             for row in rows:
                 self._store_row(row, dumps(_read_value(row, self._id)))
-            return len(self.all) - before
+            return len(self.all) - count_before
         self._id = None
-        if again and rows and not is_requested:
+        if is_repeated and rows and not is_requested:
             self.left_out += 1
             return 0
         for row in rows:
@@ -86,7 +86,7 @@ class CollectedRows:
         return _read_value(self.all[-1], self._id) if self._id and self.all else None
 
     def _store_row(self, row: Json, key: str | None = None) -> None:
-        place = len(self.all) if key is None else self._at.setdefault(key, len(self.all))
+        place = len(self.all) if key is None else self._place_by_id.setdefault(key, len(self.all))
         if place < len(self.all):
             self.all[place] = row
             return
@@ -96,10 +96,10 @@ class CollectedRows:
 
 def _find_identifier(rows: Sequence[Json], noun: str) -> str | None:
     """The field that identifies each row: an id, or a field named after the list; None if there is none."""
-    first = rows[0] if rows and isinstance(rows[0], dict) else {}
-    named = [key for key in first if is_identifying_name(key) and _is_named_after(key, noun)]
-    usual = [key for key in first if key.lower() in _IDS]
-    return next((key for key in (*usual, *named) if _identifies_rows(key, rows)), None)
+    first_row = rows[0] if rows and isinstance(rows[0], dict) else {}
+    named_after_list = [key for key in first_row if is_identifying_name(key) and _is_named_after(key, noun)]
+    usual_ids = [key for key in first_row if key.lower() in _USUAL_ID_NAMES]
+    return next((key for key in (*usual_ids, *named_after_list) if _identifies_rows(key, rows)), None)
 
 
 def _is_named_after(key: str, noun: str) -> bool:
@@ -109,12 +109,12 @@ def _is_named_after(key: str, noun: str) -> bool:
 
 def _identifies_rows(key: str, rows: Sequence[Json]) -> bool:
     """Whether all rows have a value in this field, and no two different rows the same value."""
-    seen: dict[str, JsonObject] = {}
+    row_by_value: dict[str, JsonObject] = {}
     for row in rows:
         value = _read_value(row, key)
         if not isinstance(row, dict) or value in (None, "") or isinstance(value, dict | list | bool):
             return False
-        if seen.setdefault(dumps(value), row) != row:
+        if row_by_value.setdefault(dumps(value), row) != row:
             return False
     return True
 
@@ -139,16 +139,16 @@ class PagedListing:
         self._tool = tool
         self._place = page.place
         self._paging = paging
-        self._offset = paging.integer_argument(PagingRole.OFFSET)
-        self._number = paging.integer_argument(PagingRole.PAGE)
+        self._offset_argument = paging.integer_argument(PagingRole.OFFSET)
+        self._page_argument = paging.integer_argument(PagingRole.PAGE)
         self._bounds = bounds
-        self._asked = arguments
+        self._arguments = arguments
         self._rows = CollectedRows(page.place[-1] if page.place else tool.name.partition("_")[2], page.rows)
         self._hints: set[str] = set()
-        self._probing = False  # whether the first page may be asked for under another number
-        self._barren = 0
+        self._is_probing = False  # whether the first page may be asked for under another number
+        self._barren_pages = 0
         self._is_in_doubt = False  # whether the last part came before, and its rows have nothing to tell them apart
-        self._totals: list[int] = []
+        self._stated_totals: list[int] = []
         self.pages = 0
         self.why_partial = ""
         self.following: JsonObject | None = None
@@ -160,27 +160,27 @@ class PagedListing:
         if self.following is None or page is None or page.place != self._place:
             self._stop(f"page {self.pages + 1} is no list like the first")
             return
-        self._asked = self.following
+        self._arguments = self.following
         self._add_page(page)
 
     def _add_page(self, page: ListPage) -> None:
         self._page = page
-        self._totals += [page.total] if page.total is not None else []
-        probed = self._rows.left_out + self._probing
-        fresh = self._rows.add(page.rows, _page_position(page), is_requested=self._is_requested_page())
-        self._is_in_doubt = self._rows.left_out > probed
+        self._stated_totals += [page.total] if page.total is not None else []
+        expected_repeats = self._rows.left_out + self._is_probing
+        new_rows = self._rows.add(page.rows, _page_position(page), is_requested=self._is_requested_page())
+        self._is_in_doubt = self._rows.left_out > expected_repeats
         self.pages += 1
-        self.following = self._plan_next_page(fresh)
+        self.following = self._plan_next_page(new_rows)
 
     async def read_to_end(self, ask: Callable[[JsonObject], Awaitable[ToolAnswer]]) -> None:
         """Calls ``ask`` for one page after the other until the end or a bound."""
         while (following := self.following) is not None:
             if problems := problems_with(following, self._tool):
                 self._stop_at_refusal(problems)
-            elif has_failed(part := await ask(following)):
-                self._stop_at_refusal(dumps(part.content))
+            elif has_failed(answer := await ask(following)):
+                self._stop_at_refusal(dumps(answer.content))
             else:
-                self.add_answer(part.content)
+                self.add_answer(answer.content)
 
     @property
     def summary(self) -> str:
@@ -195,13 +195,12 @@ class PagedListing:
 
     def merge_rows(self, content: Json) -> Json:
         """The first answer with all rows in its list, and with the hints on further rows as the last page has them."""
-        whole = with_nested_value(content, self._place, list(self._rows.all))
+        merged = with_nested_value(content, self._place, list(self._rows.all))
         for hint in self._page.hints:
-            if hint.role not in _OF_ONE_PART:
-                whole = with_nested_value(
-                    whole, hint.path, hint.value if self.why_partial else self._hint_value_after_last_page(hint)
-                )
-        return whole
+            if hint.role not in _ROLES_OF_ONE_PAGE:
+                value = hint.value if self.why_partial else self._hint_value_after_last_page(hint)
+                merged = with_nested_value(merged, hint.path, value)
+        return merged
 
     def _hint_value_after_last_page(self, hint: PageHint) -> Json:
         """The value of a hint once all rows were read."""
@@ -215,24 +214,24 @@ class PagedListing:
         """The arguments for the next page; None at the end or a bound. ``new_rows``: how many the last page had."""
         if self._stop_if_beyond_bounds():
             return None
-        self._barren = 0 if new_rows else self._barren + 1
-        found = self._next_arguments(new_rows)
-        if found is None:
+        self._barren_pages = 0 if new_rows else self._barren_pages + 1
+        arguments = self._next_arguments(new_rows)
+        if arguments is None:
             self._explain_missing_rows()
-        return found
+        return arguments
 
     def _next_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page: those that the server names, else by counting; None at the end."""
         page, hint = self._page, self._page.next_hint
         if hint is not None and page.has_more is not False and self._is_unvisited(hint):
-            pointed = arguments_from_hint(self._paging, hint)
-            if pointed and self._barren >= _MOST_BARREN_PAGES:
+            hinted = arguments_from_hint(self._paging, hint)
+            if hinted and self._barren_pages >= _MOST_BARREN_PAGES:
                 self._stop(
                     f"the last {_MOST_BARREN_PAGES} pages brought nothing new, and the server names further ones"
                 )
                 return None
-            if pointed:
-                return {**self._asked, **pointed}
+            if hinted:
+                return {**self._arguments, **hinted}
         elif hint is not None and not self._can_continue_by_counting:
             return None
         return None if self._has_ended else self._counted_arguments(new_rows)
@@ -240,8 +239,8 @@ class PagedListing:
     def _is_unvisited(self, hint: PageHint) -> bool:
         """Whether a hint leads to a page that was not read yet."""
         key = dumps(hint.value)
-        asked = {dumps(value) for name, value in self._asked.items() if name in self._paging.names.values()}
-        if key in self._hints or (isinstance(hint.value, str) and key in asked):
+        asked_values = {dumps(value) for name, value in self._arguments.items() if name in self._paging.names.values()}
+        if key in self._hints or (isinstance(hint.value, str) and key in asked_values):
             return False
         self._hints.add(key)
         return True
@@ -249,8 +248,8 @@ class PagedListing:
     @property
     def _can_continue_by_counting(self) -> bool:
         """Whether the tool takes a page number or an offset, and the answer says that there are more rows."""
-        is_said = self._page.has_more is True or (self._page.total or 0) > self.total
-        return is_said and bool(self._offset or self._number)
+        says_more = self._page.has_more is True or (self._page.total or 0) > self.total
+        return says_more and bool(self._offset_argument or self._page_argument)
 
     @property
     def _has_ended(self) -> bool:
@@ -266,48 +265,50 @@ class PagedListing:
 
     def _counted_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page by counting; None if the tool cannot count, or nothing new came."""
-        if self._number is not None and (self._offset is None or self._number in self._asked):
-            return self._next_page_arguments(self._number, new_rows)
+        number, offset = self._page_argument, self._offset_argument
+        if number is not None and (offset is None or number in self._arguments):
+            return self._next_page_arguments(number, new_rows)
         if not new_rows:
             return None
-        if self._offset is not None:
-            said, given = self._page.find_number(PagingRole.OFFSET), self._asked.get(self._offset)
-            asked = given if isinstance(given, int) else 0
-            start = asked if said is None else max(said, asked)
-            return {**self._asked, self._offset: start + len(self._page.rows)}
+        if offset is not None:
+            stated, asked = self._page.find_number(PagingRole.OFFSET), self._arguments.get(offset)
+            start = asked if isinstance(asked, int) else 0
+            start = start if stated is None else max(stated, start)
+            return {**self._arguments, offset: start + len(self._page.rows)}
         after = self._paging.names.get(PagingRole.AFTER)
         if after is not None and self._page.has_more and self._rows.last_id is not None:
-            return {**self._asked, after: self._rows.last_id}
+            return {**self._arguments, after: self._rows.last_id}
         return None
 
     def _next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
         """The arguments with the next page number; page 1, if it is unknown whether pages count from 0 or 1."""
-        asked, said = self._asked.get(name), self._page.find_number(PagingRole.PAGE)
-        probed, self._probing = self._probing, False
-        if not new_rows and not probed:
+        asked_number, stated_number = self._arguments.get(name), self._page.find_number(PagingRole.PAGE)
+        was_probing, self._is_probing = self._is_probing, False
+        if not new_rows and not was_probing:
             return None
-        if isinstance(asked, int) and not isinstance(asked, bool):
-            number = asked + 1
-        elif said is not None or self._paging.first_page_number is not None:
-            number = (said if said is not None else self._paging.first_page_number or 0) + 1
+        if isinstance(asked_number, int) and not isinstance(asked_number, bool):
+            number = asked_number + 1
+        elif stated_number is not None or self._paging.first_page_number is not None:
+            number = (stated_number if stated_number is not None else self._paging.first_page_number or 0) + 1
         else:
-            number, self._probing = 1, True
-        return {**self._asked, **self._actual_page_size, name: number}
+            number, self._is_probing = 1, True
+        return {**self._arguments, **self._actual_page_size, name: number}
 
     @property
     def _actual_page_size(self) -> JsonObject:
         """The page size that the server really gave, to ask for from now on: some servers compute a page's start from
         the given size, some from the requested one.
         """
-        name, given = self._paging.names.get(PagingRole.SIZE, ""), len(self._page.rows)
-        asked = self._asked.get(name)
-        return {name: given} if self.pages == 1 and isinstance(asked, int) and 0 < given < asked else {}
+        name, row_count = self._paging.names.get(PagingRole.SIZE, ""), len(self._page.rows)
+        asked_size = self._arguments.get(name)
+        is_smaller = isinstance(asked_size, int) and 0 < row_count < asked_size
+        return {name: row_count} if self.pages == 1 and is_smaller else {}
 
     def _is_requested_page(self) -> bool:
         """Whether the answer says that it is the page that was asked for."""
-        words = (PagingRole.PAGE, PagingRole.OFFSET)
-        asked = [(word, self._asked.get(self._paging.names.get(word, ""))) for word in words]
-        return any(given is not None and self._page.find_number(word) == given for word, given in asked)
+        roles = (PagingRole.PAGE, PagingRole.OFFSET)
+        asked_values = [(role, self._arguments.get(self._paging.names.get(role, ""))) for role in roles]
+        return any(value is not None and self._page.find_number(role) == value for role, value in asked_values)
 
     def _stop_if_beyond_bounds(self) -> bool:
         full = (
@@ -323,12 +324,12 @@ class PagedListing:
 
     def _explain_missing_rows(self) -> None:
         """At the end, notes why rows are missing, if the rows do not agree with what the server said of the list."""
-        page, fewest, most = self._page, min(self._totals, default=0), max(self._totals, default=0)
+        page, fewest, most = self._page, min(self._stated_totals, default=0), max(self._stated_totals, default=0)
         if self.why_partial:
             return
         if page.total is not None and self.total < page.total:
             self._stop(f"the server speaks of {page.total} rows, and no way led to the others")
-        elif self._totals and fewest < self._totals[0]:
+        elif self._stated_totals and fewest < self._stated_totals[0]:
             self._stop(f"the list changed while it was read: of {most} rows there were {fewest} later")
         elif page.total is not None and self.total > most and not self._rows.have_identifier:
             self._stop(f"{self.total} rows came where the server speaks of {page.total}, and nothing tells them apart")
@@ -339,12 +340,12 @@ class PagedListing:
         elif page.next_hint is not None and self.pages == 1 and page.has_more is not False:
             self._stop("the server names what follows, and the tool has no argument to ask for it")
 
-    def _stop_at_refusal(self, why: str) -> None:
-        self._stop(f"page {self.pages + 1} could not be read: {why[:200]}")
+    def _stop_at_refusal(self, reason: str) -> None:
+        self._stop(f"page {self.pages + 1} could not be read: {reason[:200]}")
 
-    def _stop(self, why: str) -> None:
+    def _stop(self, reason: str) -> None:
         self.following = None
-        self.why_partial = why
+        self.why_partial = reason
 
 
 def open_paged_list(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds) -> PagedListing | None:
@@ -353,9 +354,8 @@ def open_paged_list(tool: Tool, arguments: JsonObject, content: Json, bounds: Li
     if page is None:
         return None
     paging = find_paging_arguments(tool, arguments, page)
-    speaks = (
-        paging.has_position or page.has_more or any(isinstance(m.value, str) for m in page.hints_of(PagingRole.NEXT))
-    )
-    if not speaks or asks_for_part_of_list(paging, arguments) or not (page.rows or page.next_hint):
+    names_next = any(isinstance(hint.value, str) for hint in page.hints_of(PagingRole.NEXT))
+    has_pages = paging.has_position or page.has_more or names_next
+    if not has_pages or asks_for_part_of_list(paging, arguments) or not (page.rows or page.next_hint):
         return None
     return PagedListing(tool, arguments, page, paging, bounds)

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from rapidfuzz import fuzz
 
@@ -14,14 +15,14 @@ from shared.domain.keywords import stem
 
 RANKED_SCORE = 60.0
 ACCEPTED_SCORE = 70.0
-_CLEAR_OF_OTHERS = 10.0  # how much better than the next one the best must be
-_PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_LEAST_LEAD = 10.0  # by how much the best score must exceed the next one
+_WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
-_ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
-_ROLES = frozenset("er or ee ers ors ees".split())
+_WORD_ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
+_PERSON_ENDINGS = frozenset("er or ee ers ors ees".split())
 _WRITTEN_OUT = {"no": "number", "num": "number", "nr": "number", "dt": "date", "ts": "timestamp", "pct": "percent"}
 # Short forms that databases use, and words for the same party: compared only where every other word is the same.
-_SHORT = {
+_LONG_FORMS = {
     **_WRITTEN_OUT, "nm": "name", "cust": "customer", "cst": "customer", "cli": "client", "clnt": "client",
     "amt": "amount", "qty": "quantity", "addr": "address", "adr": "address", "acct": "account", "acc": "account",
     "emp": "employee", "mgr": "manager", "dept": "department", "inv": "invoice", "ord": "order", "prod": "product",
@@ -34,9 +35,9 @@ _SHORT = {
 }  # fmt: skip
 _SAME_PARTY = {"client": "customer", "supplier": "vendor", "telephone": "phone", "organisation": "organization"}
 _LONGEST_NAME = 100  # characters; what is longer is a text, of which nothing is kept
-_DOUBLED = re.compile(r"(.)\1")
+_DOUBLED_LETTER = re.compile(r"(.)\1")
 # Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
-_CHANGES_MEANING = frozenset(
+_WORDS_THAT_CHANGE_MEANING = frozenset(
     """id ids key no num number name code ref type kind class status state flag date day time at on by to from of for
     in out start end min max low high first last next previous prev old original prior total count quantity qty rate
     ratio percent pct tax vat fee net gross paid unpaid due owed open left remaining balance limit budget cap
@@ -53,13 +54,13 @@ def words_of(name: str) -> list[str]:
 
 @lru_cache(maxsize=4_096)  # the same few names of tools and fields, over and over
 def _split_words(name: str) -> tuple[str, ...]:
-    plain = name if name.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
-    return tuple(word.lower() for word in _PARTS.findall(plain))
+    text = name if name.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
+    return tuple(word.lower() for word in _WORD.findall(text))
 
 
 def stems_of(text: str) -> frozenset[str]:
     """The stems of the words of a text, or of a name in snake or camel case."""
-    return frozenset(stem(word.lower()) for word in _PARTS.findall(text))
+    return frozenset(stem(word.lower()) for word in _WORD.findall(text))
 
 
 def singular(word: str) -> str:
@@ -76,7 +77,7 @@ def most_similar_names(missing: str, names: Sequence[str]) -> list[str]:
     ranked = [(score, name) for score, name in scored if score >= RANKED_SCORE]
     if not ranked or ranked[0][0] < ACCEPTED_SCORE:
         return []
-    return [name for score, name in ranked if score > ranked[0][0] - _CLEAR_OF_OTHERS]
+    return [name for score, name in ranked if score > ranked[0][0] - _LEAST_LEAD]
 
 
 def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
@@ -86,54 +87,54 @@ def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
 
 def normalized_words(name: str) -> tuple[str, ...]:
     """The words of a name, sorted, with short forms and synonyms replaced: customer, name for ``cust_nm``."""
-    written = (word for short in words_of(name) for word in _SHORT.get(short, short).split())
-    return tuple(sorted(_SAME_PARTY.get(word, word) for word in written))
+    words = (word for short in words_of(name) for word in _LONG_FORMS.get(short, short).split())
+    return tuple(sorted(_SAME_PARTY.get(word, word) for word in words))
 
 
 def names_of_same_words(missing: str, names: Sequence[str]) -> list[str]:
     """The names with the same words, if short forms are written out: ``client_name`` for ``cust_nm``."""
-    wanted = normalized_words(missing)
-    return [name for name in names if wanted and normalized_words(name) == wanted]
+    words = normalized_words(missing)
+    return [name for name in names if words and normalized_words(name) == words]
 
 
-def may_mean_same(one: str, other: str) -> bool:
+def may_mean_same(name: str, other_name: str) -> bool:
     """Whether two names may mean the same: every word of either has a partner in the other."""
-    left, right = _expand_words(one), _expand_words(other)
-    for word in list(left):
-        if word in right:
-            left.remove(word)
-            right.remove(word)
-    return len(left) == len(right) and all(_is_same_word(a, b) for a, b in zip(left, right, strict=True))
+    words, other_words = _expand_words(name), _expand_words(other_name)
+    for word in list(words):
+        if word in other_words:
+            words.remove(word)
+            other_words.remove(word)
+    return len(words) == len(other_words) and all(_is_same_word(a, b) for a, b in zip(words, other_words, strict=True))
 
 
-def _rate_likeness(one: str, other: str) -> float:
+def _rate_likeness(name: str, other_name: str) -> float:
     """How alike two names are, from 0 to 100, regardless of the order of their words."""
-    return fuzz.token_sort_ratio(" ".join(_expand_words(one)), " ".join(_expand_words(other)))
+    return fuzz.token_sort_ratio(" ".join(_expand_words(name)), " ".join(_expand_words(other_name)))
 
 
 def _expand_words(name: str) -> list[str]:
     return [_WRITTEN_OUT.get(word, word) for word in words_of(name)]
 
 
-def _begins_alike(one: list[str], other: list[str]) -> bool:
-    short, long = sorted((one, other), key=len)
+def _begins_alike(words: list[str], other_words: list[str]) -> bool:
+    short, long = sorted((words, other_words), key=len)
     if len(short) == len(long) == 1:
         return _is_same_word(short[0], long[0])
-    added = long[len(short) :]
-    if not short or not added or long[: len(short)] != short:
+    added_words = long[len(short) :]
+    if not short or not added_words or long[: len(short)] != short:
         return False
-    return not any(word in _CHANGES_MEANING or word.isdigit() for word in added)
+    return not any(word in _WORDS_THAT_CHANGE_MEANING or word.isdigit() for word in added_words)
 
 
-def _is_same_word(one: str, other: str) -> bool:
+def _is_same_word(word: str, other_word: str) -> bool:
     """Whether two words are forms of one word: with another ending, a short form, or a doubled letter."""
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((word, other_word), key=len)
     if not (short.isalpha() and long.isalpha()) or len(short) < 3:
         return short == long
     return (
         _is_short_form(short, long)
         or _has_another_ending(short, long)
-        or _DOUBLED.sub(r"\1", short) == _DOUBLED.sub(r"\1", long)
+        or _DOUBLED_LETTER.sub(r"\1", short) == _DOUBLED_LETTER.sub(r"\1", long)
     )
 
 
@@ -143,7 +144,7 @@ def _is_short_form(short: str, long: str) -> bool:
         return False
     added = long.removeprefix(short)
     if added != long:
-        return added not in _ROLES and not (added[0] == short[-1] and added[1:] in _ROLES)
+        return added not in _PERSON_ENDINGS and not (added[0] == short[-1] and added[1:] in _PERSON_ENDINGS)
     skips_vowels = not set("aeiou") & set(short[1:]) and short[0] == long[0]
     begins = len(short) == 4 and long.startswith(short[:3])
     return (skips_vowels or begins) and short[-1] == long[-1] and _has_letters_in_order(short, long)
@@ -154,7 +155,6 @@ def _has_letters_in_order(short: str, long: str) -> bool:
     return all(letter in letters for letter in short)
 
 
-def _has_another_ending(one: str, other: str) -> bool:
-    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    endings = (one[shared:], other[shared:])
-    return shared >= 4 and all(ending in _ENDINGS for ending in endings)
+def _has_another_ending(word: str, other_word: str) -> bool:
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, other_word, strict=False)))
+    return shared >= 4 and _WORD_ENDINGS.issuperset((word[shared:], other_word[shared:]))

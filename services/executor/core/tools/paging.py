@@ -13,9 +13,9 @@ from shared.domain.exact_json import Json, JsonObject
 _NEXT_WORDS = frozenset(
     "next page cursor token link url uri href offset marker key start skip continuation id odata".split()
 )
-_PART_OF_ANOTHER = frozenset("href url uri number size cursor token value after total".split())
+_WORDS_NEEDING_PARENT = frozenset("href url uri number size cursor token value after total".split())
 _ENVELOPE_WORDS = frozenset("links link meta pagination paging".split())
-_MOST_DEPTH = 3  # how deep in its envelopes a list may stand
+_MOST_LEVELS = 3  # how deep in its envelopes a list may stand
 _USUAL_LIST_NAMES = frozenset(
     "items results rows records data entries values list content edges elements hits objects".split()
 )
@@ -53,32 +53,33 @@ class ListPage(NamedTuple):
     rows: list[Json]
     hints: tuple[PageHint, ...]
 
-    def hints_of(self, *words: PagingRole) -> Iterator[PageHint]:
-        return (hint for word in words for hint in self.hints if hint.role is word)
+    def hints_of(self, *roles: PagingRole) -> Iterator[PageHint]:
+        return (hint for role in roles for hint in self.hints if hint.role is role)
 
-    def find_number(self, *words: PagingRole) -> int | None:
+    def find_number(self, *roles: PagingRole) -> int | None:
         """The first whole number that the answer gives under these words; None if there is none."""
-        numbers = (_read_integer(hint.value) for hint in self.hints_of(*words))
+        numbers = (_read_integer(hint.value) for hint in self.hints_of(*roles))
         return next((number for number in numbers if number is not None), None)
 
     @property
     def has_more(self) -> bool | None:
         """Whether more rows follow, if the answer says so or denies it; else None."""
-        told = self.hints_of(PagingRole.MORE, PagingRole.LAST, PagingRole.PAGES)
-        said = [hint.value is (hint.role is PagingRole.MORE) for hint in told if isinstance(hint.value, bool)]
-        return any(said) if said else None
+        hints = self.hints_of(PagingRole.MORE, PagingRole.LAST, PagingRole.PAGES)
+        answers = [hint.value is (hint.role is PagingRole.MORE) for hint in hints if isinstance(hint.value, bool)]
+        return any(answers) if answers else None
 
     @property
     def next_hint(self) -> PageHint | None:
-        """The hint that leads to the next page; last a plain ``cursor``, which may only repeat the call's."""
-        plain = () if self.says_no_more and not self.has_more else (PagingRole.CURSOR,)
-        return next((hint for hint in self.hints_of(PagingRole.NEXT, *plain) if _leads_to_page(hint.value)), None)
+        """The hint that leads to the next page, at last a ``cursor``, which may only repeat the call's; else None."""
+        cursor_roles = () if self.says_no_more and not self.has_more else (PagingRole.CURSOR,)
+        hints = self.hints_of(PagingRole.NEXT, *cursor_roles)
+        return next((hint for hint in hints if _leads_to_page(hint.value)), None)
 
     @property
     def says_no_more(self) -> bool:
         """Whether the answer has a field for the next page, and it is empty."""
-        named = [hint.value for hint in self.hints_of(PagingRole.NEXT)]
-        return bool(named) and not any(_leads_to_page(value) for value in named)
+        next_values = [hint.value for hint in self.hints_of(PagingRole.NEXT)]
+        return bool(next_values) and not any(_leads_to_page(value) for value in next_values)
 
     @property
     def total(self) -> int | None:
@@ -87,7 +88,7 @@ class ListPage(NamedTuple):
         return total if total is not None else count if (count or 0) > len(self.rows) else None
 
 
-_NAMES: Mapping[PagingRole, str] = {
+_NAMES_BY_ROLE: Mapping[PagingRole, str] = {
     PagingRole.PAGE: "page,page number,page no,page num,page index,current page,number page",
     PagingRole.OFFSET: "offset,skip,start,start index,start at,from,row offset",
     PagingRole.CURSOR: "cursor,page token,page cursor,continuation token,continuation,marker,scroll id,bookmark,"
@@ -103,18 +104,18 @@ _NAMES: Mapping[PagingRole, str] = {
     PagingRole.COUNT: "count,num found,hits,matches",
     PagingRole.PAGES: "total pages,pages,page count,num pages,number of pages,pages total,last page",
 }
-_ROLE_BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split(",")}
+_ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split(",")}
 
 
 def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
     """What a name says about a list; None if nothing. ``parent``: the name of the object around it."""
-    own = words_of(name)
-    around = [word for word in words_of(parent) if word not in _ENVELOPE_WORDS]
-    if own and own[-1] in _PART_OF_ANOTHER and around:
-        found = _match_paging_role([*around, *own]) or _match_paging_role([*own, *around])
-        if found is not None:
-            return found
-    return _match_paging_role(own)
+    words = words_of(name)
+    parent_words = [word for word in words_of(parent) if word not in _ENVELOPE_WORDS]
+    if words and words[-1] in _WORDS_NEEDING_PARENT and parent_words:
+        role = _match_paging_role([*parent_words, *words]) or _match_paging_role([*words, *parent_words])
+        if role is not None:
+            return role
+    return _match_paging_role(words)
 
 
 def _match_paging_role(words: list[str]) -> PagingRole | None:
@@ -153,32 +154,33 @@ def with_nested_value(content: Json, place: tuple[str, ...], value: Json) -> Jso
 def _find_list_path(content: JsonObject) -> tuple[str, ...]:
     """The keys to the outermost list; of several to the one with a usual name. Empty if that is unclear."""
     level: dict[tuple[str, ...], Json] = {(): content}
-    for _ in range(_MOST_DEPTH):
-        outer = [(path, value) for path, value in level.items() if isinstance(value, dict)]
-        level = {(*path, key): inner for path, value in outer for key, inner in value.items()}
-        beside = (path for path in level if path[-1].lower().lstrip("_") not in _OTHER_LIST_NAMES)
-        lists = {path: rows for path in beside if isinstance(rows := level[path], list)}
+    for _ in range(_MOST_LEVELS):
+        objects = [(path, value) for path, value in level.items() if isinstance(value, dict)]
+        level = {(*path, key): nested for path, value in objects for key, nested in value.items()}
+        candidates = (path for path in level if path[-1].lower().lstrip("_") not in _OTHER_LIST_NAMES)
+        lists = {path: rows for path in candidates if isinstance(rows := level[path], list)}
         if lists:
-            usual = [path for path in lists if path[-1].lower() in _USUAL_LIST_NAMES]
-            full = [path for path, rows in lists.items() if any(isinstance(row, dict) for row in rows)]
-            return next((found[0] for found in (usual, full, [*lists]) if len(found) == 1), ())
+            usual_names = [path for path in lists if path[-1].lower() in _USUAL_LIST_NAMES]
+            with_records = [path for path, rows in lists.items() if any(isinstance(row, dict) for row in rows)]
+            return next((paths[0] for paths in (usual_names, with_records, [*lists]) if len(paths) == 1), ())
     return ()
 
 
 def _find_hints(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageHint]:
     """Yields what the answer says about its list, in this object and those within it."""
     for key, value in content.items():
-        here = (*path, key)
-        word = classify_paging_name(key, path[-1] if path else "")
-        if here == place:
+        field_path = (*path, key)
+        role = classify_paging_name(key, path[-1] if path else "")
+        if field_path == place:
             continue
-        if isinstance(value, dict) and len(here) < _MOST_DEPTH:
-            yield from _find_hints(value, place, here)
+        if isinstance(value, dict) and len(field_path) < _MOST_LEVELS:
+            yield from _find_hints(value, place, field_path)
         elif isinstance(value, list):
-            links = [one for one in value if isinstance(one, dict)] if "links" in key.lower() else []
-            yield from (PageHint(PagingRole.NEXT, here, one.get("href")) for one in links if one.get("rel") == "next")
-        elif word is not None and not isinstance(value, dict):
-            yield PageHint(word, here, value)
+            links = [link for link in value if isinstance(link, dict)] if "links" in key.lower() else []
+            following = (link.get("href") for link in links if link.get("rel") == "next")
+            yield from (PageHint(PagingRole.NEXT, field_path, address) for address in following)
+        elif role is not None and not isinstance(value, dict):
+            yield PageHint(role, field_path, value)
 
 
 def _leads_to_page(value: Json) -> bool:
@@ -191,9 +193,9 @@ def _read_integer(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-_PLACES = (PagingRole.CURSOR, PagingRole.AFTER, PagingRole.OFFSET, PagingRole.PAGE)
-_CHOOSERS = (*_PLACES, PagingRole.SIZE)  # what an argument says of a part
-_ORDERS = frozenset("sort order sortby orderby sorting latest newest descending".split())
+_POSITION_ROLES = (PagingRole.CURSOR, PagingRole.AFTER, PagingRole.OFFSET, PagingRole.PAGE)
+_PART_ROLES = (*_POSITION_ROLES, PagingRole.SIZE)  # what an argument says of a part
+_ORDER_WORDS = frozenset("sort order sortby orderby sorting latest newest descending".split())
 
 
 class PagingArguments(NamedTuple):
@@ -203,22 +205,22 @@ class PagingArguments(NamedTuple):
     schemas: Mapping[str, JsonObject]
     is_open: bool  # whether the tool says nothing of its arguments
 
-    def integer_argument(self, word: PagingRole) -> str | None:
+    def integer_argument(self, role: PagingRole) -> str | None:
         """The name of the argument with this meaning, if it takes integers; else None."""
-        name = self.names.get(word)
+        name = self.names.get(role)
         kind = self.schemas.get(name or "", {}).get("type", "integer")
         return name if kind in ("integer", "number") or (isinstance(kind, list) and "integer" in kind) else None
 
     @property
     def has_position(self) -> bool:
-        return any(word in self.names for word in _PLACES)
+        return any(role in self.names for role in _POSITION_ROLES)
 
     @property
     def first_page_number(self) -> int | None:
         """The number of the first page, 0 or 1, if the schema says so; else None."""
         schema = self.schemas.get(self.names.get(PagingRole.PAGE, ""), {})
-        said = (schema.get("minimum"), schema.get("default"))
-        return next((number for number in said if number in (0, 1) and not isinstance(number, bool)), None)  # type: ignore[return-value]  # 0 or 1
+        stated = (schema.get("minimum"), schema.get("default"))
+        return next((number for number in stated if number in (0, 1) and not isinstance(number, bool)), None)  # type: ignore[return-value]  # 0 or 1
 
 
 def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> PagingArguments:
@@ -226,23 +228,23 @@ def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> 
     if isinstance(tool.input_schema.get("properties"), dict):
         return PagingArguments(_arguments_by_role(tool.parameters), tool.parameters, is_open=False)
     echoed: dict[str, JsonObject] = {hint.path[-1]: {} for hint in page.hints_of(PagingRole.PAGE, PagingRole.OFFSET)}
-    known: dict[str, JsonObject] = {name: {} for name in arguments}
-    following = next((hint for hint in page.hints_of(PagingRole.NEXT) if isinstance(hint.value, str)), None)
-    implied: dict[str, JsonObject] = {_argument_named_by_hint(following): {}} if following else {}
-    return PagingArguments(_arguments_by_role({**implied, **echoed, **known}), {}, is_open=True)
+    called: dict[str, JsonObject] = {name: {} for name in arguments}
+    next_hint = next((hint for hint in page.hints_of(PagingRole.NEXT) if isinstance(hint.value, str)), None)
+    implied: dict[str, JsonObject] = {_argument_named_by_hint(next_hint): {}} if next_hint else {}
+    return PagingArguments(_arguments_by_role({**implied, **echoed, **called}), {}, is_open=True)
 
 
 def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> bool:
     """Whether a call itself asks for a later page, or for the first few rows in some order."""
-    for word in _PLACES:
-        given = arguments.get(paging.names.get(word, ""))
-        first_page = word is PagingRole.PAGE and given == 1 and paging.first_page_number != 0
-        if given not in (None, "", 0) and not first_page:
+    for role in _POSITION_ROLES:
+        value = arguments.get(paging.names.get(role, ""))
+        is_first_page = role is PagingRole.PAGE and value == 1 and paging.first_page_number != 0
+        if value not in (None, "", 0) and not is_first_page:
             return True
-    ordered = any(_ORDERS & set(words_of(name)) for name, value in arguments.items() if value not in (None, ""))
-    sized = arguments.get(paging.names.get(PagingRole.SIZE, "")) is not None
-    at_the_start = any(paging.names.get(word) in arguments for word in _PLACES)
-    return ordered and sized and not at_the_start
+    is_ordered = any(_ORDER_WORDS & set(words_of(name)) for name, value in arguments.items() if value not in (None, ""))
+    has_size = arguments.get(paging.names.get(PagingRole.SIZE, "")) is not None
+    has_position = any(paging.names.get(role) in arguments for role in _POSITION_ROLES)
+    return is_ordered and has_size and not has_position
 
 
 def arguments_from_hint(paging: PagingArguments, hint: PageHint) -> JsonObject:
@@ -268,10 +270,10 @@ def _argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | None:
 
 def _arguments_from_link(paging: PagingArguments, link: str) -> JsonObject:
     query = dict(URL(f"?{link.partition('?')[2]}").query.items())  # the last of a name counts
-    own = [name for name in query if name in paging.names.values()]
-    said = [name for name in query if paging.is_open and classify_paging_name(name) in _CHOOSERS]
-    places = {name: _convert_type(query[name], paging.schemas.get(name, {})) for name in (*own, *said)}
-    return places if any(classify_paging_name(name) in _PLACES for name in places) else {}
+    names = [name for name in query if name in paging.names.values()]
+    names += [name for name in query if paging.is_open and classify_paging_name(name) in _PART_ROLES]
+    arguments = {name: _convert_type(query[name], paging.schemas.get(name, {})) for name in names}
+    return arguments if any(classify_paging_name(name) in _POSITION_ROLES for name in arguments) else {}
 
 
 def _is_link(text: str) -> bool:
@@ -289,18 +291,18 @@ def _convert_type(value: Json, schema: JsonObject) -> Json:
 
 def _arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, str]:
     """The arguments by what they say about a list, without dates, which are no position in it."""
-    found: dict[PagingRole, str] = {}
+    names: dict[PagingRole, str] = {}
     for name, schema in schemas.items():
-        word = classify_paging_name(name)
-        if word is PagingRole.NEXT:
-            word = PagingRole.CURSOR
-        if word in _CHOOSERS and "format" not in schema:
-            found.setdefault(word, name)
-    return found
+        role = classify_paging_name(name)
+        if role is PagingRole.NEXT:
+            role = PagingRole.CURSOR
+        if role in _PART_ROLES and "format" not in schema:
+            names.setdefault(role, name)
+    return names
 
 
 def _argument_named_by_hint(hint: PageHint) -> str:
     """The argument that a hint names, for a tool without a schema: ``cursor`` for ``next_cursor``."""
     name = hint.path[-1]
-    short = name[4:].lstrip("_-") if name.lower().startswith("next") else name
-    return (short[:1].lower() + short[1:]) or "cursor"
+    argument = name[4:].lstrip("_-") if name.lower().startswith("next") else name
+    return (argument[:1].lower() + argument[1:]) or "cursor"

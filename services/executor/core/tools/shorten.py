@@ -5,9 +5,9 @@ from services.executor.core.tools.record_tree import list_field_names
 from shared.domain.exact_json import Json, dumps
 
 # Tried in turn until the whole fits: the longest text, and the most items of a list within.
-_STEPS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
-MOST = 16_000  # characters of one result that a prompt holds
-MOST_OF_A_RESULT = 6_000  # in a conversation
+_CUTS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
+MOST_PROMPT_CHARACTERS = 16_000  # characters of one result that a prompt holds
+MOST_RESULT_CHARACTERS = 6_000  # in a conversation
 _COMPUTATION_NOTE = "what is computed over them takes all."
 
 
@@ -15,71 +15,71 @@ def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
     """The content with long texts and lists cut, and a sentence on that; the sentence is empty if nothing was cut."""
     if len(dumps(content)) <= max_characters:
         return content, ""
-    for text, items in _STEPS:
-        cut = _cut_nested(content, text, items)
+    for text_characters, items in _CUTS:
+        cut = _cut_nested(content, text_characters, items)
         if len(dumps(cut)) <= max_characters:
-            what = f"texts over {text} characters and lists within it over {items} items"
-            return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTATION_NOTE}"
-    whole = dumps(content)
-    seen = _beginning_that_fits(whole, max_characters)
-    return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
+            cut_content = f"texts over {text_characters} characters and lists within it over {items} items"
+            return cut, f"Not all of it is shown here: of {cut_content} only the beginning; {_COMPUTATION_NOTE}"
+    text = dumps(content)
+    beginning = _beginning_that_fits(text, max_characters)
+    return beginning, f"Only the first {len(beginning)} of {len(text)} characters are shown here."
 
 
-def shorten_to_first_rows(content: Json, max_characters: int = MOST) -> tuple[Json, str]:
+def shorten_to_first_rows(content: Json, max_characters: int = MOST_PROMPT_CHARACTERS) -> tuple[Json, str]:
     """The content with as many rows of its list as fit, or cut within, and a sentence on what was left out."""
     if len(dumps(content)) <= max_characters:
         return content, ""
     page = read_list_page(content)
     if page is None or len(page.rows) < 2:
         return shorten_content(content, max_characters)
-    seen, cut = _first_rows(content, page, max_characters)
-    seen, more = shorten_content(seen, max_characters)
-    return seen, " ".join(filter(None, (cut, more)))
+    shown, row_note = _first_rows(content, page, max_characters)
+    shown, cut_note = shorten_content(shown, max_characters)
+    return shown, " ".join(filter(None, (row_note, cut_note)))
 
 
 def _beginning_that_fits(text: str, max_characters: int) -> str:
     """The beginning of the text that fits into ``max_characters`` characters as a JSON string."""
-    seen = text[:max_characters]
-    while len(dumps(seen)) > max_characters:
-        seen = seen[: len(seen) * max_characters // (len(dumps(seen)) + 1)]
-    return seen
+    beginning = text[:max_characters]
+    while len(dumps(beginning)) > max_characters:
+        beginning = beginning[: len(beginning) * max_characters // (len(dumps(beginning)) + 1)]
+    return beginning
 
 
-def _cut_nested(content: Json, text: int, items: int) -> Json:
+def _cut_nested(content: Json, text_characters: int, items: int) -> Json:
     match content:
-        case str() if len(content) > text:
-            return f"{content[:text]}... ({len(content) - text} more characters)"
+        case str() if len(content) > text_characters:
+            return f"{content[:text_characters]}... ({len(content) - text_characters} more characters)"
         case list():
-            rest: list[Json] = [f"... ({len(content) - items} more)"] if len(content) > items else []
-            return [*(_cut_nested(item, text, items) for item in content[:items]), *rest]
+            rest_note: list[Json] = [f"... ({len(content) - items} more)"] if len(content) > items else []
+            return [*(_cut_nested(item, text_characters, items) for item in content[:items]), *rest_note]
         case dict():
-            return {name: _cut_nested(value, text, items) for name, value in content.items()}
+            return {name: _cut_nested(value, text_characters, items) for name, value in content.items()}
         case _:
             return content
 
 
 def _first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Json, str]:
-    kept, size = 0, len(dumps(with_nested_value(content, page.place, [])))
-    while kept < len(page.rows) and size + len(dumps(page.rows[kept])) < max_characters:
-        size += len(dumps(page.rows[kept])) + 1
-        kept += 1
-    kept = max(kept, 1)
-    if kept == len(page.rows):
+    row_count, size = 0, len(dumps(with_nested_value(content, page.place, [])))
+    while row_count < len(page.rows) and size + len(dumps(page.rows[row_count])) < max_characters:
+        size += len(dumps(page.rows[row_count])) + 1
+        row_count += 1
+    row_count = max(row_count, 1)
+    if row_count == len(page.rows):
         return content, ""
-    cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; {_COMPUTATION_NOTE}"
-    return with_nested_value(content, page.place, page.rows[:kept]), cut
+    note = f"Only the first {row_count} of {len(page.rows)} rows are shown here; {_COMPUTATION_NOTE}"
+    return with_nested_value(content, page.place, page.rows[:row_count]), note
 
 
-def shorten_result(content: Json, max_characters: int = MOST_OF_A_RESULT) -> tuple[Json, str]:
+def shorten_result(content: Json, max_characters: int = MOST_RESULT_CHARACTERS) -> tuple[Json, str]:
     """The content within ``max_characters`` characters, and a note on the rest; the note is empty if all of it fits."""
-    shown, cut = shorten_to_first_rows(content, max_characters)
-    if not cut:
+    shown, note = shorten_to_first_rows(content, max_characters)
+    if not note:
         return content, ""
-    page, part = read_list_page(content), read_list_page(shown)
-    if page is None or part is None or len(page.rows) < 2:
-        return shown, f"{cut} look shows the rest"
-    fields = list_field_names(page.rows[:50])
+    page, shown_page = read_list_page(content), read_list_page(shown)
+    if page is None or shown_page is None or len(page.rows) < 2:
+        return shown, f"{note} look shows the rest"
+    field_names = list_field_names(page.rows[:50])
     place = f" in {'.'.join(page.place)}" if page.place else ""
-    rows = f"{len(page.rows)} rows{place}, the first {min(len(part.rows), len(page.rows))} are shown"
-    inside = "; long texts and lists in them are cut" if "within" in cut else ""
-    return shown, f"{rows}{inside}{f'; fields {fields}' if fields else ''}; look shows the rest"
+    row_note = f"{len(page.rows)} rows{place}, the first {min(len(shown_page.rows), len(page.rows))} are shown"
+    cut_note = "; long texts and lists in them are cut" if "within" in note else ""
+    return shown, f"{row_note}{cut_note}{f'; fields {field_names}' if field_names else ''}; look shows the rest"
