@@ -38,7 +38,7 @@ def test_the_journal_of_the_first_version_is_read_as_its_turns() -> None:
     """Who spoke in each turn, and the checkpoint at which the run stood at last."""
     task = read_archived(V1)
     attempts = attempts_of(task)
-    assert [attempt.begun.turn.kind for attempt in attempts] == ["message", "decision"]
+    assert [attempt.start.turn.kind for attempt in attempts] == ["message", "decision"]
     assert {"tenant", "session", "experience", "tools:office"} <= attempts[0].inputs.keys()
     progress = latest_progress(_entries(task))
     assert progress is not None

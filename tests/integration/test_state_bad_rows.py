@@ -52,7 +52,7 @@ class FailsOnce(Reaper):
 
     def __init__(self) -> None:
         self.outcomes_behind = 0
-        self.soonest: Mapping[int, float] = {}
+        self.seconds_until_due: Mapping[int, float] = {}
         self.looks = 0
         self.looked_again = asyncio.Event()
 

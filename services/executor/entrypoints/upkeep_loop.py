@@ -64,7 +64,7 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
         number = next(numbers)
         if looked := plan.due_partitions(clock()):
             woken = await reaper.repair_once(looked)
-            plan.record_survey(looked, reaper.soonest, clock())
+            plan.record_survey(looked, reaper.seconds_until_due, clock())
             if woken:
                 log.info("sessions_woken", sessions=woken)
         if number % _TICKS_BETWEEN_COUNTS == 0:

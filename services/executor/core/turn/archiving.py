@@ -13,8 +13,8 @@ from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 
-_MOST_TAKEN = 64  # taken at once
-_AT_ONCE = 4
+_MOST_AT_ONCE = 64  # tasks or sessions
+_MOST_UPLOADS = 4
 
 
 class Archiver:
@@ -23,36 +23,37 @@ class Archiver:
     def __init__(self, ended: EndedTasks, archive: Archive | None) -> None:
         self._ended = ended
         self._archive = archive
-        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._uploads = asyncio.Semaphore(_MOST_UPLOADS)
 
     async def archive_once(self, partitions: Collection[int]) -> int:
         """Archives ended tasks of these partitions; returns how many. May be interrupted and repeated at any point."""
         total = 0
         while partitions:
-            tasks, partitions = await self._ended.claim(partitions, _MOST_TAKEN, with_content=self._archive is not None)
-            done = await self._archive_tasks(tasks) if tasks else []
-            if not done:  # what could not be archived is taken again after a while, by whoever comes
+            has_archive = self._archive is not None
+            tasks, partitions = await self._ended.claim(partitions, _MOST_AT_ONCE, with_content=has_archive)
+            archived = await self._archive_tasks(tasks) if tasks else []
+            if not archived:  # what could not be archived is taken again after a while, by whoever comes
                 break
-            await self._ended.set_expiry(done, are_archived=self._archive is not None)
-            total += len(done)
+            await self._ended.set_expiry(archived, are_archived=has_archive)
+            total += len(archived)
         return total
 
-    async def _archive_tasks(self, found: Sequence[EndedContent]) -> list[EndedContent]:
+    async def _archive_tasks(self, tasks: Sequence[EndedContent]) -> list[EndedContent]:
         archive = self._archive
         if archive is None:
-            return list(found)
-        safe = await run_in_parallel(self._archive_task(archive, one) for one in found)
-        return [one for one, is_safe in zip(found, safe, strict=True) if is_safe]
+            return list(tasks)
+        results = await run_in_parallel(self._archive_task(archive, task) for task in tasks)
+        return [task for task, is_safe in zip(tasks, results, strict=True) if is_safe]
 
-    async def _archive_task(self, archive: Archive, found: EndedContent) -> bool:
+    async def _archive_task(self, archive: Archive, content: EndedContent) -> bool:
         """Whether the task may leave the store. One that could not be archived is tried again later."""
 
         async def put() -> bool:
-            if found.envelope is not None:
-                await archive.put(found.task.tenant, found.task.task_id, found.envelope)
+            if content.envelope is not None:
+                await archive.put(content.task.tenant, content.task.task_id, content.envelope)
             return True
 
-        return await _put_or_log(self._at_once, put, "not_archived", task=found.task.task_id)
+        return await _put_or_log(self._uploads, put, "not_archived", task=content.task.task_id)
 
 
 class Evictor:
@@ -61,19 +62,19 @@ class Evictor:
     def __init__(self, idle: IdleSessions, archive: Archive | None, idle_seconds: float) -> None:
         self._idle = idle
         self._archive = archive
-        self._seconds = idle_seconds
-        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._idle_seconds = idle_seconds
+        self._uploads = asyncio.Semaphore(_MOST_UPLOADS)
 
     async def evict_once(self, partitions: Collection[int]) -> int:
         """Evicts idle sessions of these partitions; returns how many. May be interrupted and repeated at any point."""
         total = 0
-        while sessions := await self._idle.claim(partitions, self._seconds, _MOST_TAKEN):
+        while sessions := await self._idle.claim(partitions, self._idle_seconds, _MOST_AT_ONCE):
             if self._archive is None:
                 await self._idle.take_off_idle_list(sessions)
                 continue
-            gone = sum(await run_in_parallel(self._evict_session(self._archive, session) for session in sessions))
-            total += gone
-            if not gone:  # what could not be archived is taken again after a while, by whoever comes
+            evicted = sum(await run_in_parallel(self._evict_session(self._archive, session) for session in sessions))
+            total += evicted
+            if not evicted:  # what could not be archived is taken again after a while, by whoever comes
                 break
         return total
 
@@ -83,24 +84,24 @@ class Evictor:
         """
 
         async def put() -> bool:
-            found = await self._idle.read(session)
-            if found is None:
+            session_content = await self._idle.read(session)
+            if session_content is None:
                 return False
-            await archive.put(session.tenant, session.session_id, found.content)
-            return await self._idle.evict(session, found.mark)
+            await archive.put(session.tenant, session.session_id, session_content.content)
+            return await self._idle.evict(session, session_content.mark)
 
-        return await _put_or_log(self._at_once, put, "session_not_archived", session=session.session_id)
+        return await _put_or_log(self._uploads, put, "session_not_archived", session=session.session_id)
 
 
 async def _put_or_log(
-    at_once: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failed: str, **about: str
+    uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failure_event: str, **labels: str
 ) -> bool:
-    """The result of ``put``; False, after a log line, if it failed, so that it is tried again later."""
-    async with at_once:
+    """The result of ``put``; False if it failed, which is logged as ``failure_event``: it is tried again later."""
+    async with uploads:
         try:
             return await put()
         except (ArchiveUnavailable, StoreUnavailable) as error:
-            log.warning(failed, **about, error=str(error))
+            log.warning(failure_event, **labels, error=str(error))
         except Exception as error:  # the outer edge of one task or session: it must not hold up the others
-            log.exception(failed, **about, error=repr(error))
+            log.exception(failure_event, **labels, error=repr(error))
     return False

@@ -46,9 +46,9 @@ _WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentNeedsAnswer | Wr
 WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentNeedsAnswer, WritesInDoubt)  # the same, to be caught
 
 
-async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> RunEnd:
+async def end_answered(ctx: TurnContext, reviewed: ReviewedRun, not_done: str) -> RunEnd:
     """The end of an answered task: completed, or failed if ``not_done`` says that a part was not done."""
-    progress, answer = done.progress, answer_with_escalation(done.progress)
+    progress, answer = reviewed.progress, answer_with_escalation(reviewed.progress)
     if not_done and not is_json_list(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
     return RunEnd(
@@ -59,8 +59,8 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> Ru
         progress,
         await list_writes(ctx.store),
         is_escalated=progress.state is FsmState.ESCALATE,
-        documents=done.documents,
-        review=done.notes,
+        documents=reviewed.documents,
+        review=reviewed.notes,
     )
 
 
@@ -92,14 +92,14 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
 def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, LedgerEntry]) -> EarlyEnd:
     """``Partial`` if something is known, no write is open and no planned call is left undone; otherwise ``Failed``."""
     dossier, plan = progress.dossier, progress.dossier.present_plan
-    done = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE}
-    if undone := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done]:
-        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
-    if left := parts_not_done(parts_to_do(dossier.parts), dossier.every_plan, ledger):
-        return Failed(f"{spent.reason}; not done: {'; '.join(part.quote[:120] for part, _ in left)}")
+    done_calls = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE}
+    if undone_tools := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done_calls]:
+        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone_tools)}")
+    if undone_parts := parts_not_done(parts_to_do(dossier.parts), dossier.every_plan, ledger):
+        return Failed(f"{spent.reason}; not done: {'; '.join(part.quote[:120] for part, _ in undone_parts)}")
     if any(entry.status in UNDECIDED for entry in ledger.values()):
         return Failed(spent.reason)
-    if not (done or dossier.values):
+    if not (done_calls or dossier.values):
         return Failed(f"{spent.reason}; nothing was found or done until then")
     return Partial(spent.reason)
 
@@ -113,10 +113,10 @@ def _write_partial_answer(reason: str, progress: Progress) -> str:
 def _write_cancel_answer(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
     """The answer of a cancelled task: the reason, and the planned calls that were never begun."""
     plan = progress.dossier.present_plan
-    begun = {(entry.plan_hash, entry.call.call_id) for entry in writes}
-    calls = [call for call in plan.calls if (plan.hash, call.call_id) not in begun]
-    left = [f"- {call.tool} {call.arguments_json}" for call in calls]
-    return "\n".join([f"{reason}.", "Left out:", *left]) if left else reason
+    begun_calls = {(entry.plan_hash, entry.call.call_id) for entry in writes}
+    unbegun = [call for call in plan.calls if (plan.hash, call.call_id) not in begun_calls]
+    lines = [f"- {call.tool} {call.arguments_json}" for call in unbegun]
+    return "\n".join([f"{reason}.", "Left out:", *lines]) if lines else reason
 
 
 async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
@@ -154,15 +154,15 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
         grounds=collect_approval_evidence(progress, verdict, ctx.task, ctx.toolbox.keys),
         notices=ctx.tenant.notices,
     )
-    asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
-    ctx.journal.add_event("approval", status="waiting", level=approval.level, **asked)
+    details: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
+    ctx.journal.add_event("approval", status="waiting", level=approval.level, **details)
     return await _end_asking_approval(ctx.store, approval, progress)
 
 
-async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd:
+async def end_with_timed_wait(ctx: TurnContext, waits: WaitsForTime) -> RunEnd:
     """The end of a run that continues at a later time. No lease is held until then."""
     ctx.ports.tracer.current_span().add_event(names.RESTS)
-    progress, wait = _store_progress_before_wait(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.wait
+    progress, wait = _store_progress_before_wait(ctx, waits.progress, f"rests:{ctx.turn.turn_id}"), waits.wait
     ctx.journal.add_event("note", rests_until=wait.until.isoformat(), why=wait.reason)
     writes = await list_writes(ctx.store)
     return RunEnd(TaskState.WORKING, None, wait.reason, wait.reason, progress, writes, timer=wait.timer)
@@ -172,7 +172,7 @@ async def _end_asking_approval(
     store: TurnStore, approval: Approval, progress: Progress | None, note: str = ""
 ) -> RunEnd:
     """The end of a run that asks for an approval. Earlier plans of the task may have written something."""
-    text = "\n\n".join(part for part in (note, write_approver_brief(approval)) if part)
+    text = "\n\n".join(paragraph for paragraph in (note, write_approver_brief(approval)) if paragraph)
     return RunEnd(
         TaskState.INPUT_REQUIRED,
         FsmState.APPROVAL_GATE,
@@ -189,8 +189,8 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
     """The end of a run that waits for an operator's decision on writes in doubt."""
     writes = await list_writes(opened.store)
     doubts = list_open_doubts(writes)
-    named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
-    reason = f"an operator has to say what became of a write in doubt: {named}"
+    doubt_names = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
+    reason = f"an operator has to say what became of a write in doubt: {doubt_names}"
     opened.journal.add_event("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
     return RunEnd(
         TaskState.INPUT_REQUIRED,
@@ -208,22 +208,22 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
     """The end of a run that passes a remote agent's question on to the requester, whose next message is the answer."""
     question = entry.agent.question if entry.agent else ""
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
-    asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
+    reason = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
     progress, writes = _store_latest_progress(opened, "question"), await list_writes(opened.store)
     opened.journal.add_event("approval", status="waiting", question=entry.call.call_id)
-    return RunEnd(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
+    return RunEnd(TaskState.INPUT_REQUIRED, None, reason, text, progress, writes, timer=question_timer(entry))
 
 
-def _store_latest_progress(opened: OpenedTurn, why: str) -> Progress | None:
+def _store_latest_progress(opened: OpenedTurn, label: str) -> Progress | None:
     """Stores the latest progress before a wait for ``why``; None if the run failed before it began."""
-    latest = opened.journal.progress
-    return _store_progress_before_wait(opened, latest, f"{why}:{opened.work.turn.turn_id}") if latest else None
+    progress = opened.journal.progress
+    return _store_progress_before_wait(opened, progress, f"{label}:{opened.work.turn.turn_id}") if progress else None
 
 
-def _store_progress_before_wait(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
+def _store_progress_before_wait(turn: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
     """Stores the progress under ``label`` with this turn's working time added, since waiting does not count as work."""
-    worked = progress.worked_ms + round(at.journal.worked_seconds * 1000)
-    progress = progress.model_copy(update={"worked_ms": worked})
-    at.journal.save_progress(progress, label)
+    worked_ms = progress.worked_ms + round(turn.journal.worked_seconds * 1000)
+    progress = progress.model_copy(update={"worked_ms": worked_ms})
+    turn.journal.save_progress(progress, label)
     return progress

@@ -29,7 +29,7 @@ from services.executor.ports.turns import JournalEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, dumps, loads_object
 
-_OUTCOMES = "plan:{}:outcomes"  # the journal's name for what became of the calls of a plan
+_OUTCOMES_KEY = "plan:{}:outcomes"  # the journal's name for what became of the calls of a plan
 
 
 class _CarriedPlan(NamedTuple):
@@ -90,7 +90,7 @@ async def _complete_answer(conversation: Conversation, progress: Progress) -> An
 
 async def _run_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
     """Carries out the plan; returns the outcomes of its calls (a journal step), or what the run waits for."""
-    stored = ctx.journal.get_from_earlier_attempt(_OUTCOMES.format(closed.plan.round))
+    stored = ctx.journal.get_from_earlier_attempt(_OUTCOMES_KEY.format(closed.plan.round))
     if stored is not None:
         return _CarriedPlan(closed.progress, loads_object(stored))
     match await carry_out_plan(ctx, closed.progress):
@@ -105,10 +105,10 @@ async def _run_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan
 
 
 async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:
-    reasons = {one.call.call_id: one.reason for one in left_out_calls(ctx, plan)}
+    reasons = {left_out.call.call_id: left_out.reason for left_out in left_out_calls(ctx, plan)}
     outcomes = await describe_outcomes(ctx, plan, reasons, outdated)
-    noted = JournalEntry(_OUTCOMES.format(plan.round), "note", dumps(outcomes))
-    ctx.journal.save_progress(progress, f"carried{plan.round}", (noted,))
+    outcomes_entry = JournalEntry(_OUTCOMES_KEY.format(plan.round), "note", dumps(outcomes))
+    ctx.journal.save_progress(progress, f"carried{plan.round}", (outcomes_entry,))
     return _CarriedPlan(progress, outcomes)
 
 
@@ -120,8 +120,8 @@ def _record_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> s
 
 def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     """What has changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
-    why = ctx.journal.get(OUTDATED_PLAN_KEY.format(plan.round - 1))
-    return (why,) if why else ()
+    reason = ctx.journal.get(OUTDATED_PLAN_KEY.format(plan.round - 1))
+    return (reason,) if reason else ()
 
 
 async def _wait_for_model(conversation: Conversation, away: ModelRests) -> WaitsForTime:
@@ -146,8 +146,8 @@ def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Pr
     if ctx.journal.get(key) is None:
         ctx.journal.clear_early_end()
         ctx.journal.add_event("note", orchestrator=name.value, not_available=failed.reason)
-        made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
-        ctx.journal.add_entry(lost_orchestrator_reads_key(name.value), "note", dumps(made))
+        reads: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
+        ctx.journal.add_entry(lost_orchestrator_reads_key(name.value), "note", dumps(reads))
         ctx.journal.add_entry(key, "note", failed.reason)
     passed_over = {**progress.passed_over, name.value: failed.reason}
     update = {"orchestrators": progress.orchestrators[1:], "passed_over": passed_over, "replies": 0}

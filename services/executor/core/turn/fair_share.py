@@ -16,9 +16,9 @@ from services.executor.ports.sessions import FreeSlotsByTenant, SessionWakes, Sl
 from shared.domain.lru_cache import LruCache
 from shared.ports.store import StoreUnavailable
 
-_TIMES_THE_FREE = 9
+_SLOTS_PER_FREE_SLOT = 9  # that one tenant may have
 _CAP_SECONDS = 5.0  # for which a tenant's cap is believed to be what it was
-_CAPS_HELD = 1024
+_MOST_CAPS = 1024
 _FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
 log = structlog.get_logger()
 
@@ -31,21 +31,21 @@ class FairShareSlots:
     def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
         self._slot_seconds = slot_seconds
-        self._here: Counter[str] = Counter()
+        self._sessions_by_tenant: Counter[str] = Counter()
         self._with_slots: set[tuple[str, str]] = set()  # sessions of tenants with a cap
-        self._caps = LruCache[str, tuple[int | None, float]](_CAPS_HELD)  # by tenant, and until when that is believed
-        self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
+        self._caps = LruCache[str, tuple[int | None, float]](_MOST_CAPS)  # by tenant, and until when that is believed
+        self._cap_reached_until: dict[str, float] = {}  # by tenant whose cap was reached: until when that is believed
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
         """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
-        shares = {tenant: fair_slot_count(here, free) for tenant, here in self._here.items()}
+        shares = {tenant: fair_slot_count(running, free) for tenant, running in self._sessions_by_tenant.items()}
         return FreeSlotsByTenant(free, fair_slot_count(0, free), shares | dict.fromkeys(self._tenants_at_cap(), 0))
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot. If not, its tenant's cap is reached, and the session is woken when a slot is
         free.
         """
-        self._here[tenant] += 1
+        self._sessions_by_tenant[tenant] += 1
         try:
             has_slot = await self._take_slot(tenant, session_id)
         except BaseException:
@@ -53,7 +53,7 @@ class FairShareSlots:
             raise
         if not has_slot:
             self._subtract_session(tenant)
-            self._full[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
+            self._cap_reached_until[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
             await self._store.postpone_reaping(tenant, session_id)
         return has_slot
 
@@ -62,7 +62,7 @@ class FairShareSlots:
         self._subtract_session(tenant)
         if (tenant, session_id) in self._with_slots:
             self._with_slots.discard((tenant, session_id))
-            self._full.pop(tenant, None)
+            self._cap_reached_until.pop(tenant, None)
             following = await self._store.release(tenant, session_id)
             if following is not None:
                 await self._wakes.wake_ahead(tenant, following)
@@ -86,14 +86,14 @@ class FairShareSlots:
         return True
 
     def _subtract_session(self, tenant: str) -> None:
-        self._here[tenant] -= 1
-        if not self._here[tenant]:
-            del self._here[tenant]
+        self._sessions_by_tenant[tenant] -= 1
+        if not self._sessions_by_tenant[tenant]:
+            del self._sessions_by_tenant[tenant]
 
     def _tenants_at_cap(self) -> Mapping[str, float]:
         now = asyncio.get_running_loop().time()
-        self._full = {tenant: until for tenant, until in self._full.items() if until > now}
-        return self._full
+        self._cap_reached_until = {tenant: end for tenant, end in self._cap_reached_until.items() if end > now}
+        return self._cap_reached_until
 
     async def _get_cap(self, tenant: str) -> int | None:
         cap, until = self._caps.get(tenant, (None, 0.0))
@@ -109,7 +109,7 @@ class FairShareSlots:
             return None
 
 
-def fair_slot_count(here: int, free: int) -> int:
-    """How many free slots a tenant with ``here`` sessions may take. The last slot is kept for a tenant without any."""
-    even = max(0, -(-(_TIMES_THE_FREE * free - here) // (_TIMES_THE_FREE + 1)))
-    return max(0, min(even, free - 1)) if here or free > 1 else free
+def fair_slot_count(running: int, free: int) -> int:
+    """How many free slots a tenant with ``running`` sessions may take. The last one is kept for a tenant without any."""
+    share = max(0, -(-(_SLOTS_PER_FREE_SLOT * free - running) // (_SLOTS_PER_FREE_SLOT + 1)))
+    return max(0, min(share, free - 1)) if running or free > 1 else free

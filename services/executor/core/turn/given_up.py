@@ -60,7 +60,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     record = work.record.model_copy(update=update)
     return TurnEnd(
         record=record,
-        session=await _session_with_calls(record, store, entries, ended=not waits),
+        session=await _session_with_calls(record, store, entries, is_ended=not waits),
         events=(_build_status_event(record),),
         timer=doubts_timer(doubts) if waits else None,
         outcome=None if waits else await outcome_from_store(record, store),
@@ -69,14 +69,14 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
 
 
 async def _session_with_calls(
-    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, ended: bool
+    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, is_ended: bool
 ) -> SessionState | None:
     """The session's state with the task's calls added; None to leave it unchanged, if there are none.
 
     If the rules cannot be read, which may be why the turn failed, every write is kept.
     """
-    made, names = await _read_calls_and_ruled_tools(record, store, entries)
-    if not (made and names):
+    calls, ruled_tools = await _read_calls_and_ruled_tools(record, store, entries)
+    if not (calls and ruled_tools):
         return SessionState() if starts_assessment(record) else None
     try:
         session = session_for_task(await store.read_session(), record)
@@ -85,7 +85,9 @@ async def _session_with_calls(
     except (StoreUnavailable, ValueError) as error:
         log.warning("memory_not_read", task=record.task_id, error=repr(error))
         return None
-    return session._replace(calls=calls_to_remember(session.calls, made, names, record.task_id, has_ended=ended))
+    return session._replace(
+        calls=calls_to_remember(session.calls, calls, ruled_tools, record.task_id, has_ended=is_ended)
+    )
 
 
 async def _read_calls_and_ruled_tools(
@@ -112,8 +114,8 @@ def _may_operator_decide(turn: Turn, entries: Sequence[LedgerEntry], now: dateti
 
 
 def _build_status_event(record: TaskRecord) -> TaskEvent:
-    told = redact_json({"state": record.state.value, "reason": record.reason}, protected_values(record.request.text))
-    return TaskEvent(kind="status", at=record.updated_at, data=told)
+    data = redact_json({"state": record.state.value, "reason": record.reason}, protected_values(record.request.text))
+    return TaskEvent(kind="status", at=record.updated_at, data=data)
 
 
 def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
@@ -141,8 +143,8 @@ def build_dead_letter(work: TurnWork, ended: TaskRecord, attempts: int) -> DeadT
 
 
 def _list_begun_writes(ended: TaskRecord) -> Iterator[str]:
-    told = ended.metadata.get("writes")
-    for write in told if isinstance(told, list) else ():
+    writes = ended.metadata.get("writes")
+    for write in writes if isinstance(writes, list) else ():
         if isinstance(write, dict) and write.get("status") in (*DONE, *UNDECIDED):
             yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
 
@@ -155,8 +157,8 @@ async def outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcom
 
 
 _NOBODY = Principal(id="unknown")
-_REASON = "The stored turn, or its task's record, cannot be read; it is not tried again."
-_WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
+_UNREADABLE_REASON = "The stored turn, or its task's record, cannot be read; it is not tried again."
+_UNKNOWN_WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
 
 
 def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
@@ -174,15 +176,15 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
         accepted_at=turn.received_at,
         updated_at=unread.now,
         state=TaskState.FAILED,
-        reason=_REASON,
-        answer=_REASON,
+        reason=_UNREADABLE_REASON,
+        answer=_UNREADABLE_REASON,
     )
-    done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
-    events = (_build_status_event(record), TaskEvent(kind="turn_finished", at=unread.now, data=done))
-    dead = build_dead_letter(TurnWork(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
+    details = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
+    events = (_build_status_event(record), TaskEvent(kind="turn_finished", at=unread.now, data=details))
+    letter = build_dead_letter(TurnWork(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
     outcome = outcome_of_record(record, (), protected_values(turn.text), is_applied=False)
     ended = _record_json_as_ended(unread.record, record, turn.turn_id)
-    return UnreadTurnEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)
+    return UnreadTurnEnd(letter.model_copy(update={"writes": _UNKNOWN_WRITES}), outcome, ended, events)
 
 
 def _record_json_as_ended(stored: str, least: TaskRecord, turn_id: str) -> str:
@@ -190,12 +192,12 @@ def _record_json_as_ended(stored: str, least: TaskRecord, turn_id: str) -> str:
 
     Missing fields come from the ``least`` record; so do all if the stored one is not a JSON object.
     """
-    said = loads_object(least.stored_json())
+    least_fields = loads_object(least.stored_json())
     try:
-        kept = loads_object(stored)
+        stored_fields = loads_object(stored)
     except ValueError:
-        kept = {}
-    before = kept.get("turns_done")
-    done = [*(before if isinstance(before, list) else ()), turn_id][-MOST_TURN_IDS:]
-    ended = {name: said[name] for name in ("state", "reason", "answer", "updated_at")}
-    return dumps({**said, **kept, **ended, "turns_done": [*done]})
+        stored_fields = {}
+    turns_before = stored_fields.get("turns_done")
+    turns_done = [*(turns_before if isinstance(turns_before, list) else ()), turn_id][-MOST_TURN_IDS:]
+    end_fields = {name: least_fields[name] for name in ("state", "reason", "answer", "updated_at")}
+    return dumps({**least_fields, **stored_fields, **end_fields, "turns_done": [*turns_done]})

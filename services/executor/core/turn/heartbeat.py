@@ -30,20 +30,20 @@ class LeaseKeeper:
         self._lease_seconds = lease_seconds
         self._watched: dict[Lease, KeptLease] = {}
         self._alive_at = monotonic()
-        self._called: frozenset[Lease] = frozenset()
+        self._with_signal: frozenset[Lease] = frozenset()
         self._beat_at = monotonic()
 
     def has_signal(self, lease: Lease) -> bool:
         """Whether the turn must ask the store for its pulse: the last heartbeat said so, or is too old."""
-        return lease in self._called or monotonic() - self._beat_at > self._lease_seconds
+        return lease in self._with_signal or monotonic() - self._beat_at > self._lease_seconds
 
-    async def keep_until_lost(self, kept: "KeptLease") -> None:
+    async def keep_until_lost(self, kept_lease: "KeptLease") -> None:
         """Has the lease extended while this is awaited; raises ``LeaseLost`` when it is lost."""
-        self._watched[kept.lease] = kept
+        self._watched[kept_lease.lease] = kept_lease
         try:
-            await kept.lost
+            await kept_lease.lost
         finally:
-            del self._watched[kept.lease]
+            del self._watched[kept_lease.lease]
 
     async def show_liveness(self) -> NoReturn:
         """Shows at intervals, until cancelled, that the event loop in which it runs is not blocked."""
@@ -65,27 +65,27 @@ class LeaseKeeper:
 
     async def _extend_leases(self, leases: ExtendsLeases) -> bool:
         """Extends every lease; False if the store did not answer in time."""
-        began, kept = monotonic(), tuple(self._watched)
+        began, leases_to_extend = monotonic(), tuple(self._watched)
         try:
             async with asyncio.timeout(self._lease_seconds):
-                beat = await self._try_extending(leases, kept)
+                result = await self._try_extending(leases, leases_to_extend)
         except TimeoutError:
-            self._report_losses(kept)
+            self._report_losses(leases_to_extend)
             return False
-        self._beat_at, self._called = began, frozenset(beat.signaled)
-        self._report_losses(beat.lost)
-        for lease in beat.signaled:
+        self._beat_at, self._with_signal = began, frozenset(result.signaled)
+        self._report_losses(result.lost)
+        for lease in result.signaled:
             if watched := self._watched.get(lease):
                 watched.lost.get_loop().call_soon_threadsafe(watched.news.set)
         return True
 
-    async def _try_extending(self, leases: ExtendsLeases, kept: tuple[Lease, ...]) -> HeartbeatResult:
+    async def _try_extending(self, leases: ExtendsLeases, leases_to_extend: tuple[Lease, ...]) -> HeartbeatResult:
         """Extends the leases, trying again while the store does not answer. The caller sets the time limit."""
-        while kept:
+        while leases_to_extend:
             try:
-                return await leases.extend_all(kept)
+                return await leases.extend_all(leases_to_extend)
             except StoreUnavailable as error:
-                log.warning("heartbeat_missed", sessions=len(kept), error=str(error))
+                log.warning("heartbeat_missed", sessions=len(leases_to_extend), error=str(error))
                 await asyncio.sleep(self._lease_seconds / 20)
         return HeartbeatResult()
 
@@ -104,7 +104,7 @@ class KeptLease(LeaseHeartbeat):
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.news = asyncio.Event()
         self.released = False
-        self._going = False
+        self._is_releasing = False
 
     @override
     def has_signal(self) -> bool:
@@ -120,15 +120,15 @@ class KeptLease(LeaseHeartbeat):
     @override
     @contextmanager
     def allow_release(self) -> Iterator[None]:
-        self._going = True
+        self._is_releasing = True
         try:
             yield
         finally:
-            self._going = self.released
+            self._is_releasing = self.released
 
     def report_loss(self) -> None:
         """Tells the session, in its own event loop, that its lease is lost, unless it is just being released."""
-        if not self.lost.done() and not self._going:
+        if not self.lost.done() and not self._is_releasing:
             self.lost.set_exception(LeaseLost(self.lease.session_id))
 
 

@@ -33,24 +33,24 @@ class LocalFirstWakes(SessionWakes):
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """The sessions that were taken here or queued. Those for other executors are queued first."""
-        every = list(sessions)
-        free = max(0, FEW_SESSIONS - self._runner.running_count)
-        near, left = (every[:free], every[free:]) if begun else ([], every)
+        all_sessions = list(sessions)
+        free_slots = max(0, FEW_SESSIONS - self._runner.running_count)
+        for_here, for_queue = (all_sessions[:free_slots], all_sessions[free_slots:]) if begun else ([], all_sessions)
         try:
-            queued = [*await self._wakes.wake_unless_queued(left, begun=begun)]
+            queued = [*await self._wakes.wake_unless_queued(for_queue, begun=begun)]
         except StoreUnavailable:
-            taken = await self._offer_sessions(every[:free])
-            if len(taken) < len(every):
+            taken_here = await self._offer_sessions(all_sessions[:free_slots])
+            if len(taken_here) < len(all_sessions):
                 raise
-            return taken
-        taken = await self._offer_sessions(near)
-        back = [one for one in near if one not in taken]
-        return [*taken, *queued, *await self._wakes.wake_unless_queued(back, begun=begun)]
+            return taken_here
+        taken_here = await self._offer_sessions(for_here)
+        refused = [session for session in for_here if session not in taken_here]
+        return [*taken_here, *queued, *await self._wakes.wake_unless_queued(refused, begun=begun)]
 
     async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Offers the sessions to this process's runner in parallel; returns those that it took."""
-        took = await run_in_parallel(self._offer_session(one) for one in sessions)
-        return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
+        results = await run_in_parallel(self._offer_session(session) for session in sessions)
+        return [session for session, is_taken in zip(sessions, results, strict=True) if is_taken]
 
     async def _offer_session(self, session: tuple[str, str]) -> bool:
         return self._runner.running_count < FEW_SESSIONS and await self._runner.offer(*session)

@@ -14,17 +14,17 @@ from shared.ports.store import StoreUnavailable
 
 
 class FaultCounts:
-    """Counts repaired faults."""
+    """Counts the faults that this process repaired, by kind."""
 
     def __init__(self) -> None:
         self._counts: Counter[Fault] = Counter()
         self._unreported: Counter[Fault] = Counter()
 
-    def add(self, fault: Fault, number: int = 1, **about: str) -> None:
+    def add(self, fault: Fault, number: int = 1, **labels: str) -> None:
         """Counts a fault and logs it."""
         self._counts[fault] += number
         self._unreported[fault] += number
-        log.warning("mended", fault=fault.value, count=number, **about)
+        log.warning("mended", fault=fault.value, count=number, **labels)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -32,30 +32,30 @@ class FaultCounts:
         return {fault.value: self._counts[fault] for fault in Fault}
 
     def take_unreported(self) -> Mapping[Fault, int]:
-        """Returns the counts that the installation's lack; they count as reported from now on."""
-        fresh, self._unreported = self._unreported, Counter()
-        return fresh
+        """Returns the counts since the last call, for the installation's counts."""
+        unreported, self._unreported = self._unreported, Counter()
+        return unreported
 
 
 log = structlog.get_logger()
 
-_LATE = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
+_LATE_AFTER = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
 TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 
 
 class Reaper:
     """Wakes sessions that a crash or a lost wake left behind, and fires due timers.
 
-    ``outcomes_behind``: how many outcomes the learner had not applied at the last count. ``soonest``: by partition, in
-    how many seconds something is due, as of the last look.
+    ``outcomes_behind``: how many outcomes the learner had not applied at the last count. ``seconds_until_due``: by
+    partition, in how many seconds something is due, as of the last look.
     """
 
-    def __init__(self, upkeep: Upkeep, wakes: SessionWakes, mended: FaultCounts | None = None) -> None:
+    def __init__(self, upkeep: Upkeep, wakes: SessionWakes, fault_counts: FaultCounts | None = None) -> None:
         self._upkeep = upkeep
         self._wakes = wakes
-        self._mended = mended or FaultCounts()
+        self._fault_counts = fault_counts or FaultCounts()
         self.outcomes_behind = 0
-        self.soonest: Mapping[int, float] = {}
+        self.seconds_until_due: Mapping[int, float] = {}
 
     async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
         """Looks at the partitions once, fires their due timers and wakes their overdue sessions; returns how many
@@ -64,14 +64,14 @@ class Reaper:
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.find_overdue(partitions)
-        self.soonest = overdue.seconds_until_due
+        self.seconds_until_due = overdue.seconds_until_due
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
-        begun = sorted({*overdue.orphaned, *overdue.due, *fired})
-        woken = len(await self._wakes.wake_unless_queued(begun, begun=True)) if begun else 0
+        sessions = sorted({*overdue.orphaned, *overdue.due, *fired})
+        woken = len(await self._wakes.wake_unless_queued(sessions, begun=True)) if sessions else 0
         if overdue.unwoken:
             woken += await self._wake_unqueued(overdue.unwoken)
-        if fresh := self._mended.take_unreported():
-            await self._upkeep.add_fault_counts(fresh)
+        if unreported := self._fault_counts.take_unreported():
+            await self._upkeep.add_fault_counts(unreported)
         return woken
 
     async def update_outcomes_behind(self) -> None:
@@ -81,7 +81,7 @@ class Reaper:
         """Wakes sessions that are in no queue; returns how many. Who claims the session counts a lost owner."""
         forgotten = await self._wakes.wake_unless_queued(sorted(sessions))
         if forgotten:
-            self._mended.add(Fault.NOT_WOKEN, len(forgotten))
+            self._fault_counts.add(Fault.NOT_WOKEN, len(forgotten))
         return len(forgotten)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
@@ -93,8 +93,8 @@ class Reaper:
         except StoreUnavailable as error:
             log.warning("timer_not_fired", session=timer.session_id, task=timer.task_id, error=str(error))
             return False
-        if fired and timer.now - timer.due > _LATE:
-            self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
+        if fired and timer.now - timer.due > _LATE_AFTER:
+            self._fault_counts.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
         return fired
 
 

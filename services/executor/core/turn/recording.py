@@ -35,10 +35,10 @@ from shared.domain.quality import Formula
 from shared.domain.words import PlanAudit, Strategy, ToolClass
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
-VERSION = 1  # of what is noted
+_NOTE_VERSION = 1  # of the note on an attempt's beginning
 _DECISIVE_LIMITS = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
-_LEDGER = TypeAdapter(dict[str, LedgerEntry])
-_SESSION = TypeAdapter(SessionState)
+_LEDGER_ADAPTER = TypeAdapter(dict[str, LedgerEntry])
+_SESSION_ADAPTER = TypeAdapter(SessionState)
 
 
 class AttemptStart(NamedTuple):
@@ -51,18 +51,18 @@ class AttemptStart(NamedTuple):
 
     def restore_limits(self, today: Limits) -> Limits:
         """Today's limits, with the recorded ones where they affect a run."""
-        said = {name: self.settings.get(name, getattr(today, name)) for name in _DECISIVE_LIMITS}
-        said["orchestrators"] = self.settings.get("orchestrators", [OrchestratorName.LOCAL])  # there was no other
+        settings = {name: self.settings.get(name, getattr(today, name)) for name in _DECISIVE_LIMITS}
+        settings["orchestrators"] = self.settings.get("orchestrators", [OrchestratorName.LOCAL])  # there was no other
         return today._replace(
-            iterations=int(str(said["iterations"])),
-            tool_calls=int(str(said["tool_calls"])),
-            plans=int(str(said["plans"])),
-            trusts_requests=bool(said["trusts_requests"]),
+            iterations=int(str(settings["iterations"])),
+            tool_calls=int(str(settings["tool_calls"])),
+            plans=int(str(settings["plans"])),
+            trusts_requests=bool(settings["trusts_requests"]),
             answers=AnswerRules(Formula(str(self.settings.get("formula", Formula.SIGNALS.value)))),  # without a footer
             audit=_recorded_plan_audit(self.settings),
             translator=str(self.settings.get("translator", today.translator)),
-            strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
-            orchestrators=tuple(OrchestratorName(str(name)) for name in cast("list[str]", said["orchestrators"])),
+            strategies=tuple(Strategy(str(name)) for name in cast("list[str]", settings["strategies"])),
+            orchestrators=tuple(OrchestratorName(str(name)) for name in cast("list[str]", settings["orchestrators"])),
         )
 
 
@@ -78,12 +78,12 @@ class RecordedEnd(NamedTuple):
 
 def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
     """Records that an attempt at the turn begins."""
-    parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
+    parts = [f'"v":{_NOTE_VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _DECISIVE_LIMITS}
     settings |= {"formula": limits.answers.formula.value, "reviews": True}
     settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
     settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}
-    parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
+    parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER_ADAPTER.dump_json(dict(ledger)).decode()}')
     journal.record_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
 
 
@@ -96,12 +96,12 @@ def _recorded_plan_audit(settings: JsonObject) -> PlanAudit:
 
 def parse_attempt_start(text: str) -> AttemptStart:
     """Parses the recorded beginning of an attempt; raises ``ValueError`` for an unknown version."""
-    noted = loads_object(text)
-    if noted.get("v") != VERSION:
-        raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
-    turn = Turn.model_validate_json(dumps(noted["turn"]))
-    began, ledger = datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_python(noted["ledger"])
-    return AttemptStart(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
+    recorded = loads_object(text)
+    if recorded.get("v") != _NOTE_VERSION:
+        raise ValueError(f"version {recorded.get('v')} of a turn's note is not known here")
+    turn = Turn.model_validate_json(dumps(recorded["turn"]))
+    began, ledger = datetime.fromisoformat(str(recorded["began"])), _LEDGER_ADAPTER.validate_python(recorded["ledger"])
+    return AttemptStart(turn, began, ledger, cast(JsonObject, recorded.get("settings", {})))
 
 
 def record_early_end(journal: Journal, early: EarlyEnd) -> None:
@@ -111,30 +111,30 @@ def record_early_end(journal: Journal, early: EarlyEnd) -> None:
 
 def parse_early_end(text: str) -> RecordedEnd:
     """Parses a recorded early end; an unknown kind becomes ``Failed``."""
-    noted = loads_object(text)
-    kind = _subclasses_by_name(EarlyEnd).get(str(noted["kind"]), Failed)
-    step = cast("str | None", noted.get("step"))
-    return RecordedEnd(_build_early_end(kind, noted), step, str(noted["began"]))
+    recorded = loads_object(text)
+    kind = _subclasses_by_name(EarlyEnd).get(str(recorded["kind"]), Failed)
+    step = cast("str | None", recorded.get("step"))
+    return RecordedEnd(_build_early_end(kind, recorded), step, str(recorded["began"]))
 
 
 def _build_early_end(kind: type[EarlyEnd], recorded: JsonObject) -> EarlyEnd:
-    reason, after = str(recorded["reason"]), recorded.get("retry_after")
+    reason, seconds = str(recorded["reason"]), recorded.get("retry_after")
     if kind is ModelRests:
-        return ModelRests(reason, None if after is None else float(str(after)))
+        return ModelRests(reason, None if seconds is None else float(str(seconds)))
     return kind(reason, cast("FailedPart | None", recorded["part"]))
 
 
 def _subclasses_by_name(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
-    below = [_subclasses_by_name(one) for one in kind.__subclasses__()]
-    return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
+    inner = [_subclasses_by_name(subclass) for subclass in kind.__subclasses__()]
+    return {name: subclass for kinds in inner for name, subclass in kinds.items()} | {kind.__name__: kind}
 
 
 def record_session(journal: Journal, session: SessionState) -> None:
-    journal.record_input("session", _SESSION.dump_json(session).decode())
+    journal.record_input("session", _SESSION_ADAPTER.dump_json(session).decode())
 
 
 def parse_session(text: str) -> SessionState:
-    return _SESSION.validate_json(text)
+    return _SESSION_ADAPTER.validate_json(text)
 
 
 def open_turn_span(tracer: Tracer, work: TurnWork) -> AbstractContextManager[Span]:
@@ -165,9 +165,9 @@ def put_end_on_span(span: Span, ended: RunEnd) -> None:
         span.annotate({names.STRATEGY: ended.progress.strategy.value})
 
 
-_PACKED = "z:"
-_LONGEST_ERROR = 200  # characters of an error
-_packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
+_PACKED_PREFIX = "z:"
+_MOST_ERROR_CHARACTERS = 200
+_packed_listings = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
 
 
 def wrap_with_recording(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
@@ -185,23 +185,23 @@ class RecordingPolicy(PolicyService):
     def __init__(self, policy: PolicyService, journal: Journal) -> None:
         self._policy = policy
         self._journal = journal
-        self._asked: Counter[str] = Counter()
+        self._request_counts: Counter[str] = Counter()
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         text = request.to_json()
-        name = policy_input_name(text, self._asked)
+        name = policy_input_name(text, self._request_counts)
         try:
             verdict = await self._policy.evaluate(request)
         except PolicyUnavailable as error:
             self._journal.record_input(name, dumps({"unavailable": str(error)}))
             raise
-        asked = f'"request":{text},' if request.binding else ""  # for whoever tries a changed policy on it
-        said = verdict.to_json()
+        request_field = f'"request":{text},' if request.binding else ""  # for whoever tries a changed policy on it
+        verdict_json = verdict.to_json()
         shared = (request.policies_json(),) if request.binding else ()
         if not request.binding and verdict.text is None:  # what is foreseen then is the same for many tasks
-            shared = (said.rpartition(verdict.context_hash)[2],)
-        self._journal.record_input(name, f'{{{asked}"verdict":{said}}}', shared)
+            shared = (verdict_json.rpartition(verdict.context_hash)[2],)
+        self._journal.record_input(name, f'{{{request_field}"verdict":{verdict_json}}}', shared)
         return verdict
 
     @override
@@ -214,23 +214,23 @@ class RecordingPolicy(PolicyService):
         return await self._policy.check_prose(request)
 
 
-def policy_input_name(request: str, asked: Counter[str]) -> str:
-    """The name under which a verdict is recorded. ``asked`` numbers equal requests of a run.
+def policy_input_name(request: str, request_counts: Counter[str]) -> str:
+    """The name under which a verdict is recorded. ``request_counts`` numbers equal requests of a run.
 
     Requests inside a journal step are numbered separately, because a replay takes the step's result and does not ask.
     """
     step = current_step_key()
-    same = f"{digest(request)[:32]}{f':{step}' if step else ''}"
-    asked[same] += 1
-    return f"policy:{same}:{asked[same]}"
+    content_key = f"{digest(request)[:32]}{f':{step}' if step else ''}"
+    request_counts[content_key] += 1
+    return f"policy:{content_key}:{request_counts[content_key]}"
 
 
 def parse_verdict(text: str) -> Verdict:
     """Parses a recorded verdict; raises ``PolicyUnavailable`` if there was none."""
-    noted = loads_object(text)
-    if "unavailable" in noted:
-        raise PolicyUnavailable(str(noted["unavailable"]))
-    return Verdict.from_json(dumps(noted["verdict"]))
+    recorded = loads_object(text)
+    if "unavailable" in recorded:
+        raise PolicyUnavailable(str(recorded["unavailable"]))
+    return Verdict.from_json(dumps(recorded["verdict"]))
 
 
 class RecordingTools(ToolServers):
@@ -248,8 +248,8 @@ class RecordingTools(ToolServers):
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         name = tools_input_name(connection)
-        if self._calls_no_more and (before := self._recorded_tools(connection)):
-            return before
+        if self._calls_no_more and (recorded := self._recorded_tools(connection)):
+            return recorded
         try:
             with self._tracer.open_span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
                 span.annotate({names.CONNECTION: connection.id})
@@ -257,17 +257,17 @@ class RecordingTools(ToolServers):
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.record_input(name, _format_failure(error))
             raise
-        packed = _packed(tools)
-        if (unlisted := self._servers.may_have_unlisted_tools(connection)) not in packed:
-            packed[unlisted] = _pack_schema({"tools": [_format_tool(tool) for tool in tools], "unlisted": unlisted})
-        self._journal.record_input(name, packed[unlisted], (packed[unlisted],))
+        listings = _packed_listings(tools)
+        if (unlisted := self._servers.may_have_unlisted_tools(connection)) not in listings:
+            listings[unlisted] = _pack_object({"tools": [_format_tool(tool) for tool in tools], "unlisted": unlisted})
+        self._journal.record_input(name, listings[unlisted], (listings[unlisted],))
         return tools
 
     def _recorded_tools(self, connection: Connection) -> tuple[Tool, ...]:
         """The recorded tools of the connection; empty if none were recorded or the server did not answer."""
-        noted = self._journal.last_input(tools_input_name(connection))
+        recorded = self._journal.last_input(tools_input_name(connection))
         try:
-            return parse_tools(noted, connection)[0] if noted else ()
+            return parse_tools(recorded, connection)[0] if recorded else ()
         except (ToolUnreachable, ToolSilent):
             return ()
 
@@ -279,15 +279,15 @@ class RecordingTools(ToolServers):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        asked = self._servers.call(connection, tool, arguments, timeout, session_id)
-        return await self._await_recording_failure(connection, tool, arguments, asked, is_read=False)
+        answer = self._servers.call(connection, tool, arguments, timeout, session_id)
+        return await self._await_recording_failure(connection, tool, arguments, answer, is_read=False)
 
     @override
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        asked = self._servers.read(connection, tool, arguments, timeout, session_id)
-        return await self._await_recording_failure(connection, tool, arguments, asked, is_read=True)
+        answer = self._servers.read(connection, tool, arguments, timeout, session_id)
+        return await self._await_recording_failure(connection, tool, arguments, answer, is_read=True)
 
     @override
     async def ask_outcome(
@@ -307,8 +307,8 @@ class RecordingTools(ToolServers):
         try:
             answer = await call
             if not is_read and _may_still_be_carried_out(connection, tool, answer):
-                said = dumps(answer.content)[:_LONGEST_ERROR]
-                raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
+                error_text = dumps(answer.content)[:_MOST_ERROR_CHARACTERS]
+                raise ToolSilent(f"{tool}: the server did not get its own answer in time: {error_text}")
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.record_input(call_input_name(connection, tool, arguments), _format_failure(error))
             raise
@@ -332,10 +332,10 @@ def call_input_name(connection: Connection, tool: str, arguments: JsonObject) ->
 
 def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
     """The recorded tools, and whether the server may have others; raises the error that was recorded in their place."""
-    noted = _unpack_object(text)
-    raise_recorded_failure(noted)
-    listed = cast("list[JsonObject]", noted["tools"])
-    return tuple(_read_tool(tool, connection.id) for tool in listed), bool(noted["unlisted"])
+    recorded = _unpack_object(text)
+    raise_recorded_failure(recorded)
+    listed = cast("list[JsonObject]", recorded["tools"])
+    return tuple(_read_tool(tool, connection.id) for tool in listed), bool(recorded["unlisted"])
 
 
 def raise_recorded_failure(recorded: JsonObject) -> None:
@@ -345,19 +345,19 @@ def raise_recorded_failure(recorded: JsonObject) -> None:
         raise ToolSilent(str(recorded["silent"]))
 
 
-def _pack_schema(value: JsonObject) -> str:
-    """A schema as compressed text, a fifth of its size."""
+def _pack_object(value: JsonObject) -> str:
+    """An object as compressed text, a fifth of its size."""
     try:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True)
     except TypeError:  # a Decimal among them
         text = dumps(value)
-    return _PACKED + b64encode(zlib.compress(text.encode(), level=1)).decode()
+    return _PACKED_PREFIX + b64encode(zlib.compress(text.encode(), level=1)).decode()
 
 
 def _unpack_object(text: str) -> JsonObject:
-    if not text.startswith(_PACKED):
+    if not text.startswith(_PACKED_PREFIX):
         return loads_object(text)
-    return loads_object(zlib.decompress(b64decode(text.removeprefix(_PACKED))))
+    return loads_object(zlib.decompress(b64decode(text.removeprefix(_PACKED_PREFIX))))
 
 
 def _format_failure(error: ToolUnreachable | ToolSilent) -> str:

@@ -146,14 +146,14 @@ class ReplayStore(TurnStore):
     @override
     async def read_session(self) -> SessionState:
         """The recorded session. PRIME reads it, after the turn's decisions on earlier writes were applied."""
-        if any(enters_write_state(entry.key) for entry in self._cursor.attempt.before):
+        if any(enters_write_state(entry.key) for entry in self._cursor.attempt.entries_before):
             self._cursor.ledger.reveal_planned()
-        found = self._cursor.attempt.inputs.get("session")
-        return SessionState() if found is None else parse_session(found)
+        recorded = self._cursor.attempt.inputs.get("session")
+        return SessionState() if recorded is None else parse_session(recorded)
 
     @override
     async def get_pulse(self) -> Pulse:
-        return Pulse(self._cursor.attempt.begun.began)
+        return Pulse(self._cursor.attempt.start.began)
 
     @override
     async def await_signal(self) -> None:
@@ -191,7 +191,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     def __init__(self, cursor: ReplayCursor) -> None:
         self._cursor = cursor
-        self._asked: Counter[str] = Counter()
+        self._request_counts: Counter[str] = Counter()
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -206,24 +206,24 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
         return self._recorded_tools(connection)[1]
 
     def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        noted = self._cursor.recorded_input(tools_input_name(connection), "its tools were not listed then")
-        return parse_tools(noted, connection)
+        recorded = self._cursor.recorded_input(tools_input_name(connection), "its tools were not listed then")
+        return parse_tools(recorded, connection)
 
     @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         """Raises the recorded failure of a write or read-back. Outcomes of other calls are in the ledger."""
-        noted = self._cursor.attempt.inputs.get(call_input_name(connection, tool, arguments))
-        if noted is not None:
-            raise_recorded_failure(loads_object(noted))
+        failure = self._cursor.attempt.inputs.get(call_input_name(connection, tool, arguments))
+        if failure is not None:
+            raise_recorded_failure(loads_object(failure))
         if not self._cursor.attempt.is_last:
             raise AttemptStopped
         raise ToolUnreachable("nothing is called in a replay")
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        name = policy_input_name(request.to_json(), self._asked)
+        name = policy_input_name(request.to_json(), self._request_counts)
         return parse_verdict(self._cursor.recorded_input(name, "the policy would be asked something else"))
 
     @override
@@ -241,10 +241,10 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
-        found, recalled = (self._cursor.attempt.inputs.get(name) for name in ("experience", "recalled"))
-        if found is None:
+        experience, recalled = (self._cursor.attempt.inputs.get(name) for name in ("experience", "recalled"))
+        if experience is None:
             raise StoreUnavailable("nothing was recalled then")
-        return parse_noted_experience(found, recalled)
+        return parse_noted_experience(experience, recalled)
 
     @override
     async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
@@ -273,8 +273,8 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
 ReplaysWith: TypeAlias = Callable[[Ports, Limits, Prompts, MakesJournal], TurnRunner]
-_DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
-_METADATA_TO_COMPARE = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
+_STATED_DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
+_COMPARED_METADATA = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
 
 class _ReplayedTask(NamedTuple):
@@ -289,51 +289,51 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
 
     ``worker``: the ``Worker`` class of ``turn/worker.py`` (decision 81).
     """
-    taken: list[StepTaken] = []
-    standing = _ReplayedTask(_record_before_first_turn(task.record))
+    steps: list[StepTaken] = []
+    replayed = _ReplayedTask(_record_before_first_turn(task.record))
     attempts = attempts_of(task)
     try:
         for number, attempt in enumerate(attempts, 1):
             cursor = ReplayCursor(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
             try:
-                standing = await _run_attempt(cursor, standing, limits, prompts, worker)
+                replayed = await _run_attempt(cursor, replayed, limits, prompts, worker)
             finally:
-                taken += cursor.taken
+                steps += cursor.steps_taken
         if not _is_given_up(task.record):
-            _compare_records(task.record, standing.record)
-    except ReplayDifference as found:
-        return ReplayResult(tuple(taken), found.at, found.how, None, "")
-    return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
+            _compare_records(task.record, replayed.record)
+    except ReplayDifference as difference:
+        return ReplayResult(tuple(steps), difference.at, difference.how, None, "")
+    return ReplayResult(tuple(steps), "", "", task.record.state, task.record.answer or "")
 
 
 async def _run_attempt(
-    cursor: ReplayCursor, standing: _ReplayedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith
+    cursor: ReplayCursor, before: _ReplayedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith
 ) -> _ReplayedTask:
     """Replays one attempt to its end, or to where the archived one stopped."""
     attempt = cursor.attempt
-    store = ReplayStore(cursor, standing.record, standing.approval)
-    world = ArchivedPorts(cursor)
-    ports = Ports(world, world, world, world, world)
-    running = worker(ports, attempt.begun.restore_limits(limits), prompts, partial(ReplayJournal, cursor))
+    store = ReplayStore(cursor, before.record, before.approval)
+    archive = ArchivedPorts(cursor)
+    ports = Ports(archive, archive, archive, archive, archive)
+    runner = worker(ports, attempt.start.restore_limits(limits), prompts, partial(ReplayJournal, cursor))
     try:
-        await running.run(TurnWork(attempt.begun.turn, standing.record, attempts=1), store)
+        await runner.run(TurnWork(attempt.start.turn, before.record, attempts=1), store)
     except AttemptStopped:
-        return _ReplayedTask(store.record, standing.approval)
-    left = cursor.first_untaken_step()
-    if left is not None:
-        raise ReplayDifference(left, "this step would not be taken")
-    return _state_after_attempt(cursor, store, standing)
+        return _ReplayedTask(store.record, before.approval)
+    untaken = cursor.first_untaken_step()
+    if untaken is not None:
+        raise ReplayDifference(untaken, "this step would not be taken")
+    return _state_after_attempt(cursor, store, before)
 
 
-def _state_after_attempt(cursor: ReplayCursor, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
+def _state_after_attempt(cursor: ReplayCursor, store: ReplayStore, before: _ReplayedTask) -> _ReplayedTask:
     """The record and approval after this attempt. If the archived attempt died before its end was stored, the end does
     not count, since the next attempt runs the turn. Raises ``ReplayDifference`` if the replay reached no end.
     """
     if store.end is None:
-        raise ReplayDifference(f"turn {cursor.attempt.begun.turn.turn_id}", "the turn would not end")
+        raise ReplayDifference(f"turn {cursor.attempt.start.turn.turn_id}", "the turn would not end")
     if cursor.stops:
-        return _ReplayedTask(store.record, standing.approval)
-    return _ReplayedTask(store.end.record, store.end.approval or standing.approval)
+        return _ReplayedTask(store.record, before.approval)
+    return _ReplayedTask(store.end.record, store.end.approval or before.approval)
 
 
 def _record_before_first_turn(record: TaskRecord) -> TaskRecord:
@@ -359,7 +359,7 @@ def _is_given_up(record: TaskRecord) -> bool:
 def _compare_records(then: TaskRecord, now: TaskRecord) -> None:
     if then.state is not now.state:
         raise ReplayDifference("the end", f"the task would be {now.state}, not {then.state}")
-    for name in _METADATA_TO_COMPARE:
+    for name in _COMPARED_METADATA:
         if then.metadata.get(name) != now.metadata.get(name):
             raise ReplayDifference(
                 "the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}"
@@ -370,4 +370,4 @@ def _compare_records(then: TaskRecord, now: TaskRecord) -> None:
 
 def _comparable_answer(record: TaskRecord, answer: str) -> str:
     """The answer; without the deadline if it is a question, since that depends on when it is asked."""
-    return _DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer
+    return _STATED_DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer

@@ -1,7 +1,7 @@
 """The position in an archived attempt during its replay: which steps were replayed, and where the runs differ."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.plan.closing import CLOSING
@@ -29,12 +29,12 @@ class CannotReplay(Exception):
 
 
 class ArchivedAttempt(NamedTuple):
-    """One attempt at one turn. ``steps``: all journal steps at its end; ``own``: the keys that it added."""
+    """One attempt at one turn. ``steps``: all journal steps at its end; ``own_keys``: the keys that it added."""
 
-    begun: AttemptStart
-    before: tuple[JournalEntry, ...]
+    start: AttemptStart
+    entries_before: tuple[JournalEntry, ...]
     steps: Mapping[str, JournalEntry]
-    own: tuple[str, ...]
+    own_keys: tuple[str, ...]
     inputs: Mapping[str, str]  # the newest of each name at its end
     ledger: Mapping[str, LedgerEntry]  # at its end
     is_last: bool  # of its turn: it came to an end
@@ -42,47 +42,46 @@ class ArchivedAttempt(NamedTuple):
     @property
     def end(self) -> RecordedEnd | None:
         """The attempt's recorded early end; None if it had none."""
-        noted = parse_early_end(self.inputs["ended"]) if "ended" in self.inputs else None
-        return noted if noted and noted.began == self.begun.began.isoformat() else None
+        recorded = parse_early_end(self.inputs["ended"]) if "ended" in self.inputs else None
+        return recorded if recorded and recorded.began == self.start.began.isoformat() else None
 
 
 def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     """The task's attempts in order. Raises ``CannotReplay``."""
-    if lost := [step.key for step in task.journal if step.lost]:
-        raise CannotReplay(f"what its journal held of {lost[0]!r} was lost before it was archived")
+    if lost_keys := [step.key for step in task.journal if step.lost]:
+        raise CannotReplay(f"what its journal held of {lost_keys[0]!r} was lost before it was archived")
     entries = [JournalEntry(step.key, step.kind, step.data) for step in task.journal]
-    marks = [index for index, entry in enumerate(entries) if entry.kind == ATTEMPT_KIND]
-    if not marks:
+    start_indexes = [index for index, entry in enumerate(entries) if entry.kind == ATTEMPT_KIND]
+    if not start_indexes:
         raise CannotReplay("its journal does not say what its turns were given: nothing was done, or it is too old")
-    begun = [_read_beginning(entries[index]) for index in marks]
-    ends = [*marks[1:], len(entries)]
-    ledgers = [*(one.ledger for one in begun[1:]), task.ledger]
-    turns = [*(one.turn.turn_id for one in begun[1:]), ""]
+    starts = [_read_beginning(entries[index]) for index in start_indexes]
+    ends = [*start_indexes[1:], len(entries)]
+    ledgers = [*(start.ledger for start in starts[1:]), task.ledger]
+    next_turn_ids = [*(start.turn.turn_id for start in starts[1:]), ""]
     return tuple(
-        _build_attempt(one, entries, start, end, ledger, following != one.turn.turn_id)
-        for one, start, end, ledger, following in zip(begun, marks, ends, ledgers, turns, strict=True)
+        _build_attempt(start, entries[:index], entries[index:end], ledger, next_turn_id != start.turn.turn_id)
+        for start, index, end, ledger, next_turn_id in zip(
+            starts, start_indexes, ends, ledgers, next_turn_ids, strict=True
+        )
     )
 
 
 def _build_attempt(
-    begun: AttemptStart,
-    entries: Sequence[JournalEntry],
-    start: int,
-    end: int,
+    start: AttemptStart,
+    entries_before: Sequence[JournalEntry],
+    new_entries: Sequence[JournalEntry],
     ledger: Mapping[str, LedgerEntry],
     is_last: bool,
 ) -> ArchivedAttempt:
-    before, all_of_them = tuple(entries[:start]), entries[:end]
-    earlier = {entry.key for entry in before}
-    own = (
-        entry.key for entry in entries[start:end] if entry.kind not in KINDS_WITHOUT_STEP and entry.key not in earlier
-    )
+    entries_to_end = (*entries_before, *new_entries)
+    keys_before = {entry.key for entry in entries_before}
+    keys = (entry.key for entry in new_entries if entry.kind not in KINDS_WITHOUT_STEP and entry.key not in keys_before)
     steps: dict[str, JournalEntry] = {}
-    for entry in all_of_them:
+    for entry in entries_to_end:
         if entry.kind not in KINDS_WITHOUT_STEP:
             steps.setdefault(entry.key, entry)
-    inputs = {entry.key.rpartition("#")[0]: entry.data_json for entry in all_of_them if entry.kind == INPUT_KIND}
-    return ArchivedAttempt(begun, before, steps, tuple(dict.fromkeys(own)), inputs, ledger, is_last)
+    inputs = {entry.key.rpartition("#")[0]: entry.data_json for entry in entries_to_end if entry.kind == INPUT_KIND}
+    return ArchivedAttempt(start, tuple(entries_before), steps, tuple(dict.fromkeys(keys)), inputs, ledger, is_last)
 
 
 def _read_beginning(entry: JournalEntry) -> AttemptStart:
@@ -92,20 +91,20 @@ def _read_beginning(entry: JournalEntry) -> AttemptStart:
         raise CannotReplay(f"the note of a turn cannot be read: {error}") from error
 
 
-_VOLATILE = ("worked_ms", "dossier.audit_clean")  # how long it took; what an earlier release stored
-_MODELS: Mapping[str, type[Contract]] = {
+_FIELDS_NOT_COMPARED = ("worked_ms", "dossier.audit_clean")  # how long it took; what an earlier release stored
+_CONTRACT_BY_FIELD: Mapping[str, type[Contract]] = {
     "template": ProcessTemplate,
     "dossier.plan": WritePlan,
     "dossier.plans": WritePlan,
 }
 _ENTRY_OF_WRITE_STATE = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
-_SIDE_BY_SIDE = re.compile(r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)")  # whatever each led to: a page, a repetition
-_DRAFT = ":draft:"  # of two that are made beside each other
-_READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
+_PARALLEL_STEP = re.compile(r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)")  # whatever each led to: a page, a repetition
+_DRAFT_STEP = ":draft:"  # of two that are made beside each other
+_REREAD_STEP = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
 
 
 class ReplayDifference(Exception):
-    """The two runs differ: ``at`` which step, and ``how``."""
+    """The two runs differ. ``at``: the key of the step; ``how``: the difference, in words."""
 
     def __init__(self, at: str, how: str) -> None:
         super().__init__(f"{at}: {how}")
@@ -132,16 +131,16 @@ class ReplayedWrites:
     """
 
     def __init__(self, attempt: ArchivedAttempt) -> None:
-        self._end = attempt.ledger
+        self._ledger_at_end = attempt.ledger
         self._plans: set[str] = set()
-        for entry in attempt.before:
+        for entry in attempt.entries_before:
             self.register_closed_plan(entry)
-        self.shown = self._in_ledger_order(attempt.begun.ledger)
+        self.shown = self._in_ledger_order(attempt.start.ledger)
 
     def reveal_write(self, key: str) -> bool:
         """Adds the write's final state to the ledger; False if it was made neither in this attempt nor before."""
-        if key in self._end:
-            self.shown = self._in_ledger_order({**self.shown, key: self._end[key]})
+        if key in self._ledger_at_end:
+            self.shown = self._in_ledger_order({**self.shown, key: self._ledger_at_end[key]})
         return key in self.shown
 
     def register_closed_plan(self, entry: JournalEntry) -> None:
@@ -151,16 +150,16 @@ class ReplayedWrites:
 
     def reveal_planned(self) -> None:
         """Reveals the writes of all plans closed so far."""
-        planned = {key: entry for key, entry in self._end.items() if entry.plan_hash in self._plans}
+        planned = {key: entry for key, entry in self._ledger_at_end.items() if entry.plan_hash in self._plans}
         self.shown = self._in_ledger_order({**self.shown, **planned})
 
     def _in_ledger_order(self, entries: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
         """The entries in the archived ledger's order, in which answers list them."""
-        return {key: entries[key] for key in (*self._end, *entries) if key in entries}
+        return {key: entries[key] for key in (*self._ledger_at_end, *entries) if key in entries}
 
 
 class ReplayCursor:
-    """The replay of one attempt. ``given_up``: this is the task's last attempt, it stopped, too, and no other followed.
+    """The replay of one attempt. ``given_up``: this is the task's last attempt, and it stopped like those before it.
 
     ``stops``: the archived attempt stored no end of the turn.
     """
@@ -168,20 +167,20 @@ class ReplayCursor:
     def __init__(self, attempt: ArchivedAttempt, given_up: bool = False) -> None:
         self.attempt = attempt
         self.ledger = ReplayedWrites(attempt)
-        self.taken: list[StepTaken] = []
-        self._seen: set[str] = set()
-        self._fields = _latest_fields(attempt.before)
+        self.steps_taken: list[StepTaken] = []
+        self._replayed_keys: set[str] = set()
+        self._checkpoint_fields = _latest_fields(attempt.entries_before)
         self.stops = given_up or not attempt.is_last
 
-    def take_step(self, key: str, asked: str = "") -> JournalEntry:
+    def take_step(self, key: str, request: str = "") -> JournalEntry:
         """The archived step, which counts as replayed. Raises ``ReplayDifference``, ``AttemptStopped``, or the early
         end that is recorded there.
         """
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this step was not taken then")
-        its_own = entry.kind == "model" and key in self.attempt.own  # an earlier attempt was given other things
-        if its_own and loads_object(entry.data_json).get("request", asked) != asked:
+        is_own_reply = entry.kind == "model" and key in self.attempt.own_keys  # others had another request
+        if is_own_reply and loads_object(entry.data_json).get("request", request) != request:
             raise ReplayDifference(key, "the model would be asked something else")
         self._count_as_taken(entry)
         self.ledger.register_closed_plan(entry)
@@ -191,19 +190,19 @@ class ReplayCursor:
         """Why the policy service was unavailable for a step that the archived attempt did not finish; None if it was
         available. The steps inside count as replayed.
         """
-        found = self.attempt.inputs.get(f"unavailable:{key}")
-        if found is None or key in self.attempt.steps:
+        reason = self.attempt.inputs.get(f"unavailable:{key}")
+        if reason is None or key in self.attempt.steps:
             return None
-        self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
-        return found
+        self._replayed_keys.update(self._inner_keys(key))
+        return reason
 
     def find_early_end(self, key: str) -> EarlyEnd | None:
         """The recorded early end of a step without a result, whose inner steps then count as replayed; else None."""
-        noted = self.attempt.inputs.get(f"{EARLY_END_PREFIX}{key}")
-        ended = parse_early_end(noted) if noted is not None and key not in self.attempt.steps else None
-        if ended is None or ended.began != self.attempt.begun.began.isoformat():
+        recorded = self.attempt.inputs.get(f"{EARLY_END_PREFIX}{key}")
+        ended = parse_early_end(recorded) if recorded is not None and key not in self.attempt.steps else None
+        if ended is None or ended.began != self.attempt.start.began.isoformat():
             return None
-        self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
+        self._replayed_keys.update(self._inner_keys(key))
         return ended.early
 
     def take_step_if_any(self, key: str) -> str | None:
@@ -221,61 +220,69 @@ class ReplayCursor:
         if entry is None:
             raise self.absence_error(key, "this was not stored then")
         if kind == CHECKPOINT_KIND:
-            was, now = {**self._fields, **_stable_fields(entry.data_json)}, {**self._fields, **_stable_fields(data)}
+            then = {**self._checkpoint_fields, **_stable_fields(entry.data_json)}
+            now = {**self._checkpoint_fields, **_stable_fields(data)}
             # As texts, since Python calls 1 and True equal. What only today's run stores is newer.
-            different = sorted(name for name in was if dumps(was[name]) != dumps(now.get(name)))
+            different = sorted(name for name in then if dumps(then[name]) != dumps(now.get(name)))
             if different:
                 raise ReplayDifference(key, f"the checkpoint says something else of {', '.join(different)}")
-            self._fields = now
+            self._checkpoint_fields = now
         self._count_as_taken(entry)
 
-    def recorded_input(self, name: str, what: str) -> str:
+    def recorded_input(self, name: str, difference: str) -> str:
         """The recorded input of this name; raises the error of ``absence_error`` if there is none."""
-        found = self.attempt.inputs.get(name)
-        if found is None:
-            raise self.absence_error(name, what)
-        return found
+        recorded = self.attempt.inputs.get(name)
+        if recorded is None:
+            raise self.absence_error(name, difference)
+        return recorded
 
-    def absence_error(self, key: str, how: str) -> Exception:
+    def absence_error(self, key: str, difference: str) -> Exception:
         """The exception to raise if the archived attempt has nothing under ``key``."""
         ended = self.attempt.end
         if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):
             return self._early_end_or_difference(ended.early)
-        return AttemptStopped() if self.stops else ReplayDifference(key, how)
+        return AttemptStopped() if self.stops else ReplayDifference(key, difference)
 
     def journal_so_far(self) -> tuple[JournalEntry, ...]:
         """The task's journal at this point of the replay."""
-        own = (self.attempt.steps[key] for key in self.attempt.own if key in self._seen)
-        return (*self.attempt.before, *own)
+        own_entries = (self.attempt.steps[key] for key in self.attempt.own_keys if key in self._replayed_keys)
+        return (*self.attempt.entries_before, *own_entries)
 
     def first_untaken_step(self) -> str | None:
         """The first step that the archived attempt took and the replay did not; None if there is none."""
-        return next((key for key in self.attempt.own if key not in self._seen and _READ_AGAIN not in key), None)
+        untaken = (key for key in self.attempt.own_keys if key not in self._replayed_keys)
+        return next((key for key in untaken if _REREAD_STEP not in key), None)
 
-    def _inner_steps(self, key: str) -> Iterator[str]:
-        """The steps inside that step, whose keys begin with its key and which were stored before it."""
-        own = self.attempt.own
-        return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
+    def _inner_keys(self, key: str) -> list[str]:
+        """The keys of this attempt's steps inside that step, which begin with its key; those stored before it, if it
+        was stored.
+        """
+        keys = self.attempt.own_keys
+        if key in self.attempt.steps:
+            keys = keys[: keys.index(key)] if key in keys else ()
+        return [inner_key for inner_key in keys if inner_key.startswith(f"{key}:")]
 
     def _early_end_or_difference(self, early: EarlyEnd) -> Exception:
-        left = self.first_untaken_step()
-        return early if left is None else ReplayDifference(left, "this step would not be taken")
+        untaken = self.first_untaken_step()
+        return early if untaken is None else ReplayDifference(untaken, "this step would not be taken")
 
     def _count_as_taken(self, entry: JournalEntry) -> None:
-        if entry.key in self._seen:
+        if entry.key in self._replayed_keys:
             return
-        self._seen.update(self._inner_steps(entry.key), (entry.key,))
-        if entry.key in self.attempt.own:
-            self.taken.append(StepTaken(self.attempt.begun.turn.turn_id, entry.key, entry.kind, len(entry.data_json)))
+        self._replayed_keys.update(self._inner_keys(entry.key), (entry.key,))
+        if entry.key in self.attempt.own_keys:
+            turn_id = self.attempt.start.turn.turn_id
+            self.steps_taken.append(StepTaken(turn_id, entry.key, entry.kind, len(entry.data_json)))
 
 
 def _could_have_ended_at(step: str, key: str) -> bool:
     """Whether a run that ended at ``step`` may have reached ``key``: the same step, one run in parallel, or another
     draft of the same reply.
     """
-    reads = _SIDE_BY_SIDE.match(step)
-    beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
-    return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])
+    match, other_match = _PARALLEL_STEP.match(step), _PARALLEL_STEP.match(key)
+    if step == key or (match and other_match and match[1] == other_match[1]):
+        return True
+    return _DRAFT_STEP in step and step.partition(_DRAFT_STEP)[0] == key.partition(_DRAFT_STEP)[0]
 
 
 def enters_write_state(key: str) -> bool:
@@ -295,14 +302,17 @@ def _stable_fields(checkpoint: str) -> JsonObject:
     """The fields of a checkpoint that must be equal in a replay; of templates and plans only the fields that exist
     today.
     """
-    fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
-    return fields | {name: _keep_known_fields(fields[name], model) for name, model in _MODELS.items() if name in fields}
+    fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _FIELDS_NOT_COMPARED}
+    contracts = {name: contract for name, contract in _CONTRACT_BY_FIELD.items() if name in fields}
+    return fields | {name: _keep_known_fields(fields[name], contract) for name, contract in contracts.items()}
 
 
-def _keep_known_fields(value: Json, model: type[Contract]) -> Json:
+def _keep_known_fields(value: Json, contract: type[Contract]) -> Json:
     if isinstance(value, list):
-        return [_keep_known_fields(one, model) for one in value]
-    return {key: one for key, one in value.items() if key in model.model_fields} if isinstance(value, dict) else value
+        return [_keep_known_fields(item, contract) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: content for key, content in value.items() if key in contract.model_fields}
 
 
 class ReplayResult(NamedTuple):

@@ -36,7 +36,7 @@ class Runner:
         self._leases = LeaseKeeper(parts.limits.lease_seconds)
         self._heartbeat = heartbeat
         self._group = asyncio.TaskGroup()
-        self._here: dict[SessionName, _ClaimedSession] = {}
+        self._claimed: dict[SessionName, _ClaimedSession] = {}
         self._stopping = asyncio.Event()
         self.has_free_slot = asyncio.Event()
         self.has_free_slot.set()
@@ -47,7 +47,7 @@ class Runner:
     @property
     def free_capacity(self) -> int:
         """How many more sessions may be taken; 0 while stopping."""
-        return 0 if self.is_stopping else self._parts.limits.capacity - len(self._here)
+        return 0 if self.is_stopping else self._parts.limits.capacity - len(self._claimed)
 
     @property
     def free_slots(self) -> FreeSlotsByTenant:
@@ -60,7 +60,7 @@ class Runner:
 
     @property
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [one.task for one in self._here.values() if one.task is not None]
+        return [session.task for session in self._claimed.values() if session.task is not None]
 
     @property
     def is_stopping(self) -> bool:
@@ -73,8 +73,8 @@ class Runner:
         its last look.
         """
         name = SessionName(tenant, session_id)
-        if name in self._here:
-            self._here[name].woken = True
+        if name in self._claimed:
+            self._claimed[name].woken = True
             return False
         if self.free_capacity <= 0:
             return False
@@ -115,14 +115,14 @@ class Runner:
         """
         tries = 0
         while tasks := self._tasks:
-            for one in self._here.values():
-                if one.task is not None and not (one.run and one.run.leaves and tries < _TRIES_SPARED):
-                    one.task.cancel()
+            for session in self._claimed.values():
+                if session.task is not None and not (session.run and session.run.leaves and tries < _TRIES_SPARED):
+                    session.task.cancel()
             await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
             tries += 1
 
     async def _claim(self, name: SessionName) -> bool:
-        claimed = self._here[name] = _ClaimedSession()
+        claimed = self._claimed[name] = _ClaimedSession()
         self.idle.clear()
         lease = None
         try:
@@ -133,7 +133,7 @@ class Runner:
         if lease is None:
             return False
         if lease.repaired_fault is not None:
-            self._parts.mended.add(lease.repaired_fault, session=lease.session_id)
+            self._parts.fault_counts.add(lease.repaired_fault, session=lease.session_id)
         claimed.run = SessionRun(self._parts, lease, self._leases, self._stopping)
         claimed.task = self._group.create_task(self._run_session(name, claimed.run))
         self._update_free_slot_event()
@@ -160,10 +160,10 @@ class Runner:
 
     def _remove_session(self, name: SessionName) -> None:
         """Notes that the session no longer runs here; offers it again if it was woken meanwhile."""
-        claimed = self._here.pop(name)
+        claimed = self._claimed.pop(name)
         if claimed.woken and self.free_capacity > 0:
             self._group.create_task(self._offer_again(name))
-        if not self._here:
+        if not self._claimed:
             self.idle.set()
         self._update_free_slot_event()
         self.changed.set()

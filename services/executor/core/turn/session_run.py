@@ -19,8 +19,8 @@ from shared.domain.marks import protected_values
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
 
-_STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
-_LOOK_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
+_STOPPED_PAUSE_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
+_SETTLE_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
 log = structlog.get_logger()
 
 
@@ -42,16 +42,16 @@ class RunnerLimits(NamedTuple):
 class TurnAttempt:
     """Runs one attempt at a turn, or ends the turn without running it. ``attempts``: how often a turn may be begun."""
 
-    def __init__(self, worker: TurnRunner, attempts: int, mended: FaultCounts, meter: Meter) -> None:
+    def __init__(self, worker: TurnRunner, attempts: int, fault_counts: FaultCounts, meter: Meter) -> None:
         self._worker = worker
         self._attempts = attempts
-        self._mended = mended
+        self._fault_counts = fault_counts
         self._meter = meter
 
     async def run_or_end(self, lease: Lease, work: TurnWork, store: TurnStore) -> None:
         """Runs the turn; ends it without running if its task has ended, or it was begun too often."""
-        named = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
-        with structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id):
+        log_fields = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
+        with structlog.contextvars.bound_contextvars(**log_fields, turn=work.turn.turn_id):
             if work.record.state.is_terminal:
                 await self._skip_turn(lease, work, store)
             elif work.attempts > self._attempts:
@@ -64,7 +64,7 @@ class TurnAttempt:
         outcome = await outcome_from_store(work.record, store) if work.lacks_outcome else None
         await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
         if outcome is not None:
-            self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
+            self._fault_counts.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
 
     async def _give_up(self, work: TurnWork, store: TurnStore) -> None:
         """Ends a turn that was begun too often. Its task waits if a write is in doubt; otherwise it fails, with a dead
@@ -88,7 +88,7 @@ class TurnAttempt:
         if work.attempts > self._attempts + 1:
             return "whoever tried ended before it was done"
         try:
-            async with asyncio.timeout(_LOOK_SECONDS):
+            async with asyncio.timeout(_SETTLE_SECONDS):
                 await self._worker.settle_open_writes(work, store)
         except (LeaseLost, HandedOver, StoreUnavailable):
             raise
@@ -105,7 +105,7 @@ class SessionRunDependencies(NamedTuple):
     wakes: SessionWakes
     attempt: TurnAttempt
     limits: RunnerLimits
-    mended: FaultCounts
+    fault_counts: FaultCounts
     after_turn: Sequence[Callable[[str, str], None]] = ()
 
 
@@ -128,7 +128,7 @@ class SessionRun:
             await self._release(0.0, handed_over=True)
             raise
         except LeaseLost:
-            self._parts.mended.add(Fault.NOT_OWNED, session=self._lease.session_id)
+            self._parts.fault_counts.add(Fault.NOT_OWNED, session=self._lease.session_id)
         except StoreUnavailable as error:
             log.warning("store_unavailable", session=self._lease.session_id, error=str(error))
         except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
@@ -150,8 +150,8 @@ class SessionRun:
 
     async def _run_turns(self) -> None:
         """Runs turns one after the other, until none waits or the session was released."""
-        goes_on = True
-        while goes_on and not self._heartbeat.released:
+        has_more = True
+        while has_more and not self._heartbeat.released:
             if self._stopping.is_set():
                 await self._release(0.0, handed_over=True)
                 return
@@ -159,9 +159,9 @@ class SessionRun:
                 with self._heartbeat.allow_release():
                     work = await self._sessions.begin_next_turn(self._lease)
                     self._heartbeat.released = work is None
-                goes_on = work is not None and await self._run_turn(work)
+                has_more = work is not None and await self._run_turn(work)
             except UnreadableTurn as unread:
-                goes_on = await self._give_up_unreadable_turn(unread)
+                has_more = await self._give_up_unreadable_turn(unread)
 
     async def _run_turn(self, work: TurnWork) -> bool:
         """Runs one turn; False if the session was released for a later attempt."""
@@ -172,7 +172,7 @@ class SessionRun:
             raise
         except TenantStopped as stopped:
             log.info("tenant_stopped", session=lease.session_id, reason=str(stopped))
-            await self._release(_STOPPED_SECONDS, handed_over=True)
+            await self._release(_STOPPED_PAUSE_SECONDS, handed_over=True)
             return False
         except HandedOver:
             await self._release(0.0, handed_over=True)
@@ -184,8 +184,8 @@ class SessionRun:
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
             await self._release(self._compute_pause(work.attempts), error=error)
             return False
-        for tell in self._parts.after_turn:
-            tell(lease.tenant, lease.session_id)
+        for callback in self._parts.after_turn:
+            callback(lease.tenant, lease.session_id)
         return True
 
     async def _give_up_unreadable_turn(self, unread: UnreadableTurn) -> bool:
@@ -220,19 +220,19 @@ class SessionRun:
 
     async def _release(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
         """Releases the lease. If that fails, the lease expires and the reaper finds the session."""
-        lease, said = self._lease, f"{type(error).__name__}: {error}" if error else ""
+        lease, error_text = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.leaves = True
         try:
             with self._heartbeat.allow_release():
-                await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
+                await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=error_text)
                 if not retry_in:
                     await self._parts.wakes.wake_ahead(lease.tenant, lease.session_id)
         except (LeaseLost, StoreUnavailable) as failure:
             log.warning("abandon_failed", session=lease.session_id, error=str(failure))
 
 
-async def settle_open_writes_unread(work: TurnWork, store: TurnStore, why: str) -> None:
+async def settle_open_writes_unread(work: TurnWork, store: TurnStore, reason: str) -> None:
     """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.get_pulse()).now, 0.0)
     journal.redact_from_now_on(protected_values(work.record.request.text))
-    await settle_without_reading(store, journal, why)
+    await settle_without_reading(store, journal, reason)

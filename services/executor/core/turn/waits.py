@@ -45,7 +45,7 @@ async def is_turn_too_late(work: TurnWork, store: TurnStore, approval: Approval 
         return True
     if _is_about_doubts(turn):
         ledger = await list_writes(store)
-        is_stored = any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
+        is_stored = any(decision.turn_id == turn.turn_id for entry in ledger for decision in entry.resolutions)
         return not (list_open_doubts(ledger) or is_stored)
     if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
         return False
@@ -60,14 +60,15 @@ async def apply_turn_decision(opened: OpenedTurn, approval: Approval | None) -> 
 
     No tool server is needed for this, so a refusal, an expiry or a question works while none is reachable.
     """
-    work, journal, latest = opened.work, opened.journal, opened.journal.progress
+    work, journal, progress_before = opened.work, opened.journal, opened.journal.progress
     if work.turn.kind is TurnKind.CANCEL:
         return
-    accepted = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
-    await _apply_doubt_decision(opened.store, journal, work.turn, accepted)
-    if latest is not None and approval is not None and is_approval_awaited(approval, latest):
-        passed = apply_approval(latest, await _apply_approval_decision(journal, work.turn, approval, accepted))
-        opened.journal.save_progress(passed, "approved" if is_plan_released(passed) else "entered")
+    accepted_at = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
+    await _apply_doubt_decision(opened.store, journal, work.turn, accepted_at)
+    if progress_before is not None and approval is not None and is_approval_awaited(approval, progress_before):
+        decided_approval = await _apply_approval_decision(journal, work.turn, approval, accepted_at)
+        progress = apply_approval(progress_before, decided_approval)
+        opened.journal.save_progress(progress, "approved" if is_plan_released(progress) else "entered")
 
 
 class StillWaiting(Exception):
@@ -79,18 +80,18 @@ class StillWaiting(Exception):
         self.note = note
 
 
-async def _apply_approval_decision(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
+async def _apply_approval_decision(journal: Journal, turn: Turn, approval: Approval, accepted_at: datetime) -> Approval:
     """The approval, fully given by this turn. Raises ``StillWaiting``, or ``Rejected`` for a refusal or expiry.
 
     A decision counts if it was ``accepted`` before the deadline, however late it is applied. It is journaled first, so
     that a second attempt decides alike.
     """
-    decided = await _decide_approval(journal, turn, approval, accepted)
-    if decided.status is ApprovalStatus.WAITING:
-        raise StillWaiting(decided, _describe_approval_state(decided, turn))
-    if decided.status is not ApprovalStatus.APPROVED:
-        raise Rejected(describe_refused_approval(decided))
-    return decided
+    decided_approval = await _decide_approval(journal, turn, approval, accepted_at)
+    if decided_approval.status is ApprovalStatus.WAITING:
+        raise StillWaiting(decided_approval, _describe_approval_state(decided_approval, turn))
+    if decided_approval.status is not ApprovalStatus.APPROVED:
+        raise Rejected(describe_refused_approval(decided_approval))
+    return decided_approval
 
 
 def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
@@ -99,48 +100,48 @@ def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
     return Approval.model_validate_json(stored) if stored else None
 
 
-async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
+async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, accepted_at: datetime) -> Approval:
     recorded = recorded_approval(journal, turn)
     if recorded is not None:
         return recorded
     if turn.kind is TurnKind.DEADLINE:
         if not is_expired(approval, journal.now):
             raise StillWaiting(approval, "waiting for a decision")
-        higher = escalate_approval(approval, journal.now)
-        decided = higher or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+        escalated = escalate_approval(approval, journal.now)
+        decided_approval = escalated or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
     elif turn.kind is TurnKind.DECISION:
         try:
-            decided = add_decision(approval, turn, accepted)
+            decided_approval = add_decision(approval, turn, accepted_at)
         except InvalidDecision as refused:
             raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
     else:
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
-    status = "escalated" if _goes_to_next_level(decided, turn) else decided.status.value
-    journal.add_event("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
-    journal.add_entry(_decision_key(turn), "approval", decided.model_dump_json())
-    return decided
+    status = "escalated" if _goes_to_next_level(decided_approval, turn) else decided_approval.status.value
+    journal.add_event("approval", status=status, by=turn.principal.id, approval_id=decided_approval.approval_id)
+    journal.add_entry(_decision_key(turn), "approval", decided_approval.model_dump_json())
+    return decided_approval
 
 
-def _goes_to_next_level(decided: Approval, turn: Turn) -> bool:
-    return turn.kind is TurnKind.DEADLINE and decided.status is ApprovalStatus.WAITING
+def _goes_to_next_level(approval: Approval, turn: Turn) -> bool:
+    return turn.kind is TurnKind.DEADLINE and approval.status is ApprovalStatus.WAITING
 
 
-def _describe_approval_state(decided: Approval, turn: Turn) -> str:
-    if _goes_to_next_level(decided, turn):
-        return f"nobody decided in time, so it is for the next level now: {decided.level}"
-    return f"{len(decided.decisions)} of {decided.needed} approvals are given"
+def _describe_approval_state(approval: Approval, turn: Turn) -> str:
+    if _goes_to_next_level(approval, turn):
+        return f"nobody decided in time, so it is for the next level now: {approval.level}"
+    return f"{len(approval.decisions)} of {approval.needed} approvals are given"
 
 
 def _decision_key(turn: Turn) -> str:
     return f"decision:{turn.turn_id}"
 
 
-_STATUS_AFTER = {
+_STATUS_AFTER_RESOLUTION = {
     Resolution.RETRY: WriteStatus.RESEND,
     Resolution.SKIP: WriteStatus.SKIPPED,
     Resolution.DONE: WriteStatus.UNVERIFIED,
 }
-_MEANS = {
+_RESOLUTION_TEXT = {
     Resolution.RETRY: "that it did not take hold and may be sent again",
     Resolution.SKIP: "that it is to be left undone",
     Resolution.DONE: "that it took hold",
@@ -152,7 +153,7 @@ class StillInDoubt(Exception):
     """The task keeps waiting for an operator; the message says why."""
 
 
-async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
+async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, accepted_at: datetime) -> None:
     """Applies the turn's decision on writes in doubt; returns if none is left.
 
     A decision counts if it was ``accepted`` before the doubt's deadline, however late it is applied. It is stored in
@@ -160,27 +161,27 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     an operator takes the task over or the time is up.
     """
     ledger = await list_writes(store)
-    if left := find_taken_over(ledger):
-        raise _error_of_operator_decision(left)
+    if taken_over := find_taken_over(ledger):
+        raise _error_of_operator_decision(taken_over)
     doubts = list_open_doubts(ledger)
     if not doubts:
         return
     entry = _find_doubted_write(turn, doubts) or doubts[0]
-    came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
-    if came is not None and entry.decide_by is not None and came >= entry.decide_by:
+    came_at = {TurnKind.RESOLUTION: accepted_at, TurnKind.DEADLINE: journal.now}.get(turn.kind)
+    if came_at is not None and entry.decide_by is not None and came_at >= entry.decide_by:
         raise GivenUp(f"no operator said in time what became of a write. {write_operator_brief([entry])}")
-    word = _operator_decision(turn, doubts, journal.now)
-    await _store_doubt_resolution(journal, entry, word)
-    if word.resolution is Resolution.TAKE_OVER:
-        raise _error_of_operator_decision(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
+    decision = _operator_decision(turn, doubts, journal.now)
+    await _store_doubt_resolution(journal, entry, decision)
+    if decision.resolution is Resolution.TAKE_OVER:
+        raise _error_of_operator_decision(entry.model_copy(update={"resolutions": (*entry.resolutions, decision)}))
     if remaining := list_open_doubts(await list_writes(store)):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
 
 def _is_about_doubts(turn: Turn) -> bool:
     """Whether the turn is about a write in doubt: an operator's decision, or the deadline for one."""
-    ends_the_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
-    return ends_the_wait or turn.kind is TurnKind.RESOLUTION
+    ends_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
+    return ends_wait or turn.kind is TurnKind.RESOLUTION
 
 
 def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> DoubtResolution:
@@ -191,15 +192,15 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
         )
     if Role.OPERATOR not in turn.principal.roles:
         raise StillInDoubt(f"the word does not count: {turn.principal.id} does not have the role operator")
-    spoken_of = _find_doubted_write(turn, doubts)
-    if spoken_of is None:
+    entry = _find_doubted_write(turn, doubts)
+    if entry is None:
         raise StillInDoubt("the word does not count: it speaks of a write that is not in doubt, or no longer")
     try:
         resolution = Resolution(str(turn.data.get("resolution")))
     except ValueError:
         raise StillInDoubt(f"the word does not count: it must be one of {', '.join(Resolution)}") from None
     return DoubtResolution(
-        doubt=spoken_of.doubt_id,
+        doubt=entry.doubt_id,
         resolution=resolution,
         by=turn.principal,
         at=now,
@@ -208,27 +209,27 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
     )
 
 
-async def _store_doubt_resolution(journal: Journal, entry: LedgerEntry, word: DoubtResolution) -> None:
-    status = _STATUS_AFTER.get(word.resolution, entry.status)
-    note = f"{_describe_resolution(word)}; before: {entry.note}"
-    again = with_attempt_archived(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
-    resolutions = (*entry.resolutions, word)
-    settled = again.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
+async def _store_doubt_resolution(journal: Journal, entry: LedgerEntry, decision: DoubtResolution) -> None:
+    status = _STATUS_AFTER_RESOLUTION.get(decision.resolution, entry.status)
+    note = f"{_describe_resolution(decision)}; before: {entry.note}"
+    archived = with_attempt_archived(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
+    resolutions = (*entry.resolutions, decision)
+    settled = archived.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
     journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
     await journal.settle_write(settled, entry.status)
 
 
-def _describe_resolution(word: DoubtResolution) -> str:
-    who = word.by.id if word.by.verified else f"{word.by.id} (unverified)"
-    comment = f' ("{word.comment}")' if word.comment else ""
-    return f"operator {who} said at {word.at:%Y-%m-%d %H:%M:%S} UTC {_MEANS[word.resolution]}{comment}"
+def _describe_resolution(decision: DoubtResolution) -> str:
+    operator = decision.by.id if decision.by.verified else f"{decision.by.id} (unverified)"
+    comment = f' ("{decision.comment}")' if decision.comment else ""
+    text = _RESOLUTION_TEXT[decision.resolution]
+    return f"operator {operator} said at {decision.at:%Y-%m-%d %H:%M:%S} UTC {text}{comment}"
 
 
 def _error_of_operator_decision(entry: LedgerEntry) -> GivenUp:
-    word = entry.operator_decision
-    return GivenUp(
-        f"{_describe_resolution(word) if word else 'taken over'}. {entry.call.call_id} {entry.call.tool}: {entry.note}"
-    )
+    decision = entry.operator_decision
+    reason = _describe_resolution(decision) if decision else "taken over"
+    return GivenUp(f"{reason}. {entry.call.call_id} {entry.call.tool}: {entry.note}")
 
 
 def _find_doubted_write(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
@@ -236,7 +237,7 @@ def _find_doubted_write(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntr
     return next((entry for entry in doubts if entry.doubt_id == name), None)
 
 
-_FIRST_SECONDS, _LONGEST_SECONDS = 5.0, 60.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0
 
 
 def next_model_try(
@@ -248,21 +249,21 @@ def next_model_try(
     named. The deadline counts from ``first_away_at``; the last try is made at the deadline.
     """
     latest = first_away_at + timedelta(seconds=deadline_seconds)
-    told = retry_after or 0.0
-    if now >= latest or not math.isfinite(told) or told > (latest - now).total_seconds():
+    least_seconds = retry_after or 0.0
+    if now >= latest or not math.isfinite(least_seconds) or least_seconds > (latest - now).total_seconds():
         return None
     doublings = min(max(tries, 1) - 1, 10)
-    pause = max(told, min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**doublings))
+    pause = max(least_seconds, min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**doublings))
     return min(latest, now + timedelta(seconds=pause))
 
 
 async def wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedWait | None:
     """The wait until the model is asked again; None past the deadline. ``key``: the missing reply's journal key."""
-    tries, first = 1, ctx.journal.now
-    while (noted := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:
-        first = datetime.fromisoformat(noted) if tries == 1 else first
+    tries, first_away_at = 1, ctx.journal.now
+    while (away_at := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:
+        first_away_at = datetime.fromisoformat(away_at) if tries == 1 else first_away_at
         tries += 1
-    until = next_model_try(away.retry_after, tries, first, ctx.journal.now, ctx.limits.rest_seconds)
+    until = next_model_try(away.retry_after, tries, first_away_at, ctx.journal.now, ctx.limits.rest_seconds)
     if until is None:
         return None
     ctx.journal.clear_early_end()

@@ -111,12 +111,12 @@ class Worker(TurnRunner):
         """Loads the turn's journal. ``given_up``: the turn is given up, so its writes may be read whatever earlier
         attempts decided, within the task's whole time.
         """
-        earlier = None if given_up else latest_progress(entries)
-        worked = earlier.worked_ms / 1000 if earlier else 0.0
-        journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
+        progress = None if given_up else latest_progress(entries)
+        worked_seconds = progress.worked_ms / 1000 if progress else 0.0
+        journal = self._journal(store, entries, now, self._limits.task_seconds - worked_seconds, self._limits.journal)
         journal.counts = counts
         journal.redact_from_now_on(protected_values(work.record.request.text))
-        journal.progress = earlier
+        journal.progress = progress
         return OpenedTurn(work, store, journal)
 
     async def _run_phases(self, opened: OpenedTurn, approval: Approval | None) -> RunEnd:
@@ -152,8 +152,8 @@ class Worker(TurnRunner):
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
-        earlier = opened.journal.progress
-        is_over = earlier is not None and is_end_state(earlier.state)
+        progress = opened.journal.progress
+        is_over = progress is not None and is_end_state(progress.state)
         with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
             ports = recording.wrap_with_recording(self._ports, opened.journal, calls_no_more=is_over)
             primed = await prime(self._equipment._replace(ports=ports), opened)
@@ -183,29 +183,28 @@ class Worker(TurnRunner):
                 return await end_with_timed_wait(ctx, executed)
 
     async def _store_end(
-        self, opened: OpenedTurn, ended: RunEnd, asked_before: Approval | None, charges: tuple[DayCharges, ...]
+        self, opened: OpenedTurn, ended: RunEnd, approval_before: Approval | None, charges: tuple[DayCharges, ...]
     ) -> None:
         """Stores the record, answer, events, approval, timer and outcome of the turn in one step.
 
-        ``asked_before``: the approval that was asked for before the turn. If it no longer waits, its final state is
-        stored.
+        ``approval_before``: the one that waited before the turn. If it no longer waits, its final state is stored.
         """
         work, store, journal = opened
         if ended.state.is_terminal:
             journal.enter_phase(Phase.REFLECT)
         session = compress_session(session_for_task(await store.read_session(), work.record), journal, work.turn)
         decided = recorded_approval(journal, work.turn)
-        asked = ended.approval or decided
-        written = {entry.plan_hash for entry in await list_writes(store)} if asked_before else ()
-        over = finalize_approval(asked_before, decided, asked, written)
+        approval = ended.approval or decided
+        written_hashes = {entry.plan_hash for entry in await list_writes(store)} if approval_before else ()
+        final_approval = finalize_approval(approval_before, decided, approval, written_hashes)
         spend = journal.spending.as_json(self._limits.ceilings)
-        ended = ended._replace(approval=asked, settled_approval=over, spend=spend)
+        ended = ended._replace(approval=approval, settled_approval=final_approval, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
         recording.put_end_on_span(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.open_span(names.STORE):
-            notices = tuple(find_approval_notices(asked_before, asked, over))
+            notices = tuple(find_approval_notices(approval_before, approval, final_approval))
             await store.finish(end._replace(notices=notices, charges=charges))
-        journal.counts.count_end(end, asked_before)
+        journal.counts.count_end(end, approval_before)
 
     @override
     async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:
@@ -215,23 +214,23 @@ class Worker(TurnRunner):
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
         await settle_open_writes(await prime(self._equipment, opened))
 
-    async def _count_spending(self, work: TurnWork, earlier: Sequence[JournalEntry]) -> None:
+    async def _count_spending(self, work: TurnWork, entries: Sequence[JournalEntry]) -> None:
         """Counts the cost of a given-up turn's attempts in the tenant's days."""
         try:
-            for day, charges in _list_charges(work, earlier):
+            for day, charges in _list_charges(work, entries):
                 await self._ports.daily.settle_charges(work.record.tenant, day, charges)
         except StoreUnavailable as error:  # the writes are to be settled all the same
             log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
 
 def _list_charges(
-    work: TurnWork, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()
+    work: TurnWork, entries: Sequence[JournalEntry], uncounted: Sequence[Settlement] = ()
 ) -> tuple[DayCharges, ...]:
     """The cost of a turn by the tenant's days, including its earlier attempts."""
-    settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
+    settlements = sorted((*settlements_of_turn(entries, work.turn.turn_id), *uncounted), key=attrgetter("day"))
     return tuple(
-        DayCharges(day, tuple(one.as_charge(work.record.task_id) for one in ones))
-        for day, ones in groupby(settlements, key=attrgetter("day"))
+        DayCharges(day, tuple(settlement.as_charge(work.record.task_id) for settlement in settlements_of_day))
+        for day, settlements_of_day in groupby(settlements, key=attrgetter("day"))
     )
 
 
