@@ -110,6 +110,6 @@ class FairShareSlots:
 
 
 def fair_slot_count(running: int, free: int) -> int:
-    """How many free slots a tenant with ``running`` sessions may take. The last one is kept for a tenant without any."""
+    """How many free slots a tenant with ``running`` sessions may take. The last is kept for a tenant without any."""
     share = max(0, -(-(_SLOTS_PER_FREE_SLOT * free - running) // (_SLOTS_PER_FREE_SLOT + 1)))
     return max(0, min(share, free - 1)) if running or free > 1 else free
