@@ -44,13 +44,13 @@ def first_key_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> CreatedKey:
+async def first_key(redis_url: str, tenant: str, principal_id: str, allows_another: bool) -> CreatedKey:
     """Create an operator's key. Unless ``again``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
         keyring, values = Keyring(state), new_key_values()
         operator = find_operator_id(await keyring.keys_of(tenant), values.now)
-        if operator and not again:
+        if operator and not allows_another:
             raise OperatorExists(tenant, operator)
         created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, values)
         await keyring.add(created.key)

@@ -102,16 +102,16 @@ class ApprovalService:
         ]
         return sorted(requests, key=lambda request: (request.approval.deadline, request.approval.approval_id))
 
-    def view(self, question: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
+    def view(self, request: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
         """The approval as JSON; it also says whether the caller's answer would count."""
-        return approval_view(question, caller.principal, self._clock())
+        return approval_view(request, caller.principal, self._clock())
 
     async def get_approval(self, approval_id: str, caller: Caller) -> ApprovalRequest:
         """One approval; decided ones too, as long as their tasks are stored. Raises ``UnknownApproval``."""
-        question = await self._approvals.find(caller.tenant, approval_id)
-        if question is None or not may_read(caller.principal, question.record):
+        request = await self._approvals.find(caller.tenant, approval_id)
+        if request is None or not may_read(caller.principal, request.record):
             raise UnknownApproval(f"approval {approval_id!r} that you may see")
-        return question
+        return request
 
     async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[ApprovalRequest, bool]:
         """Send an answer to the waiting task, and wait a little; returns the approval, and whether it took effect.
@@ -121,13 +121,13 @@ class ApprovalService:
         """
         if Role.APPROVER not in caller.principal.roles:
             raise MissingRole("you do not have the role approver")
-        question = await self.get_approval(approval_id, caller)
-        if _has_answered(question.approval, answer, caller.principal):
-            return question, True
-        _check_waiting(question)
-        turn = _build_turn(question, answer, caller, self._clock())
-        record = await self._send_signal(question.record, turn)
-        answered = await self._approvals.find(caller.tenant, approval_id) or question
+        request = await self.get_approval(approval_id, caller)
+        if _has_answered(request.approval, answer, caller.principal):
+            return request, True
+        _check_waiting(request)
+        turn = _build_turn(request, answer, caller, self._clock())
+        record = await self._send_signal(request.record, turn)
+        answered = await self._approvals.find(caller.tenant, approval_id) or request
         if _has_answered(answered.approval, answer, caller.principal):
             return answered._replace(record=record), True
         _check_waiting(answered._replace(record=record))
@@ -137,19 +137,19 @@ class ApprovalService:
         return answered, False
 
 
-def _check_waiting(question: ApprovalRequest) -> None:
-    approval = question.approval
+def _check_waiting(request: ApprovalRequest) -> None:
+    approval = request.approval
     if approval.status is ApprovalStatus.SUPERSEDED:
-        raise DecisionNotCounted(approval.approval_id, _withdrawal_reason(question))
+        raise DecisionNotCounted(approval.approval_id, _withdrawal_reason(request))
     if approval.status is not ApprovalStatus.WAITING:
         by = ", ".join(decision.by.id for decision in approval.decisions)
         raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
 
 
-def _withdrawal_reason(question: ApprovalRequest) -> str:
+def _withdrawal_reason(request: ApprovalRequest) -> str:
     """Why an approval was superseded, as a sentence for its approver."""
-    current_id = question.record.metadata.get("approval_id")
-    if question.record.state is not TaskState.INPUT_REQUIRED or current_id in (None, question.approval.approval_id):
+    current_id = request.record.metadata.get("approval_id")
+    if request.record.state is not TaskState.INPUT_REQUIRED or current_id in (None, request.approval.approval_id):
         return "it is superseded: its task ended, or goes on without it"
     return f"it is superseded: what it rested on has changed, and approval {current_id!r} is asked instead"
 
@@ -158,18 +158,18 @@ def _has_answered(approval: Approval, answer: ApproverAnswer, principal: Princip
     """Whether the principal has given that answer to an approval that is not superseded."""
     if approval.status is ApprovalStatus.SUPERSEDED:
         return False
-    approve = answer.decision == "approve"
-    return any(decision.by.id == principal.id and decision.approve is approve for decision in approval.decisions)
+    approves = answer.decision == "approve"
+    return any(decision.by.id == principal.id and decision.approve is approves for decision in approval.decisions)
 
 
-def _build_turn(question: ApprovalRequest, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
+def _build_turn(request: ApprovalRequest, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
     """The turn that carries an answer to its task. Equal answers with equal rights at one level have the same id."""
-    approval, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
+    approval, rights = request.approval, (*caller.principal.roles, *caller.principal.levels)
     return Turn(
         turn_id=derive_id(
             "answer", caller.tenant, approval.timer_subject, answer.decision, caller.principal.id, *rights
         ),
-        task_id=question.record.task_id,
+        task_id=request.record.task_id,
         kind=TurnKind.DECISION,
         principal=caller.principal,
         received_at=now,

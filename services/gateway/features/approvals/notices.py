@@ -43,7 +43,7 @@ class ApprovalNews(NamedTuple):
 
     event: NoticeEvent
     step: int
-    question: ApprovalRequest
+    request: ApprovalRequest
 
 
 class AddressedTarget(NamedTuple):
@@ -59,7 +59,7 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
 
     ``console``: the gateway's public URL, for links.
     """
-    approval, record = news.question
+    approval, record = news.request
     parts = (record.tenant, approval.approval_id, news.event.value, str(news.step), addressed.url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
     if addressed.target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
@@ -79,7 +79,7 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
 
 def notice_headline(news: ApprovalNews) -> str:
     """One sentence on what happened to the approval, without any of the task's content."""
-    approval, record = news.question
+    approval, record = news.request
     decider, subject = _describe_decider(approval), f"Approval {approval.approval_id}"
     deadline = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
     match news.event:
@@ -96,8 +96,8 @@ def notice_headline(news: ApprovalNews) -> str:
 
 def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
     """The notice's data, without what the privacy guard marks as personal."""
-    approval, record = news.question
-    data = {name: value for name, value in approval_view(news.question).items() if name in _COPIED_FIELDS}
+    approval, record = news.request
+    data = {name: value for name, value in approval_view(news.request).items() if name in _COPIED_FIELDS}
     data |= {
         "summary": notice_headline(news),
         "task": _redact_and_cut_text(record.request.text),
@@ -118,7 +118,7 @@ def _call_view(call: PlannedCall) -> JsonValue:
 
 
 def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
-    approval, record = news.question
+    approval, record = news.request
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_MOST_CALLS])
     reasons = "\n".join(f"• {_escape_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_MOST_CALLS])
     yield _build_section(f"*{title}*")
@@ -210,10 +210,10 @@ class Notifier:
 
     async def enqueue_notice(self, notice: DueNotice) -> None:
         """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""
-        question = await self._approvals.find(notice.tenant, notice.approval_id)
-        if question is not None:
-            news = ApprovalNews(notice.event, notice.step, question)
-            for target in question.approval.notices:
+        request = await self._approvals.find(notice.tenant, notice.approval_id)
+        if request is not None:
+            news = ApprovalNews(notice.event, notice.step, request)
+            for target in request.approval.notices:
                 if notice.event in target.events:
                     await self._enqueue_for_target(notice, target, news)
         await self._notices.mark_done(notice)

@@ -11,8 +11,8 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
     @api_path("GET", "/approvals")
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the approvals that wait for a decision, the nearest deadline first."""
-        questions = await self._service.waiting(call.caller)
-        return {"approvals": [self._service.view(question, call.caller) for question in questions]}
+        requests = await self._service.waiting(call.caller)
+        return {"approvals": [self._service.view(request, call.caller) for request in requests]}
 
     @api_path("GET", "/approvals/{approval_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
@@ -28,6 +28,6 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
         200 once the decision has taken effect, 202 if it will later, 409 if it does not count. The answer contains the
         approval and the state of its task.
         """
-        approval_id, word = call.path_value("approval_id"), read_answer(call.body)
-        question, heeded = await self._service.answer(approval_id, word, call.caller)
-        return JSONResponse(self._service.view(question, call.caller), status_code=200 if heeded else 202)
+        approval_id, answer = call.path_value("approval_id"), read_answer(call.body)
+        request, has_effect = await self._service.answer(approval_id, answer, call.caller)
+        return JSONResponse(self._service.view(request, call.caller), status_code=200 if has_effect else 202)

@@ -25,9 +25,9 @@ theme.tick_size = 4
 theme.legend_font_char_height = theme.legend_gap = 0
 theme.default_series_colors = ["currentColor"] * 32  # the style sheet gives them their own
 _DOT_RADIUS = 3.5
-_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_SERIES = re.compile(r'class="series (\w+)"')
-_LEGEND = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed series</text></g>')
+_QUARTER_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_SERIES_CLASS = re.compile(r'class="series (\w+)"')
+_LEGEND_MARKUP = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed series</text></g>')
 _LONG_NUMBER = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
 
 
@@ -70,7 +70,7 @@ def line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Mar
         chart.add_dots(points[-1:], radius=_DOT_RADIUS)
         tones += [line.tone, line.tone]
     chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
-    chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_no_label)
+    chart.add_x_axis(ticks=_QUARTER_TICKS, tick_formatter=_no_label)
     _add_y_axis(chart, frame)
     return _to_svg(chart, words, frame.width, frame.height, tones)
 
@@ -107,16 +107,16 @@ def _no_label(_value: float, _number: int, _count: int) -> str:
 def _to_svg(chart: leather.Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
     """The chart as SVG. ``words``: its label for screen readers; ``tones``: the CSS class of each series, in order."""
     head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
-    svg = _LONG_NUMBER.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))
+    svg = _LONG_NUMBER.sub(r"\1", _LEGEND_MARKUP.sub("", chart.to_svg(width=width, height=height)))
     remaining_tones = iter(tones)
-    styled_svg = _SERIES.sub(lambda match: f'class="series {match[1]} {next(remaining_tones)}"', svg)
+    styled_svg = _SERIES_CLASS.sub(lambda match: f'class="series {match[1]} {next(remaining_tones)}"', svg)
     return Markup(styled_svg.replace(f'<svg width="{width}" height="{height}"', head, 1))  # noqa: S704 - the library escapes
 
 
 _SMALL_SIZE = (310, 150)  # as wide as its card: its words then have the size of the page's
 _HALF_SIZE = (390, 180)
 _WIDE_SIZE = (820, 230)
-_HALVES = (0.0, 0.5, 1.0)
+_HALF_TICKS = (0.0, 0.5, 1.0)
 _NANOS_PER_DOLLAR = 1_000_000_000
 
 
@@ -128,7 +128,7 @@ def quality_chart(quality: QualityHistory, *, is_small: bool = False) -> Markup:
         f"Quality over time, after {last.n} tasks: {last.recent:.2f} over the last {quality.window}, "
         f"{last.mean:.2f} over all"
     )
-    frame = ChartFrame(*_SMALL_SIZE, _HALVES) if is_small else ChartFrame(*_WIDE_SIZE, _QUARTERS)
+    frame = ChartFrame(*_SMALL_SIZE, _HALF_TICKS) if is_small else ChartFrame(*_WIDE_SIZE, _QUARTER_TICKS)
     return line_chart(lines, words, frame)
 
 
@@ -137,7 +137,7 @@ def arms_chart(card: ProcessCard) -> Markup:
     if not card.lines:
         return Markup()
     lines = [ChartLine(tone, points) for tone, points in card.lines]
-    return line_chart(lines, f"{card.title}. {card.words}", ChartFrame(*_HALF_SIZE, _HALVES))
+    return line_chart(lines, f"{card.title}. {card.words}", ChartFrame(*_HALF_SIZE, _HALF_TICKS))
 
 
 def spend_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Markup:

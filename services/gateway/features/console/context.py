@@ -35,7 +35,7 @@ class _InboxSnapshot:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.at: datetime | None = None
-        self.questions: Sequence[ApprovalRequest] = ()
+        self.requests: Sequence[ApprovalRequest] = ()
         self.version = ""
 
 
@@ -48,7 +48,7 @@ class InboxCache:
 
     async def waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
         """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
-        return (await self._read_snapshot(caller)).questions
+        return (await self._read_snapshot(caller)).requests
 
     async def page_version(self, caller: Caller) -> str:
         """A hash that changes with the approvals and tasks that the caller may see, and with the learner's counts."""
@@ -60,8 +60,8 @@ class InboxCache:
         async with snapshot.lock:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _LONGEST_CACHED:
-                snapshot.questions, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
-                snapshot.version, snapshot.at = _hash_version(snapshot.questions, newest), now
+                snapshot.requests, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
+                snapshot.version, snapshot.at = _hash_version(snapshot.requests, newest), now
         return snapshot
 
     async def _newest_change(self, caller: Caller) -> str:
@@ -89,8 +89,8 @@ def _cache_key(caller: Caller) -> _CacheKey:
     return caller.tenant, visible_owner(caller)
 
 
-def _hash_version(questions: Sequence[ApprovalRequest], newest: str) -> str:
-    parts = [newest, *(request.approval.model_dump_json() for request in questions)]
+def _hash_version(requests: Sequence[ApprovalRequest], newest: str) -> str:
+    parts = [newest, *(request.approval.model_dump_json() for request in requests)]
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -102,19 +102,19 @@ _PICK_UP_TIME = timedelta(seconds=15)
 
 @dataclass(frozen=True)
 class ConsoleContext:
-    """What the pages share. ``secure``: whether cookies are for https only. ``trusted``: proxies that are believed."""
+    """What the pages share. ``has_secure_cookies``: for https only. ``trusted``: proxies that are believed."""
 
     services: FeatureServices
     sessions: ConsoleSessions
     pages: PageRenderer
     inbox_cache: InboxCache
-    secure: bool
+    has_secure_cookies: bool
     trusted: tuple[Network, ...] = ()
 
-    def page_handler(self, show: Show, *, operators: bool = False) -> Handler:
+    def page_handler(self, show: Show, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a page. Without a session, it redirects to the sign-in page, and back afterwards.
 
-        ``operators``: the handler raises ``NotAnOperator`` for visitors without the role operator.
+        ``requires_operator``: the handler raises ``NotAnOperator`` for visitors without the role operator.
         """
 
         async def answer_page_request(request: Request) -> Response:
@@ -122,19 +122,19 @@ class ConsoleContext:
             if visitor is None:
                 return _redirect_to_sign_in(request)
             request.state.visitor = visitor
-            if operators:
+            if requires_operator:
                 check_operator(visitor.caller)
             return await show(request, visitor)
 
         return answer_page_request
 
-    def form_handler(self, act: Act, *, operators: bool = False) -> Handler:
+    def form_handler(self, act: Act, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
 
         async def check_form_and_act(request: Request, visitor: Visitor) -> Response:
             return await act(request, visitor, await read_form(request, visitor.secret))
 
-        return self.page_handler(check_form_and_act, operators=operators)
+        return self.page_handler(check_form_and_act, requires_operator=requires_operator)
 
     async def count_ended(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """Count the tasks that the caller may see and that have ended since then, by end state."""

@@ -24,7 +24,7 @@ from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import answerable_requests, approval_page, summarize_calls
 from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
-from services.gateway.features.console.views.tasks import RUNNING, writes_in_doubt
+from services.gateway.features.console.views.tasks import RUNNING_STATES, writes_in_doubt
 from services.gateway.features.learning import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DailySpending, TenantState
@@ -84,7 +84,8 @@ class OverviewPages(PageGroup):
     async def _build_tiles(self, visitor: Visitor, overview: _OverviewData) -> list[health.Tile]:
         now, caller = self._context.inbox_cache.clock(), visitor.caller
         totals = await self._context.count_ended(caller, now - _ONE_DAY)
-        running = (await self._context.services.lists.list_tasks(TaskQuery(states=RUNNING, size=1), caller)).total
+        query = TaskQuery(states=RUNNING_STATES, size=1)
+        running = (await self._context.services.lists.list_tasks(query, caller)).total
         is_stuck = await self._context.is_stuck(caller, overview.state) if overview.state else False
         for_others = len(overview.waiting) - len(overview.answerable)
         deadline = health.earliest_deadline(overview.answerable)

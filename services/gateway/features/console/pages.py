@@ -43,15 +43,15 @@ async def serve_asset(request: Request) -> Response:
 class Tab(NamedTuple):
     href: str
     text: str
-    for_operators: bool = True
+    requires_operator: bool = True
 
 
 LEARNING_TABS = (
-    Tab("/console/learning", "Progress", for_operators=False),
+    Tab("/console/learning", "Progress", requires_operator=False),
     Tab("/console/learning/cases", "Cases"),
     Tab("/console/learning/facts", "Facts"),
     Tab("/console/learning/entities", "Entities"),
-    Tab("/console/learning/assessments", "Assessments", for_operators=False),
+    Tab("/console/learning/assessments", "Assessments", requires_operator=False),
 )
 OPERATIONS_TABS = (Tab("/console/operations", "Load and cost"), Tab("/console/operations/dead-letters", "Dead letters"))
 WEBHOOKS_TAB = Tab("/console/webhooks", "Webhooks")
@@ -59,7 +59,7 @@ WEBHOOKS_TAB = Tab("/console/webhooks", "Webhooks")
 
 def visible_tabs(tabs: Sequence[Tab], visitor: Visitor) -> tuple[Tab, ...]:
     """The tabs that the visitor may open; empty if there is only one."""
-    visible = tuple(tab for tab in tabs if visitor.has_any_role(Role.OPERATOR) or not tab.for_operators)
+    visible = tuple(tab for tab in tabs if visitor.has_any_role(Role.OPERATOR) or not tab.requires_operator)
     return visible if len(visible) > 1 else ()
 
 
@@ -86,7 +86,7 @@ class Link(NamedTuple):
     icon: str
 
 
-_LINKS = (
+_PAGE_LINKS = (
     Link("/console/", "Overview", "home"),
     Link("/console/approvals", "Approvals", "inbox"),
     Link("/console/tasks", "Tasks", "list"),
@@ -142,7 +142,7 @@ def format_iso_time(time: datetime) -> str:
 
 
 def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
-    theme, links = request.cookies.get(THEME_COOKIE, "auto"), [*_LINKS] if visitor else []
+    theme, links = request.cookies.get(THEME_COOKIE, "auto"), [*_PAGE_LINKS] if visitor else []
     if visitor and visitor.has_any_role(Role.OPERATOR):
         links.append(_OPERATIONS_LINK)
     return {

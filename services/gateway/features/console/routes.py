@@ -37,8 +37,8 @@ class InboxPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
         """The waiting approvals: those that the visitor may answer, then the others."""
         now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
-        questions = await self._context.inbox_cache.waiting_approvals(visitor.caller)
-        pages = [approval_page(request, reader, now) for request in questions]
+        approval_requests = await self._context.inbox_cache.waiting_approvals(visitor.caller)
+        pages = [approval_page(approval, reader, now) for approval in approval_requests]
         cards = [(page, summarize_calls(page.calls)) for page in pages]
         for_visitor = [(page, summary) for page, summary in cards if not page.barred]
         for_others = [(page, summary) for page, summary in cards if page.barred]
@@ -54,7 +54,8 @@ class InboxPages(PageGroup):
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
             _, has_effect = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
-            return await self.show_approval(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
+            problem = f"Your answer does not count: {fault.reason}."
+            return await self.show_approval(request, visitor, problem, comment, 409)
         except (errors.InvalidField, errors.MissingRole) as fault:
             return await self.show_approval(request, visitor, str(fault), comment, 400)
         finally:
@@ -66,8 +67,8 @@ class InboxPages(PageGroup):
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
         approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
-        question = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
-        page = approval_page(question, visitor.caller.principal, now)
+        approval_request = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
+        page = approval_page(approval_request, visitor.caller.principal, now)
         values = {"page": page, "problem": problem, "comment": comment, "outcome": request.query_params.get("said", "")}
         return await self._context.render_page(request, "approval.html", visitor, status, **values)
 
@@ -209,6 +210,8 @@ def console_app(context: ConsoleContext) -> Starlette:
     sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
     learning, assessment_pages, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
     assessments, letters = "/learning/assessments", "/operations/dead-letters"
+    requeue = acts(operations.requeue_dead_letter, requires_operator=True)
+    drop = acts(operations.drop_dead_letter, requires_operator=True)
     routes = [
         Route("/", shows(OverviewPages(context).show_overview)),
         Route("/sign-in", sign_in.show_form),
@@ -226,19 +229,17 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route("/tasks/{task_id:path}/resolve", acts(tasks.resolve_write), methods=["POST"]),
         Route("/tasks/{task_id:path}", shows(tasks.show_task)),  # last: a client's own id may hold a slash
         Route("/learning", shows(learning.show_progress)),
-        Route("/learning/cases", shows(learning.show_cases, operators=True)),
-        Route("/learning/facts", shows(learning.show_facts, operators=True)),
-        Route("/learning/entities", shows(learning.show_entities, operators=True)),
+        Route("/learning/cases", shows(learning.show_cases, requires_operator=True)),
+        Route("/learning/facts", shows(learning.show_facts, requires_operator=True)),
+        Route("/learning/entities", shows(learning.show_entities, requires_operator=True)),
         Route(assessments, shows(assessment_pages.show_list)),
         Route(f"{assessments}/{{assessment_id}}", shows(assessment_pages.show_assessment)),
         Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(assessment_pages.show_replay)),
         Route(f"{assessments}/{{assessment_id}}/remove", acts(assessment_pages.drop_assessment), methods=["POST"]),
-        Route("/operations", shows(operations.show_load, operators=True)),
-        Route(letters, shows(operations.show_dead_letters, operators=True)),
-        Route(
-            f"{letters}/{{letter_id}}/requeue", acts(operations.requeue_dead_letter, operators=True), methods=["POST"]
-        ),
-        Route(f"{letters}/{{letter_id}}/drop", acts(operations.drop_dead_letter, operators=True), methods=["POST"]),
+        Route("/operations", shows(operations.show_load, requires_operator=True)),
+        Route(letters, shows(operations.show_dead_letters, requires_operator=True)),
+        Route(f"{letters}/{{letter_id}}/requeue", requeue, methods=["POST"]),
+        Route(f"{letters}/{{letter_id}}/drop", drop, methods=["POST"]),
         Route("/webhooks", shows(WebhookPage(context).show_failing_webhooks)),
         Route("/static/{version}/{name}", serve_asset),
     ]

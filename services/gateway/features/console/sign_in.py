@@ -66,7 +66,7 @@ class SignInPages(PageGroup):
         theme = fields.get("theme", "")
         reply = redirect_to(safe_destination(fields.get("next", "")))
         if theme in THEMES:
-            secure = self._context.secure
+            secure = self._context.has_secure_cookies
             reply.set_cookie(THEME_COOKIE, theme, _YEAR_SECONDS, path=_COOKIE_PATH, samesite="lax", secure=secure)
         return reply
 
@@ -92,9 +92,8 @@ class SignInPages(PageGroup):
         return reply
 
     def _set_cookie(self, reply: Response, name: str, value: str, seconds: int) -> None:
-        reply.set_cookie(
-            name, value, seconds, path=_COOKIE_PATH, secure=self._context.secure, httponly=True, samesite="strict"
-        )
+        secure = self._context.has_secure_cookies
+        reply.set_cookie(name, value, seconds, path=_COOKIE_PATH, secure=secure, httponly=True, samesite="strict")
 
 
 def _as_sentence(text: str) -> str:

@@ -139,7 +139,7 @@ class TaskPages(PageGroup):
         query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, token=token)
         page = await self._context.services.lists.list_tasks(query, visitor.caller)
         values = {"rows": page.records, "total": page.total, "more": page.next_token, "token": token}
-        filter_values = {"filters": views.FILTERS, "task_filter": task_filter, "missed": missed}
+        filter_values = {"filters": views.TASK_FILTERS, "task_filter": task_filter, "missed": missed}
         return await self._context.render_page(
             request, "tasks.html", visitor, 404 if missed else 200, **values, **filter_values
         )
@@ -178,7 +178,7 @@ class TaskPages(PageGroup):
         """The task's events, and its ledger and approvals: from the store, else from the archive if it answers."""
         events = await self._context.services.audit.events_of(record)
         try:
-            details = await self._context.services.audit.read_details(record, with_events=not events)
+            details = await self._context.services.audit.read_details(record, includes_events=not events)
         except ArchiveUnavailable as fault:
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
             return events, None

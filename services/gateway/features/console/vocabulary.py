@@ -32,7 +32,7 @@ VOCABULARY: Mapping[str, object] = {
     "letter_kinds": LETTER_KINDS,
     "level_title": approvals.level_title,
     "number": assessments.format_number,
-    "outcomes": memory.OUTCOMES,
+    "outcomes": memory.OUTCOME_BADGES,
     "passes_text": assessments.pass_chances_text,
     "points_of": assessments.score_row,
     "process_title": tasks.process_title,

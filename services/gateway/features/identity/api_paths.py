@@ -39,15 +39,15 @@ OPERATORS_TEXT = "operators of the tenant"
 class PathRules(NamedTuple):
     """Rules for paths. ``may_be_empty``: whether the body may be left out.
 
-    ``operators``: whether callers must be operators: others raise ``NotAnOperator``, and operators who name another
-    tenant in the path ``NotFound``.
+    ``requires_operator``: callers without that role raise ``NotAnOperator``, operators who name another tenant in the
+    path ``NotFound``.
     """
 
     may_be_empty: bool = False
-    operators: bool = False
+    requires_operator: bool = False
 
     def check(self, call: ApiCall) -> None:
-        if self.operators:
+        if self.requires_operator:
             check_operator_of(str(call.request.path_params.get("tenant", call.caller.tenant)), call.caller)
 
 
@@ -96,7 +96,7 @@ class ApiRouterFactory:
                     response_class=JSONResponse,
                     name=name,
                     description=method.__doc__ or "",
-                    openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if rules.operators else None,
+                    openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if rules.requires_operator else None,
                 )
         return router
 

@@ -46,7 +46,7 @@ def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
     if not rate_limits.measures:
         return {}
     policies = (f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in rate_limits.measures)
-    usages = (f'"{limit.name}";r={limit.left};t={ceil(limit.reset_seconds)}' for limit in rate_limits.measures)
+    usages = (f'"{limit.name}";r={limit.remaining};t={ceil(limit.reset_seconds)}' for limit in rate_limits.measures)
     return {"RateLimit-Policy": ", ".join(policies), "RateLimit": ", ".join(usages)}
 
 
@@ -56,8 +56,8 @@ _OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what lea
 WORLDS_PATH = "/worlds/"
 # Cards are public; the console asks for a sign-in of its own; a world is named by its assessment, which nobody guesses.
 _OPEN_FOLDERS = ("/.well-known/", "/console/", WORLDS_PATH)
-_CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
-_CREDENTIALS = ("authorization", "x-api-key")
+_BEARER_CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
+_CREDENTIAL_HEADERS = ("authorization", "x-api-key")
 
 
 class CallerMiddleware:
@@ -99,7 +99,7 @@ class CallerMiddleware:
         return entry
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
-        credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
+        credential = hash(tuple([headers.get(name) for name in _CREDENTIAL_HEADERS]))
         peer = scope.get("client")
         source = client_address(str(peer[0]) if peer else "", forwarded, self._trusted)
         if wait := self._throttle.seconds_to_wait(source, credential):
@@ -107,7 +107,8 @@ class CallerMiddleware:
         try:
             admitted = await self._identity.admit(headers, limit_use_of(str(scope["method"]), str(scope["path"])))
         except errors.Unauthenticated:
-            if any(name in headers for name in _CREDENTIALS) and self._throttle.count_failure(source, credential):
+            has_credential = any(name in headers for name in _CREDENTIAL_HEADERS)
+            if has_credential and self._throttle.count_failure(source, credential):
                 log.warning("guesses_braked", source=source)
             raise
         self._throttle.count_success(credential)
@@ -134,14 +135,14 @@ def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
         case errors.NotEntitled():
             return JSONResponse({"error": str(fault)}, 403, _challenge_header("insufficient_scope"))
         case errors.Unauthenticated():
-            in_vain = any(name in Headers(scope=scope) for name in _CREDENTIALS)
+            in_vain = any(name in Headers(scope=scope) for name in _CREDENTIAL_HEADERS)
             return JSONResponse({"error": str(fault)}, 401, _challenge_header("invalid_token" if in_vain else ""))
         case _:
             return JSONResponse({"error": str(fault)}, 503, RETRY_LATER_HEADERS)
 
 
 def _challenge_header(error: str) -> dict[str, str]:
-    return {"WWW-Authenticate": f'{_CHALLENGE}, error="{error}"' if error else _CHALLENGE}
+    return {"WWW-Authenticate": f'{_BEARER_CHALLENGE}, error="{error}"' if error else _BEARER_CHALLENGE}
 
 
 def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:

@@ -64,7 +64,7 @@ class RateAllowance(NamedTuple):
     daily: int = 0
 
 
-_UNLIMITED = RateLimitStatus()
+_NO_RATE_LIMITS = RateLimitStatus()
 
 
 @dataclass
@@ -72,7 +72,7 @@ class AdmittedCaller:
     """An identified caller with its rate limits after the request. ``counter``: counts one message more."""
 
     caller: Caller | None
-    rate_limits: RateLimitStatus = _UNLIMITED
+    rate_limits: RateLimitStatus = _NO_RATE_LIMITS
     counter: Callable[[], Awaitable[RateLimitStatus]] | None = None
 
     async def count_message(self) -> None:
@@ -90,14 +90,14 @@ DEFAULT_TENANT = "default"
 ANONYMOUS = "anonymous"
 _PRINCIPAL_PATH = "metadata.principal"
 
-_NOBODY = Principal(id=ANONYMOUS)
+_ANONYMOUS_PRINCIPAL = Principal(id=ANONYMOUS)
 
 
 def claimed_principal(metadata: JsonObject) -> Principal:
     """The unverified principal that ``metadata.principal`` claims; ``anonymous`` if it is absent."""
     claim = object_at(metadata, "principal", _PRINCIPAL_PATH)
     if not claim:
-        return _NOBODY
+        return _ANONYMOUS_PRINCIPAL
     return Principal(
         id=required_id_at(claim, "id", f"{_PRINCIPAL_PATH}.id"),
         roles=parse_roles(claim, _PRINCIPAL_PATH),
@@ -128,8 +128,8 @@ def may_read(principal: Principal, record: TaskRecord) -> bool:
 
 
 def may_stop(principal: Principal, record: TaskRecord) -> bool:
-    nobody_in_particular = principal.id == ANONYMOUS and not principal.verified
-    return nobody_in_particular or _is_requester_or_operator(principal, record)
+    is_anonymous = principal.id == ANONYMOUS and not principal.verified
+    return is_anonymous or _is_requester_or_operator(principal, record)
 
 
 def may_set_webhooks(principal: Principal, record: TaskRecord) -> bool:

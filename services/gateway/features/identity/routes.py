@@ -9,11 +9,11 @@ from services.gateway.features.identity.api_keys import key_view, make_key, new_
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.identity.store import Keyring
 
-_SECRET = {"Cache-Control": "no-store"}  # the one answer with a key's secret in it
+_NO_STORE_HEADERS = {"Cache-Control": "no-store"}  # the one answer with a key's secret in it
 
 
 class KeyEndpoints(ApiEndpoints[Keyring]):
-    rules = PathRules(operators=True)
+    rules = PathRules(requires_operator=True)
 
     @api_path("POST", "/keys/create")
     async def create(self, call: ApiCall) -> Response:
@@ -24,7 +24,7 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
         generated, request = new_key_values(), parse_key_request(object_at(call.body, "key", "key"))
         created = make_key(request, call.caller.tenant, call.caller.principal.id, generated)
         await self._service.add(created.key)
-        return JSONResponse({**key_view(created.key, generated.now), "token": created.token}, 201, _SECRET)
+        return JSONResponse({**key_view(created.key, generated.now), "token": created.token}, 201, _NO_STORE_HEADERS)
 
     @api_path("POST", "/keys/list")
     async def list_all(self, call: ApiCall) -> JsonValue:

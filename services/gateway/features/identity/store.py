@@ -11,7 +11,7 @@ from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore
 
 _LAST_USE_SECONDS = 60  # a key's last use is noted at most so often
-_MINUTE, _DAY = 60, 86400
+_MINUTE_SECONDS, _DAY_SECONDS = 60, 86400
 _COSTS_A_REQUEST = (identity.LimitUse.REQUEST, identity.LimitUse.REQUEST_AND_MESSAGE)
 _COSTS_A_MESSAGE = (identity.LimitUse.MESSAGE, identity.LimitUse.REQUEST_AND_MESSAGE)
 _MICROS_PER_SECOND = 1_000_000
@@ -63,9 +63,9 @@ def _parse_rate_limits(reply: Sequence[str]) -> RateLimitStatus:
         return RateLimitStatus()
     used_up, wait, *numbers = reply
     rows = (
-        _read_quota_usage("requests", _MINUTE, numbers[0:3]),
-        _read_quota_usage("messages", _MINUTE, numbers[3:6]),
-        _read_quota_usage("daily", _DAY, numbers[6:9]),
+        _read_quota_usage("requests", _MINUTE_SECONDS, numbers[0:3]),
+        _read_quota_usage("messages", _MINUTE_SECONDS, numbers[3:6]),
+        _read_quota_usage("daily", _DAY_SECONDS, numbers[6:9]),
     )
     return RateLimitStatus(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICROS_PER_SECOND)
 

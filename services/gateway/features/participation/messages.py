@@ -27,11 +27,11 @@ class AssessorMessageKind(StrEnum):
 
 
 class AssessorMessage(NamedTuple):
-    """An assessor's message. ``guessed``: it has no type, and is taken for one only while an assessment runs."""
+    """An assessor's message. ``is_guessed``: it has no type, and is taken for one only while an assessment runs."""
 
     kind: AssessorMessageKind
     data: JsonObject
-    guessed: bool = False
+    is_guessed: bool = False
 
 
 def find_assessor_message(message: ClientMessage) -> AssessorMessage | None:
@@ -88,9 +88,9 @@ def _parse_assessor_message(data: JsonObject) -> AssessorMessage | None:
 
 def _guess_assessor_message(data: JsonObject) -> AssessorMessage | None:
     if {"turn_number", "current_time"} <= data.keys():
-        return AssessorMessage(AssessorMessageKind.TURN, data, guessed=True)
+        return AssessorMessage(AssessorMessageKind.TURN, data, is_guessed=True)
     if list(data) == ["reason"] and data["reason"] in _COMPLETION_REASONS:
-        return AssessorMessage(AssessorMessageKind.COMPLETE, data, guessed=True)
+        return AssessorMessage(AssessorMessageKind.COMPLETE, data, is_guessed=True)
     return None
 
 

@@ -137,7 +137,7 @@ ReadWords = Callable[[str, str], Awaitable[str]]  # what the user said in the ch
 async def refuse_assessments(message: ClientMessage, caller: Caller) -> ClientMessage:
     """Returns the message; raises ``Unsupported`` for an assessor's, for gateways without ``ASSESSMENT_KEY``."""
     assessor_message = find_assessor_message(message)
-    if assessor_message is None or assessor_message.guessed:
+    if assessor_message is None or assessor_message.is_guessed:
         return message
     check_client(caller)
     raise Unsupported("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
@@ -173,7 +173,7 @@ class ParticipationService:
         if assessor_message.kind is AssessorMessageKind.START:
             return await self._begin_assessment(assessor_message.data, message, caller)
         participation = await self._find_running_assessment(message, caller)
-        if assessor_message.guessed and participation is None:
+        if assessor_message.is_guessed and participation is None:
             return message
         if assessor_message.kind is AssessorMessageKind.COMPLETE:
             return await self._complete_assessment(message, caller, participation)
@@ -221,9 +221,9 @@ class ParticipationService:
             words = await self._read_user_messages(participation.ues_url, store.decrypt_key(participation))
         except (UserMessagesUnavailable, UndecryptableKey) as error:
             return self._build_failed_turn(message, caller, participation.session_id, practice, str(error))
-        legacy = message.dialect is A2aVersion.LEGACY
+        is_legacy = message.dialect is A2aVersion.LEGACY
         return message._replace(
-            task_id=message.task_id if legacy else None,
+            task_id=message.task_id if is_legacy else None,
             session_id=participation.session_id,
             text=words or DEFAULT_ASSESSMENT_INSTRUCTIONS,
             data=(),

@@ -64,10 +64,10 @@ def asks_for_given_order(task: str) -> bool:
     return _ORDER_WORDS.search(task) is not None
 
 
-def extract_answers(text: str, answer_format: Format, *, in_given_order: bool) -> tuple[str, ...]:
-    """Extract the answers from a text; sorted alphabetically unless ``in_given_order``; empty if there are none."""
+def extract_answers(text: str, answer_format: Format, *, keeps_order: bool) -> tuple[str, ...]:
+    """Extract the answers from a text; sorted alphabetically unless ``keeps_order``; empty if there are none."""
     answers = tuple(filter(None, (item.strip() for item in _find_answers(text.strip(), answer_format))))
-    return answers if in_given_order else tuple(sorted(answers, key=lambda item: (item.casefold(), item)))
+    return answers if keeps_order else tuple(sorted(answers, key=lambda item: (item.casefold(), item)))
 
 
 def _find_answers(text: str, answer_format: Format) -> tuple[str, ...]:
@@ -193,8 +193,8 @@ def parse_solver_call(body: JsonObject) -> SolverCall:
 def solver_view(call: SolverCall, record: TaskRecord) -> dict[str, JsonValue]:
     """The response for an ended task, as JSON; without answers unless the task was completed."""
     answer = record.answer if record.state is TaskState.COMPLETED else None
-    ordered = asks_for_given_order(call.message.text)
-    answers = extract_answers(answer or "", call.answer_format, in_given_order=ordered)
+    keeps_order = asks_for_given_order(call.message.text)
+    answers = extract_answers(answer or "", call.answer_format, keeps_order=keeps_order)
     return {"task_id": call.task_id, "answers": list(answers), "metadata": solver_metadata(record)}
 
 

@@ -27,8 +27,8 @@ class MessageLimits(NamedTuple):
 class MessageRules(NamedTuple):
     """The rules for messages. ``endpoints``: addresses of tool servers, in addition to those of a tenant's record.
 
-    ``webhooks``: None if webhooks are not offered. ``known_by_id``: whether a message with the id of an earlier one is
-    a repeat of it.
+    ``webhooks``: None if webhooks are not offered. ``ids_mark_repeats``: a message with the id of an earlier one is a
+    repeat of it.
     """
 
     limits: MessageLimits = MessageLimits()
@@ -36,7 +36,7 @@ class MessageRules(NamedTuple):
     records: TenantRecords | None = None
     files: MessageFiles = MessageFiles(None, AllowedAddresses())
     webhooks: WebhookRegistrar | None = None
-    known_by_id: bool = True
+    ids_mark_repeats: bool = True
 
     async def check(self, message: ClientMessage, caller: Caller) -> None:
         """Check a message's tool server, webhook and files.

@@ -37,16 +37,19 @@ class WantedTasks(NamedTuple):
 
 
 class TaskListPage(NamedTuple):
-    """A page of tasks. ``after``: the last task's place, None on the last page; ``total``: over all pages."""
+    """A page of tasks. ``next_position``: the place after which the next page begins, None on the last page.
+
+    ``total``: the number of tasks on all pages.
+    """
 
     records: Sequence[TaskRecord]
-    after: TaskListPosition | None
+    next_position: TaskListPosition | None
     total: int
 
     @property
     def next_token(self) -> str:
         """The token for the next page; empty on the last page."""
-        return encode_page_token(str(self.after.micros), self.after.task) if self.after else ""
+        return encode_page_token(str(self.next_position.micros), self.next_position.task) if self.next_position else ""
 
 
 class TaskQuery(NamedTuple):
@@ -116,7 +119,9 @@ def _build_list_call(filters: WantedTasks, partition: int, count: int, position:
     place = (str(position.micros), position.task) if position else ("", "")
     since = str(int(filters.since.timestamp() * 1_000_000)) if filters.since else "-inf"
     stems = keys.task_list_prefixes(partition, filters.tenant, filters.owner or "", filters.session or "")
-    stem = stems.session if filters.session is not None else stems.tenant if filters.owner is None else stems.owner
+    stem = stems.tenant if filters.owner is None else stems.owner
+    if filters.session is not None:
+        stem = stems.session
     return [stem + state.value for state in filters.states], [count, *place, since]
 
 

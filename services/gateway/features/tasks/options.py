@@ -9,22 +9,23 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import A2aVersion, TaskState
 
 OUTPUT_MODES = ("text/plain", "application/json")
-_UNDERSTOOD = {*OUTPUT_MODES, "text/*", "application/*", "*/*", "*", "text", "data"}  # the early samples say ``text``
-_STATES = {f"TASK_STATE_{state.name}": state for state in TaskState}
+# The modes in which clients may want answers; the early samples say ``text``.
+_ACCEPTED_MODES = {*OUTPUT_MODES, "text/*", "application/*", "*/*", "*", "text", "data"}
+_STATES_BY_NAME = {f"TASK_STATE_{state.name}": state for state in TaskState}
 _NO_SUCH_TASKS = {"TASK_STATE_AUTH_REQUIRED"}  # a state of the protocol that no task of this worker is ever in
 
 
 class SendOptions(NamedTuple):
-    """How a message is answered. ``wait``: only after its turn; ``history_length``: of the answer, all if None."""
+    """How a message is answered. ``waits``: only after its turn; ``history_length``: of the answer, all if None."""
 
-    wait: bool = True
+    waits: bool = True
     history_length: int | None = None
 
 
 class ListOptions(NamedTuple):
     query: TaskQuery
     history_length: int | None = None
-    artifacts: bool = False
+    includes_artifacts: bool = False
 
 
 def read_send_options(params: JsonObject, dialect: A2aVersion) -> SendOptions:
@@ -34,13 +35,13 @@ def read_send_options(params: JsonObject, dialect: A2aVersion) -> SendOptions:
     """
     if dialect is A2aVersion.LEGACY:
         return SendOptions(history_length=read_history_length(params, "params.historyLength", dialect))
-    said = object_at(params, "configuration", "configuration")
-    _check_modes(said)
-    length = read_history_length(said, "configuration.historyLength", dialect)
+    configuration = object_at(params, "configuration", "configuration")
+    _check_modes(configuration)
+    length = read_history_length(configuration, "configuration.historyLength", dialect)
     if dialect is A2aVersion.A2A_1_0:
         _check_role(params)
-        return SendOptions(not flag_at(said, "returnImmediately", "configuration.returnImmediately"), length)
-    return SendOptions(flag_at(said, "blocking", "configuration.blocking"), length)
+        return SendOptions(not flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length)
+    return SendOptions(flag_at(configuration, "blocking", "configuration.blocking"), length)
 
 
 def read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
@@ -85,7 +86,7 @@ def _check_modes(configuration: JsonObject) -> None:
     if not configuration.get(key):
         return
     modes = [_media_type(item, path) for item in list_at(configuration, key, path)]
-    if not _UNDERSTOOD.intersection(modes):
+    if not _ACCEPTED_MODES.intersection(modes):
         raise UnsupportedContent(path, f"the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
 
 
@@ -109,6 +110,6 @@ def _parse_states(word: str | None) -> tuple[TaskState, ...]:
         return tuple(TaskState)
     if word in _NO_SUCH_TASKS:
         return ()
-    if word not in _STATES:
-        raise InvalidField("status", f"must be one of {', '.join([*_STATES, *_NO_SUCH_TASKS])}")
-    return (_STATES[word],)
+    if word not in _STATES_BY_NAME:
+        raise InvalidField("status", f"must be one of {', '.join([*_STATES_BY_NAME, *_NO_SUCH_TASKS])}")
+    return (_STATES_BY_NAME[word],)

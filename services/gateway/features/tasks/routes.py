@@ -15,6 +15,6 @@ class ResolutionEndpoints(ApiEndpoints[TaskSignals]):
     @api_path("POST", "/tasks/{task_id}/resolve")
     async def resolve(self, call: ApiCall) -> Response:
         """Resolve a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it takes effect later."""
-        word = parse_resolution(call.body)
-        record, heeded = await self._service.resolve(call.path_value("task_id"), word, call.caller)
-        return JSONResponse(public_view(record, self._notice), status_code=200 if heeded else 202)
+        resolution = parse_resolution(call.body)
+        record, has_effect = await self._service.resolve(call.path_value("task_id"), resolution, call.caller)
+        return JSONResponse(public_view(record, self._notice), status_code=200 if has_effect else 202)

@@ -78,7 +78,7 @@ class TaskService:
     async def submit(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Store a message durably, a repeated one only once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
-        message = message._replace(is_always_new=not self._rules.known_by_id)
+        message = message._replace(is_always_new=not self._rules.ids_mark_repeats)
         task_message = await self._read_assessment(message, caller)
         if isinstance(task_message, TaskRecord):
             return AcceptedMessage(task_message, "", task_message.task_id, is_reply=True)
@@ -104,7 +104,7 @@ class TaskService:
         keep_files = partial(self.files.store_contents, caller.tenant, message.files) if message.files else None
         record, turn_id = await self._store(intake, keep_files)
         if not is_known:
-            await self._register_webhook(record, message, caller, from_start=True)
+            await self._register_webhook(record, message, caller, includes_past=True)
         key = found_task.key if message.task_id else key._replace(alias=record.task_id)
         if isinstance(intake, SignalTurn):
             await self._client_ids.record_signal(key, turn_id)
@@ -201,13 +201,13 @@ class TaskService:
         return await self._client_ids.find(key._replace(alias=caller_scoped_id(key.alias, caller)))
 
     async def _register_webhook(
-        self, record: TaskRecord, message: ClientMessage, caller: Caller, *, from_start: bool = False
+        self, record: TaskRecord, message: ClientMessage, caller: Caller, *, includes_past: bool = False
     ) -> None:
-        """Register the message's webhook. ``from_start``: for all updates since the task's start, as for a new task."""
+        """Register the message's webhook. ``includes_past``: for all updates since the start, as for a new task."""
         if message.webhook and self._webhooks:
             if not may_set_webhooks(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
-            await self._webhooks.register(record, message.webhook, from_start=from_start)
+            await self._webhooks.register(record, message.webhook, includes_past=includes_past)
 
 
 def is_end_of(event: TaskEvent, turn_id: str) -> bool:

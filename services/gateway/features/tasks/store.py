@@ -128,7 +128,7 @@ class RedisReadiness:
 
     async def find_problems(self) -> tuple[str, ...]:
         """Why this replica should get no requests, one sentence each; empty if it is ready."""
-        if self._shutdown.announced:
+        if self._shutdown.is_announced:
             return ("draining: this replica was told to stop, and finishes what it has begun",)
         problems = await asyncio.gather(self._state_problem(), self._queue_problem())
         return tuple(problem for problem in problems if problem)

@@ -73,8 +73,8 @@ class TooManyWebhooks(Exception):
 class WebhookStore(Protocol):
     """The webhooks of tasks. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, from_start: bool, limit: int) -> None:
-        """Register a webhook for updates from now on or, with ``from_start``, from the task's start.
+    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool, limit: int) -> None:
+        """Register a webhook for updates from now on or, with ``includes_past``, from the task's start.
 
         It replaces a webhook with the same id and continues its progress, unless that was given up. A webhook of an
         ended task receives the end. Raises ``TooManyWebhooks``.

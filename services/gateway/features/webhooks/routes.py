@@ -8,11 +8,11 @@ from services.gateway.features.webhooks.service import WebhookService
 
 
 class WebhookEndpoints(ApiEndpoints[WebhookService]):
-    rules = PathRules(may_be_empty=True, operators=True)
+    rules = PathRules(may_be_empty=True, requires_operator=True)
 
     @api_path("POST", "/webhooks/secret")
     async def secret(self, call: ApiCall) -> Response:
         """Show the secrets with which the tenant's receivers verify webhooks, the newest first."""
         tenant = call.caller.tenant
-        found: dict[str, JsonValue] = {"tenant": tenant, "secrets": [*self._service.secrets_of(tenant)]}
-        return JSONResponse(found, headers={"Cache-Control": "no-store"})
+        webhooks: dict[str, JsonValue] = {"tenant": tenant, "secrets": [*self._service.secrets_of(tenant)]}
+        return JSONResponse(webhooks, headers={"Cache-Control": "no-store"})

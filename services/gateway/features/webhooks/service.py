@@ -26,7 +26,7 @@ class WebhookRegistrar(NamedTuple):
         if problem := why_refused(webhook.url, self.reach):
             raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
-    async def register(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool = False) -> None:
+    async def register(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, includes_past: bool = False) -> None:
         """Register a webhook for updates from now on, or from the task's start. Without an id, it gets the task's.
 
         Raises ``InvalidField`` for its URL, or if the task has too many webhooks.
@@ -34,7 +34,7 @@ class WebhookRegistrar(NamedTuple):
         self.check(webhook)
         identified = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
         try:
-            await self.webhooks.put(record, identified, from_start=from_start, limit=self.most_webhooks)
+            await self.webhooks.put(record, identified, includes_past=includes_past, limit=self.most_webhooks)
         except hooks.TooManyWebhooks:
             raise InvalidField(_CONFIG_PATH, f"a task has at most {self.most_webhooks} webhooks") from None
 

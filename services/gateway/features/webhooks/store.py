@@ -22,12 +22,12 @@ class RedisWebhooks(hooks.WebhookStore):
         self._seal = seal
         self._failing = FailingDeliveries(self._scripts)
 
-    async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool, limit: int) -> None:
+    async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, includes_past: bool, limit: int) -> None:
         member = _pack_member(record, webhook.config_id)
         registered = await self._find_registered(record, member)
         if registered is not None and registered.webhook == webhook and not registered.progress.disabled:
             return  # a message that was sent again must not disturb what is under way
-        progress = hooks.DeliveryProgress(cursor="0" if from_start else "")
+        progress = hooks.DeliveryProgress(cursor="0" if includes_past else "")
         if registered is not None and not registered.progress.disabled:
             progress = registered.progress.model_copy(update={"tries": 0, "error": ""})
         await self._write_webhook(record, member, webhook, progress, limit)

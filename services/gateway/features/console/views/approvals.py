@@ -71,7 +71,7 @@ class ApprovalPage(NamedTuple):
     approval: Approval
     record: TaskRecord
     calls: tuple[CallRow, ...]
-    why: tuple[str, ...]
+    all_reasons: tuple[str, ...]
     rules: tuple[PlanReason, ...]
     barred: str
 
@@ -101,15 +101,15 @@ class ApprovalPage(NamedTuple):
     def reasons(self) -> list[str]:
         """The reasons that are not those of a rule, since rules are shown with their own."""
         rule_texts = {rule.text for rule in self.rules}
-        return [reason for reason in self.why if reason not in rule_texts]
+        return [reason for reason in self.all_reasons if reason not in rule_texts]
 
     @property
     def figure_rows(self) -> tuple[tuple[str, str], ...]:
         return tuple((name, str(value)) for name, value in as_object(self.record.metadata.get("values")).items())
 
 
-def approval_page(question: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
-    approval, record = question
+def approval_page(request: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
+    approval, record = request
     calls = tuple(_build_call_row(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
     reasons = tuple(map(_strip_rule_id, approval.reasons))
     rules = tuple(

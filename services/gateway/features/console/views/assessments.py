@@ -1,6 +1,7 @@
 """Stored assessments as the console shows them: scores by dimension and criterion."""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ class ScoreRow(NamedTuple):
 
     name: str
     score: str
-    most: str
+    max_score: str
     share: int
     tone: str
 
@@ -35,8 +36,8 @@ class CriterionRow(NamedTuple):
     name: str
     badge: Badge
     score: str
-    most: str
-    each: str
+    max_score: str
+    points_by_run: str
     reason: str
 
 
@@ -58,8 +59,9 @@ def pass_chances_text(card: AssessmentCard) -> str:
 
 
 def group_by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
-    lines = criterion_points(assessment)
-    groups = {name: [line for line in lines if line.dimension == name] for name in [line.dimension for line in lines]}
+    groups: dict[str, list[CriterionPoints]] = defaultdict(list)
+    for line in criterion_points(assessment):
+        groups[line.dimension].append(line)
     return tuple(_build_dimension(name, rows) for name, rows in groups.items())
 
 
@@ -74,18 +76,18 @@ def verdict_badge(card: AssessmentCard) -> Badge:
 
 
 def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> DimensionRows:
-    total = OverallScore(score=sum(row.mean for row in rows), max_score=sum(row.most for row in rows))
-    return DimensionRows(score_row(humanize_name(name), total), tuple(_build_criterion(row) for row in rows))
+    total = OverallScore(score=sum(line.mean for line in rows), max_score=sum(line.most for line in rows))
+    return DimensionRows(score_row(humanize_name(name), total), tuple(_build_criterion(line) for line in rows))
 
 
 def _build_criterion(line: CriterionPoints) -> CriterionRow:
-    each = ", ".join(map(format_number, line.points)) if len(set(line.points)) > 1 else ""
+    points_by_run = ", ".join(map(format_number, line.points)) if len(set(line.points)) > 1 else ""
     badge, score = criterion_badge(line.mean, line.most, line.unjudged), format_number(line.mean)
-    return CriterionRow(line.name, badge, score, format_number(line.most), each, line.reason)
+    return CriterionRow(line.name, badge, score, format_number(line.most), points_by_run, line.reason)
 
 
-def criterion_badge(score: float, max_score: float, unjudged: bool) -> Badge:
-    if unjudged:
+def criterion_badge(score: float, max_score: float, is_unjudged: bool) -> Badge:
+    if is_unjudged:
         return Badge("Unjudged", "mute")
     if score >= max_score:
         return Badge("Met", "good")

@@ -79,8 +79,8 @@ class TierUsage(NamedTuple):
 
     tier: str
     calls: int
-    read: str
-    written: str
+    input_tokens: str
+    output_tokens: str
     cost: str
 
 

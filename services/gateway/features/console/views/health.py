@@ -171,8 +171,8 @@ def _format_percent(part: int, total: int) -> str:
 
 
 _DAYS_OF_WEEK = 7
-_INBOX = "/console/approvals"
-_ARROWS = {"up": "▲", "down": "▼"}
+_INBOX_PATH = "/console/approvals"
+_TREND_MARKS = {"up": "▲", "down": "▼"}
 
 
 class Tile(NamedTuple):
@@ -211,11 +211,11 @@ def working_tile(
         return Tile(question, "Stands still", f"{count_with_noun(state.waiting, 'session')} and no worker", href, "bad")
     end_states = (TaskState.COMPLETED, TaskState.FAILED, TaskState.REJECTED)
     done, failed, rejected = (totals.get(state, 0) for state in end_states)
-    going = f"{open_now or 'none'} running"
+    running = f"{open_now or 'none'} running"
     if not done + failed:
-        quiet = f"{rejected} rejected, {going}" if rejected else f"{going}; none ended in a day"
-        return Tile(question, "Busy" if open_now else "Idle", quiet, href)
-    ends = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), going]
+        remark = f"{rejected} rejected, {running}" if rejected else f"{running}; none ended in a day"
+        return Tile(question, "Busy" if open_now else "Idle", remark, href)
+    ends = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), running]
     remark = f"completed, of those that completed or failed in 24 h: {', '.join(ends)}"
     return Tile(question, f"{done} of {done + failed}", remark, href, _failure_tone(failed, done + failed) or "good")
 
@@ -224,7 +224,7 @@ def quality_tile(trend: QualityTrend | None) -> Tile:
     question, href = "Is it getting better?", "/console/learning"
     if trend is None:
         return Tile(question, "–", "known once tasks have ended", href)
-    mark = _ARROWS.get(trend.arrow, "")
+    mark = _TREND_MARKS.get(trend.arrow, "")
     return Tile(question, f"{trend.lately:.2f}", f"quality {trend.text}", href, trend.tone, mark)
 
 
@@ -233,11 +233,11 @@ def waiting_tile(needs: WaitingCounts, for_others: int, deadline: datetime | Non
     question = "What needs me?"
     if not needs.total:
         waiting = count_with_noun(for_others, "approval waits", "approvals wait")
-        return Tile(question, "Nothing", f"{waiting} for others" if for_others else "nothing to decide", _INBOX)
+        return Tile(question, "Nothing", f"{waiting} for others" if for_others else "nothing to decide", _INBOX_PATH)
     nouns = ("approval", "write in doubt", "dead letter", "lost webhook")
     parts = tuple(count_with_noun(count, noun) for count, noun in zip(needs, nouns, strict=True) if count)
-    due = f"; first due {relative_time(deadline, now)}" if deadline else ""
-    return Tile(question, str(needs.total), f"{join_in_prose(parts)}{due}", _page_of_waiting(needs), "warn")
+    due_remark = f"; first due {relative_time(deadline, now)}" if deadline else ""
+    return Tile(question, str(needs.total), f"{join_in_prose(parts)}{due_remark}", _page_of_waiting(needs), "warn")
 
 
 def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
@@ -251,8 +251,8 @@ def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: 
         return Tile(question, as_dollars(0), f"today: no model call; {week}", href)
     calls = count_with_noun(spent_today.calls, "model call")
     tasks = next((day.events for day in days if day.date == today.isoformat()), 0)
-    each = f", {as_dollars(round(spent_today.nanos / tasks))} a task" if tasks and spent_today.nanos else ""
-    return Tile(question, as_dollars(spent_today.nanos), f"today: {calls}{each}; {week}", href)
+    cost_each = f", {as_dollars(round(spent_today.nanos / tasks))} a task" if tasks and spent_today.nanos else ""
+    return Tile(question, as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
 
 
 def earliest_deadline(requests: Sequence[ApprovalRequest]) -> datetime | None:
@@ -271,7 +271,7 @@ def drop_unbegun_day(spent: Sequence[DailySpending]) -> Sequence[DailySpending]:
 
 def _page_of_waiting(needs: WaitingCounts) -> str:
     if needs.approvals:
-        return _INBOX
+        return _INBOX_PATH
     if needs.doubts:
         return "/console/tasks?state=waiting"
     return "/console/operations/dead-letters" if needs.letters else "/console/webhooks"

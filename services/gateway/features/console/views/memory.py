@@ -12,7 +12,7 @@ from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Trust, judge_trust
 
 PAGE_SIZE = 25
-OUTCOMES = {
+OUTCOME_BADGES = {
     CaseOutcome.SUCCESS: Badge("Success", "good"),
     CaseOutcome.PARTIAL: Badge("In part", "warn"),
     CaseOutcome.FAILURE: Badge("Failure", "bad"),
@@ -45,10 +45,10 @@ class MemoryPage(NamedTuple, Generic[Row]):
 
     rows: Sequence[Row]
     total: int
-    kept: int
+    stored_count: int
     kinds: tuple[KindChoice, ...]
     query: MemoryQuery
-    more: bool
+    has_more: bool
 
 
 def parse_page_number(text: str) -> int:
@@ -57,7 +57,7 @@ def parse_page_number(text: str) -> int:
 
 def cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
     """The page of cases that match the query; the kind of a case is its outcome."""
-    words = {outcome.value: OUTCOMES[outcome].text for outcome in CaseOutcome}
+    words = {outcome.value: OUTCOME_BADGES[outcome].text for outcome in CaseOutcome}
     return _build_page(entries, query, lambda outcome: outcome.outcome.value, _case_texts, words)
 
 
@@ -112,7 +112,11 @@ def _build_page(
     titles: Mapping[str, str],
 ) -> MemoryPage[Row]:
     words = query.words.casefold().split()
-    matches = [row for row in rows if all(word in " ".join(texts_of(row)).casefold() for word in words)]
+    matches = []
+    for row in rows:
+        text = " ".join(texts_of(row)).casefold()
+        if all(word in text for word in words):
+            matches.append(row)
     counts = Counter(kind_of(row) for row in matches)
     order = list(titles) or [word for word, _ in counts.most_common()]
     kinds = tuple(

@@ -15,7 +15,7 @@ from shared.contracts.assessment.results import ActionLogEntry, CriterionResult,
 from shared.domain.instants import in_utc
 
 _LONGEST_GIST = 120
-_READ = Badge("Read", "mute")
+_READ_BADGE = Badge("Read", "mute")
 _MAIN_PARAMETERS = ("subject", "title", "body", "content", "body_text")
 _OTHER_PARAMETERS = ("folder", "labels", "response")
 
@@ -43,10 +43,10 @@ def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) ->
 
 def _merge_reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
     if len(entries) == 1:
-        return ActionRow(_action_title(entries[0]), "", _READ)
+        return ActionRow(_action_title(entries[0]), "", _READ_BADGE)
     counts_by_title = Counter(_action_title(entry) for entry in entries)
     gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in counts_by_title.items())
-    return ActionRow(count_with_noun(len(entries), "read"), gist, _READ)
+    return ActionRow(count_with_noun(len(entries), "read"), gist, _READ_BADGE)
 
 
 def _build_action_row(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
@@ -82,7 +82,7 @@ def _choose_badge(entry: ActionLogEntry) -> Badge:
         return Badge("Refused", "bad")
     if not entry.success:
         return Badge("Failed", "bad")
-    return _READ if entry.kind == "read" else Badge("Done", "good")
+    return _READ_BADGE if entry.kind == "read" else Badge("Done", "good")
 
 
 CHANGE_BADGES = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
@@ -124,8 +124,8 @@ class ReplayedTurn(NamedTuple):
     began: datetime | None
     has_world_state: bool
     counts: tuple[tuple[str, tuple[TurnCount, ...]], ...]
-    own: tuple[WorldChange, ...]
-    others: tuple[WorldChange, ...]
+    agent_changes: tuple[WorldChange, ...]
+    other_changes: tuple[WorldChange, ...]
     left_out: int
     actions: tuple[ActionRow, ...]
     updates: tuple[UpdateLine, ...]
@@ -169,8 +169,8 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
         began=all_turns[turn - 1].at if turn else None,
         has_world_state=world is not None,
         counts=_count_rows(world, world_before),
-        own=tuple(change for change in changes if change.by == "participant"),
-        others=tuple(change for change in changes if change.by == "others"),
+        agent_changes=tuple(change for change in changes if change.by == "participant"),
+        other_changes=tuple(change for change in changes if change.by == "others"),
         left_out=world.left_out if world else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _row_titles(run)),
         updates=_update_lines(run, turn),
@@ -259,11 +259,10 @@ def _read_int(update: JsonObject, name: str, unknown: int = 0) -> int:
 
 def _format_duration(duration: str) -> str:
     """An ISO 8601 duration as people write it: ``PT1H30M`` becomes ``1 h 30 min``."""
-    unit_words = {"D": " d", "H": " h", "M": " min", "S": " s"}
-    text = "".join(
-        unit_words.get(letter, letter) + " " if letter in unit_words else letter for letter in duration.strip("PT")
-    )
-    return text.replace("T", "").strip() or "no time"
+    text = duration.strip("PT").replace("T", "")
+    for letter, word in (("D", "d"), ("H", "h"), ("M", "min"), ("S", "s")):
+        text = text.replace(letter, f" {word} ")
+    return text.strip() or "no time"
 
 
 def _count_rows(
@@ -271,15 +270,13 @@ def _count_rows(
 ) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
     if world is None:
         return ()
-    counts_before = world_before.counts if world_before else world.counts
-    return tuple(
-        (
-            humanize_name(modality),
-            tuple(_build_turn_count(name, value, counts_before.get(modality, {})) for name, value in counts.items()),
-        )
-        for modality, counts in world.counts.items()
-        if any(counts.values()) or any(counts_before.get(modality, {}).values())
-    )
+    rows = []
+    for modality, counts in world.counts.items():
+        counts_before = world_before.counts.get(modality, {}) if world_before else counts
+        if any(counts.values()) or any(counts_before.values()):
+            turn_counts = tuple(_build_turn_count(name, value, counts_before) for name, value in counts.items())
+            rows.append((humanize_name(modality), turn_counts))
+    return tuple(rows)
 
 
 def _build_turn_count(name: str, value: int, counts_before: Mapping[str, int]) -> TurnCount:

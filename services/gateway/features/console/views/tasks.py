@@ -40,8 +40,8 @@ class WriteInDoubt(NamedTuple):
 
 def writes_in_doubt(record: TaskRecord) -> tuple[WriteInDoubt, ...]:
     """The writes that an operator has to resolve; empty if the task does not wait for that."""
-    waits = record.state is TaskState.INPUT_REQUIRED
-    return tuple(map(_build_write_in_doubt, objects_in(record.metadata.get("doubts")))) if waits else ()
+    is_waiting = record.state is TaskState.INPUT_REQUIRED
+    return tuple(map(_build_write_in_doubt, objects_in(record.metadata.get("doubts")))) if is_waiting else ()
 
 
 def _build_write_in_doubt(doubt: JsonObject) -> WriteInDoubt:
@@ -90,14 +90,14 @@ class TaskFilter(NamedTuple):
     states: tuple[TaskState, ...]
 
 
-RUNNING = (TaskState.SUBMITTED, TaskState.WORKING)
-ENDED_BADLY = (TaskState.FAILED, TaskState.REJECTED)
-FILTERS = (
+RUNNING_STATES = (TaskState.SUBMITTED, TaskState.WORKING)
+BAD_END_STATES = (TaskState.FAILED, TaskState.REJECTED)
+TASK_FILTERS = (
     TaskFilter("all", "All", tuple(TaskState)),
     TaskFilter("waiting", "Waiting", (TaskState.INPUT_REQUIRED,)),
-    TaskFilter("running", "Running", RUNNING),
+    TaskFilter("running", "Running", RUNNING_STATES),
     TaskFilter("completed", "Completed", (TaskState.COMPLETED,)),
-    TaskFilter("failed", "Failed or rejected", ENDED_BADLY),
+    TaskFilter("failed", "Failed or rejected", BAD_END_STATES),
     TaskFilter("canceled", "Canceled", (TaskState.CANCELED,)),
 )
 
@@ -106,7 +106,7 @@ class FileRow(NamedTuple):
     """A file that came with the task. ``file_id``: empty if the file is not stored."""
 
     name: str
-    about: str
+    description: str
     file_id: str
 
 
@@ -121,12 +121,12 @@ class TaskPage(NamedTuple):
 
 
 def find_filter(word: str) -> TaskFilter:
-    return next((task_filter for task_filter in FILTERS if task_filter.word == word), FILTERS[0])
+    return next((task_filter for task_filter in TASK_FILTERS if task_filter.word == word), TASK_FILTERS[0])
 
 
 def remark_on_task(record: TaskRecord) -> str:
     """Why the task failed, was rejected or canceled, in one line; else whether it is a dry run; else empty."""
-    if record.state in ENDED_BADLY or record.state is TaskState.CANCELED:
+    if record.state in BAD_END_STATES or record.state is TaskState.CANCELED:
         return (record.reason or "").partition("\n")[0]
     return DRY_RUN_REMARK if record.request.is_dry_run else ""
 
@@ -152,8 +152,8 @@ def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
         kind, size = row.get("type") or file.media_type, row.get("bytes") or file.size
         size_text = f"{size:,} bytes" if isinstance(size, int) else ""
         problem = f"not read: {row['problem']}" if row.get("problem") else ""
-        about = " · ".join(filter(None, (str(kind or ""), size_text, problem)))
-        yield FileRow(file.shown_name, about, str(row.get("file_id") or file.file_id))
+        description = " · ".join(filter(None, (str(kind or ""), size_text, problem)))
+        yield FileRow(file.shown_name, description, str(row.get("file_id") or file.file_id))
 
 
 def delivery_badge(registered: RegisteredWebhook) -> Badge:

@@ -120,11 +120,11 @@ def build_stages(events: TimedEvents) -> tuple[Stage, ...]:
 def _build_stage(group: _StageSteps, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _STATE_TITLES.items()}, **_PHASE_TITLES, "": "Received"}
     counts = [(sum(step.words.icon == icon for step in group.steps), noun) for icon, noun in _ICON_NOUNS]
-    seconds = (end - group.at).total_seconds()
-    duration = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else duration_words(end - group.at) if seconds >= 60 else ""
-    summary_parts = [*(count_with_noun(count, noun) for count, noun in counts if count), duration]
+    summary = [count_with_noun(count, noun) for count, noun in counts if count]
+    if (seconds := (end - group.at).total_seconds()) >= 0.005:
+        summary.append(f"{seconds:.2f} s" if seconds < 60 else duration_words(end - group.at))
     title = titles.get(group.word, humanize_name(group.word.lower()))
-    return Stage(group.stage_id, title, group.word, tuple(group.steps), " · ".join(filter(None, summary_parts)))
+    return Stage(group.stage_id, title, group.word, tuple(group.steps), " · ".join(summary))
 
 
 _ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
@@ -269,8 +269,8 @@ def _other_step(event: TaskEvent) -> StepWords:
 
 
 def _data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tuple[str, str], ...]:
-    shown = {name: value for name, value in data.items() if name not in skipped_names and value is not None}
-    return tuple((name, format_json(to_exact(value))) for name, value in shown.items())
+    values = {name: value for name, value in data.items() if name not in skipped_names and value is not None}
+    return tuple((name, format_json(to_exact(value))) for name, value in values.items())
 
 
 _STEP_MAKERS: Mapping[str, Callable[[TaskEvent], StepWords]] = {

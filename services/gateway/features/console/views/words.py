@@ -8,7 +8,7 @@ from shared.domain.exact_json import Json, as_object, dumps
 from shared.domain.words import TaskState
 
 _DURATION_UNITS = ((timedelta(minutes=1), 1, "s"), (timedelta(hours=1), 60, "min"), (timedelta(days=2), 3600, "h"))
-_DAY = 24 * 3600
+_DAY_SECONDS = 24 * 3600
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
@@ -63,7 +63,7 @@ def duration_words(length: timedelta) -> str:
     for limit, unit, word in _DURATION_UNITS:
         if length < limit:
             return f"{seconds // unit} {word}"
-    return f"{seconds // _DAY} days"
+    return f"{seconds // _DAY_SECONDS} days"
 
 
 _STATE_BADGES = {
@@ -136,7 +136,7 @@ def count_with_noun(number: int, singular: str, plural: str = "") -> str:
 
 def join_in_prose(words: tuple[str, ...]) -> str:
     """Words as a list in prose: ``anna, ben and casey``."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def text_or_empty(value: object) -> str:
