@@ -24,7 +24,7 @@ gc.freeze()
 gc.enable()
 
 log = structlog.get_logger()
-_SETTINGS = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"}
+_SETTING_BY_OPTION = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if arguments is None else arguments
     if list(argv[:1]) == [FIRST_KEY]:
         return first_key_command(argv[1:])
-    overrides = {_SETTINGS[key]: value for key, value in vars(_parse_options(argv)).items() if value is not None}
+    options = vars(_parse_options(argv)).items()
+    overrides = {_SETTING_BY_OPTION[name]: value for name, value in options if value is not None}
     try:
         settings = read_settings(GatewaySettings, **overrides)
     except CannotStart as problem:

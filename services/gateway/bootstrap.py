@@ -122,8 +122,8 @@ def _connect(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     live, reads = ChannelListener(state), ReadPipeline(state, settings.redis_url)
     metrics = Metrics("gateway")
-    embedded = settings.profile == "embedded"
-    webhooks = WebhookWiring(settings, state, live, embedded=embedded, meter=metrics)
+    is_embedded = settings.profile == "embedded"
+    webhooks = WebhookWiring(settings, state, live, is_embedded=is_embedded, meter=metrics)
     return _Connections(state, queue, live, reads, IdentityWiring(settings, RateMeter(state)), metrics, webhooks)
 
 
@@ -134,10 +134,10 @@ def _make_lifespan(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        noticed = run_notifier(webhooks, state, live, settings.card_url)
-        delivering = webhooks.open(settings.model_notice)
-        measured = serve_metrics(settings, state, opened.metrics)
-        async with live, opened.identity.open(), delivering, noticed, measured, AsyncExitStack() as stack:
+        notifier = run_notifier(webhooks, state, live, settings.card_url)
+        webhook_delivery = webhooks.open(settings.model_notice)
+        metrics_server = serve_metrics(settings, state, opened.metrics)
+        async with live, opened.identity.open(), webhook_delivery, notifier, metrics_server, AsyncExitStack() as stack:
             for part in parts:
                 await stack.enter_async_context(part.open())
             yield
@@ -191,7 +191,7 @@ def _build_profile(settings: GatewaySettings, services: FeatureServices) -> Gate
         settings.card_url,
         settings.model_notice,
         settings.max_body_bytes,
-        abilities=settings.abilities._replace(files=services.tasks.files.accepts_files),
+        abilities=settings.abilities._replace(accepts_files=services.tasks.files.accepts_files),
         card=settings.card_facts,
         keys=settings.card_keys,
         max_message=settings.message_bytes,
@@ -207,11 +207,11 @@ def _add_a2a_routes(
     methods = A2aMethods(services, identity, profile, card)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
-    own = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest.task)
+    task_paths = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest.task)
     card_paths = card_routes(card, utc_now(), profile.card.default_card, profile.keys)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for router in (card_paths, rest.routes(), own.routes()):
+    for router in (card_paths, rest.routes(), task_paths.routes()):
         app.router.routes.extend(router.routes)
     return rpc
 
@@ -269,5 +269,5 @@ def _message_rules(settings: GatewaySettings, opened: _Connections) -> MessageRu
         records=RedisTenantRecords(opened.state),
         files=message_files(settings),
         webhooks=opened.webhooks.registrar,
-        known_by_id=settings.message_id_window > 0,
+        ids_mark_repeats=settings.message_id_window > 0,
     )

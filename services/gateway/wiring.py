@@ -99,10 +99,10 @@ class WebhookWiring:
     """
 
     def __init__(
-        self, settings: PushSettings, state: Redis, live: ChannelListener, *, embedded: bool, meter: Meter = NO_METER
+        self, settings: PushSettings, state: Redis, live: ChannelListener, *, is_embedded: bool, meter: Meter = NO_METER
     ) -> None:
         self._settings, self._live, self._meter = settings, live, meter
-        self.reach = addresses_for_webhooks(settings.webhook_allowed_hosts, loopback=embedded)
+        self.reach = addresses_for_webhooks(settings.webhook_allowed_hosts, loopback=is_embedded)
         self.registrar: WebhookRegistrar | None = None
         self.posts: RedisDeliveryQueue | None = None
         if settings.push_offered:

@@ -59,8 +59,8 @@ class Office:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def office() -> AsyncIterator[Office]:
     async with chromium() as browser, whole_stack(AUTHENTICATION="keys") as stack:
-        operator = await first_key(stack.stack.redis_url, "default", "olga", again=False)
-        stranger = await first_key(stack.stack.redis_url, "globex", "gina", again=False)
+        operator = await first_key(stack.stack.redis_url, "default", "olga", allows_another=False)
+        stranger = await first_key(stack.stack.redis_url, "globex", "gina", allows_another=False)
         keys = {"operator": operator.token, "stranger": stranger.token}
         for name, roles, levels in (("clerk", ["client"], []), ("dana", ["approver"], ["manager"])):
             wish = {"key": {"principal": name, "roles": roles, "levels": levels}}

@@ -42,7 +42,7 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def scene(redis: Redis, redis_url: str) -> AsyncIterator[Scene]:
-    operator = await first_key(redis_url, "acme", "olga", again=False)
+    operator = await first_key(redis_url, "acme", "olga", allows_another=False)
     keys = {"olga": operator.token}
     async with chromium() as browser, stage(redis, redis_url, **LOCKED) as play:
         for name, role in (("anna", "client"), ("ben", "client"), ("dana", "approver")):

@@ -80,7 +80,7 @@ def _written(folder: Path) -> bytes:
 @pytest.mark.promise("assessor.agent_key")
 async def test_a_whole_stack_behind_keys_is_measured_and_its_key_is_written_nowhere(tmp_path: Path) -> None:
     async with whole_stack(1, None, AUTHENTICATION="keys") as whole:
-        operator = await first_key(whole.stack.redis_url, TENANT, "olga", again=False)
+        operator = await first_key(whole.stack.redis_url, TENANT, "olga", allows_another=False)
         wish = {"key": {"principal": "assessor", "roles": ["client"]}}
         shown = {"Authorization": f"Bearer {operator.token}"}
         made = await whole.http.post("/keys/create", json=wish, headers=shown)

@@ -110,7 +110,7 @@ async def office(redis: Redis, redis_url: str, world: Stage, **settings: object)
         ("max", ["approver"], ["manager"]),
         ("fay", ["approver"], ["finance"]),
     )
-    tokens = {name: (await first_key(redis_url, of, name, again=False)).token for name, of in _OPERATORS}
+    tokens = {name: (await first_key(redis_url, of, name, allows_another=False)).token for name, of in _OPERATORS}
     worker = CoreWorker(redis, redis_url, world)
     given = {"authentication": "keys", "profile": "production", **settings}
     async with (

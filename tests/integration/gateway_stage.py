@@ -304,7 +304,7 @@ class Locked(NamedTuple):
 
 @asynccontextmanager
 async def locked_stage(redis: Redis, redis_url: str, **settings: object) -> AsyncIterator[Locked]:
-    made = await first_key(redis_url, "acme", "olga", again=False)
+    made = await first_key(redis_url, "acme", "olga", allows_another=False)
     async with stage(redis, redis_url, **{**LOCKED, **settings}) as play:
         yield Locked(play, made.token)
 

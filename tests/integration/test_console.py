@@ -97,7 +97,7 @@ async def _asked(play: Stage) -> str:
 @pytest.mark.promise("console.sign_in")
 async def test_a_key_becomes_a_cookie_that_no_other_site_can_use(redis: Redis, redis_url: str, reader: Readers) -> None:
     """And neither the cookie nor Redis holds the key in a form that can be read."""
-    made = await first_key(redis_url, "acme", "olga", again=False)
+    made = await first_key(redis_url, "acme", "olga", allows_another=False)
     async with gateway(redis_url, **LOCKED, purple_agent_card_url="https://agent.example/") as url:
         olga = reader(url)
         await olga.go("/console/sign-in")

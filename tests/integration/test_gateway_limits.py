@@ -300,7 +300,7 @@ async def test_nobody_uses_up_anothers_allowance(redis: Redis) -> None:
         assert key is not None
         assert stranger.measures == ()
     _, mine = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
-    assert (mine.used_up, mine.measures[0].left) == ("", 1)
+    assert (mine.used_up, mine.measures[0].remaining) == ("", 1)
 
 
 @pytest.mark.promise("limits.flow")
@@ -310,7 +310,7 @@ async def test_a_fresh_caller_is_told_the_whole_of_its_allowance(redis: Redis) -
     for quota in (51, 102, 105, 420):
         caller = Caller("acme", Principal(id=f"p{quota}"))
         fresh = await RateMeter(redis).count_for_bearer(caller, LimitUse.LOOK, RateAllowance(requests=quota))
-        told.append(fresh.measures[0].left)
+        told.append(fresh.measures[0].remaining)
     assert told == [51, 102, 105, 420]
 
 
@@ -325,9 +325,9 @@ async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
     await redis.set(name, now + 90_000_000)
     _, none = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
     assert half.used_up == ""
-    assert 29 <= half.measures[0].left <= 50  # one more a second that the test took
+    assert 29 <= half.measures[0].remaining <= 50  # one more a second that the test took
     assert 10 <= half.measures[0].reset_seconds <= 31
-    assert (none.used_up, none.measures[0].left) == ("requests", 0)
+    assert (none.used_up, none.measures[0].remaining) == ("requests", 0)
     assert 10 <= none.wait <= 31
 
 
@@ -337,7 +337,7 @@ async def test_a_days_quota_is_that_of_its_day(redis: Redis) -> None:
     seconds, _ = await redis.time()
     await redis.set(keys.rate_keys_of_key(made.key.key_id).daily, f"{seconds // 86400 - 1}:2")
     stood = [(await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.MESSAGE, NONE))[1] for _ in range(3)]
-    assert [(one.used_up, one.measures[0].left) for one in stood] == [("", 1), ("", 0), ("daily", 0)]
+    assert [(one.used_up, one.measures[0].remaining) for one in stood] == [("", 1), ("", 0), ("daily", 0)]
 
 
 @pytest.mark.promise("limits.cheap")
@@ -421,4 +421,4 @@ async def test_a_request_whose_reply_was_lost_costs_nothing_more(redis: Redis) -
     names = [*keys.rate_keys_of_key(made.key.key_id), keys.api_key(made.key.key_id)]
     await Scripts(redis).execute("EVAL", script_source("admit", again=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)
     _, stands = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.LOOK, NONE)
-    assert [one.left for one in stands.measures] == [4, 4]
+    assert [one.remaining for one in stands.measures] == [4, 4]

@@ -61,7 +61,7 @@ class World(NamedTuple):
 @asynccontextmanager
 async def world(redis: Redis, redis_url: str) -> AsyncIterator[World]:
     """``gina`` may do everything at globex; ``eve`` is a client of acme, as casey is."""
-    gina = (await first_key(redis_url, "globex", "gina", again=False)).token
+    gina = (await first_key(redis_url, "globex", "gina", allows_another=False)).token
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         kept = {"archive_url": f"file://{folder}", "archive_key": generate_key()}
         async with locked_stage(redis, redis_url, **SETTINGS, **kept) as locked:

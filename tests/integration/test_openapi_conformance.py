@@ -59,7 +59,7 @@ async def known_identifiers(play: Stage, token: str) -> Mapping[str, str]:
 
 async def found_by_schemathesis(redis: Redis, redis_url: str, folder: Path, *more: str) -> str:
     """Its failures, in its own words; empty if nothing was found."""
-    made = await first_key(redis_url, "acme", "olga", again=False)
+    made = await first_key(redis_url, "acme", "olga", allows_another=False)
     async with stage(redis, redis_url, **LOCKED) as play:
         token = await somebody(play, made.token)
         known = json.dumps(dict(await known_identifiers(play, token)))

@@ -156,7 +156,7 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
         await hooks.put(
             record,
             TaskWebhook(config_id="c1", url="https://a.example/", dialect=A2aVersion.A2A_1_0),
-            from_start=True,
+            includes_past=True,
             limit=3,
         )
         claim = await claim_of(lines)
@@ -171,7 +171,7 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
         await lines.enqueue(
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://a.example/", body="{}")
         )
-        due = (await lines.list_due(10, 10)).due
+        due = (await lines.list_due(10, 10)).deliveries
     assert isinstance(again, WebhookWork)
     assert again.events[-1][1].kind == "turn_finished"
     assert len(due) == 1

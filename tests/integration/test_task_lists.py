@@ -44,7 +44,7 @@ async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskS
     await _accept(task_store, "t1", "t2", "t3")
     await _end(sessions_of(redis, "one"), "s-t1", TaskState.COMPLETED)
     page = await TaskLists(redis).page(WantedTasks("acme"), 10, None)
-    assert (_ids(page), page.after, page.total) == (["t1", "t3", "t2"], None, 3)
+    assert (_ids(page), page.next_position, page.total) == (["t1", "t3", "t2"], None, 3)
 
 
 async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(redis: Redis) -> None:
@@ -55,8 +55,8 @@ async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(
     lists, place, seen = TaskLists(redis), None, list[str]()
     for _ in members:
         page = await lists.page(WantedTasks("acme"), 1, place)
-        seen.append(page.after.task if page.after else "end")
-        place = page.after
+        seen.append(page.next_position.task if page.next_position else "end")
+        place = page.next_position
     assert seen == [members[2], members[1], "end"]
 
 

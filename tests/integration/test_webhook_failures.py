@@ -186,7 +186,7 @@ def lines_of(redis: Redis) -> RedisDeliveryQueue:
 
 async def claimed(lines: DeliveryQueue, seconds: float) -> ClaimedDelivery:
     """The one line that is due, claimed as a gateway claims it."""
-    claims = await lines.claim((await lines.list_due(10, 10)).due, seconds)
+    claims = await lines.claim((await lines.list_due(10, 10)).deliveries, seconds)
     assert len(claims) == 1
     return claims[0]
 

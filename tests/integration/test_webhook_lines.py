@@ -57,14 +57,14 @@ def _notice(number: int, tenant: str = "acme") -> SignedPost:
 
 
 async def claim_of(lines: RedisDeliveryQueue, seconds: float = 60) -> ClaimedDelivery:
-    (claim,) = await lines.claim((await lines.list_due(10, 10)).due, seconds)
+    (claim,) = await lines.claim((await lines.list_due(10, 10)).deliveries, seconds)
     return claim
 
 
 async def _hooked(redis: Redis, store: TaskStore, webhook: TaskWebhook = HOOK) -> TaskRecord:
     record = a_record()
     await store.accept(record, a_turn(record), dedupe=None)
-    await RedisWebhooks(redis, SEAL).put(record, webhook, from_start=True, limit=3)
+    await RedisWebhooks(redis, SEAL).put(record, webhook, includes_past=True, limit=3)
     return record
 
 
@@ -78,10 +78,10 @@ async def _finish(redis: Redis, record: TaskRecord, state: TaskState = TaskState
 async def test_a_line_is_claimed_once(redis: Redis) -> None:
     lines = RedisDeliveryQueue(redis, SEAL)
     await lines.enqueue(_notice(1))
-    due = (await lines.list_due(10, 10)).due
+    due = (await lines.list_due(10, 10)).deliveries
     both = await asyncio.gather(*(lines.claim(due, 60) for _ in range(2)))
     assert sorted(map(len, both)) == [0, 1]
-    assert (await lines.list_due(10, 10)).due == []
+    assert (await lines.list_due(10, 10)).deliveries == []
 
 
 async def test_the_next_look_is_due_when_the_claim_ends(redis: Redis) -> None:
@@ -111,7 +111,7 @@ async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
     partition = keys.partition_keys(0).deliveries
     crowd = {keys.pack_member(keys.PostMember("acme", f"n{number}")): number for number in range(100)}
     await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 1000})
-    due = (await RedisDeliveryQueue(redis, SEAL).list_due(32, 8)).due
+    due = (await RedisDeliveryQueue(redis, SEAL).list_due(32, 8)).deliveries
     assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
 
 
@@ -137,7 +137,7 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
     assert work is not None
     await lines.store_result(claim, work, DeliveryProgress(tries=1, error="it answered 500"), DeliveryStep.RETRY, 60)
     await _finish(redis, record)
-    assert (await lines.list_due(10, 10)).due == []
+    assert (await lines.list_due(10, 10)).deliveries == []
 
 
 async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redis, task_store: TaskStore) -> None:
@@ -146,7 +146,7 @@ async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redi
     work = await lines.read(stale)
     assert work is not None
     await RedisWebhooks(redis, SEAL).put(
-        record, HOOK.model_copy(update={"url": "https://b.example/"}), from_start=True, limit=3
+        record, HOOK.model_copy(update={"url": "https://b.example/"}), includes_past=True, limit=3
     )
     assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), DeliveryStep.OFF, 0) == ""
     again = await lines.read(await claim_of(lines))
@@ -164,7 +164,7 @@ async def test_an_end_whose_events_have_left_is_told(redis: Redis, task_store: T
     world = World(redis)
     await world.deliver()
     assert "completed" in world.bodies[HOOK.url][-1].lower()
-    assert (await RedisDeliveryQueue(redis, SEAL).list_due(10, 10)).due == []
+    assert (await RedisDeliveryQueue(redis, SEAL).list_due(10, 10)).deliveries == []
 
 
 @pytest.mark.promise("push.disabled")
@@ -174,7 +174,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
     await RedisDeliveryQueue(redis, SEAL).enqueue(_notice(1))
     lines = RedisDeliveryQueue(redis, SecretCipher(read_secrets("b3RoZXI" * 8).sealing_keys()))
     found = []
-    for claim in await lines.claim((await lines.list_due(10, 10)).due, 60):
+    for claim in await lines.claim((await lines.list_due(10, 10)).deliveries, 60):
         work = await lines.read(claim)
         assert isinstance(work, UnreadableDelivery)
         found.append((work.subject, work.config_id))
@@ -183,7 +183,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
         )
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0
-    assert (await lines.list_due(10, 10)).due == []
+    assert (await lines.list_due(10, 10)).deliveries == []
 
 
 async def test_a_line_whose_task_has_left_goes(redis: Redis, task_store: TaskStore) -> None:
@@ -229,7 +229,7 @@ class World(HttpPoster):
         rules = DeliveryRules(first_pause=0, tries=1000)
         edge = ClockAndRandom(lambda: datetime.now(UTC), random.random)
         courier = DeliveryService(lines, self, partial(webhook_body, ""), read_secrets(SECRET), edge, rules)
-        while due := (await lines.list_due(10, 10)).due:
+        while due := (await lines.list_due(10, 10)).deliveries:
             for claim in await lines.claim(due, 60):
                 try:
                     await courier.deliver(claim)
@@ -258,7 +258,7 @@ async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: A2aVer
         store, world = TaskStore(redis, live), World(redis, fates)
         record = await _hooked(redis, store, HOOK.model_copy(update={"dialect": dialect}))
         twin = HOOK.model_copy(update={"dialect": dialect, "config_id": "c2", "url": "https://twin.example/"})
-        await RedisWebhooks(redis, SEAL).put(record, twin, from_start=True, limit=3)
+        await RedisWebhooks(redis, SEAL).put(record, twin, includes_past=True, limit=3)
         await world.deliver()
         if waits:
             await _finish(redis, record, TaskState.INPUT_REQUIRED)

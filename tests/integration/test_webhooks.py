@@ -147,7 +147,7 @@ async def test_secrets_are_neither_shown_again_nor_readable_in_the_store(redis: 
 @pytest.mark.promise("push.walls")
 async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis, redis_url: str) -> None:
     """Neither another principal nor another tenant; and an approver, who may look, has a task told nowhere."""
-    foreign = (await first_key(redis_url, "other", "oscar", again=False)).token
+    foreign = (await first_key(redis_url, "other", "oscar", allows_another=False)).token
     async with locked_stage(redis, redis_url, **SOON) as locked:
         casey, dana = await locked.key("casey"), await locked.key("dana", roles=["approver"])
         others = [await locked.key("eve"), foreign]

@@ -48,13 +48,13 @@ def agent_card(profile: GatewayProfile) -> new.AgentCard:
         documentation_url=facts.documentation_url or None,
         supported_interfaces=_list_interfaces(profile.url),
         capabilities=new.AgentCapabilities(
-            streaming=abilities.streaming,
-            push_notifications=abilities.push,
+            streaming=abilities.offers_streaming,
+            push_notifications=abilities.offers_push,
             extended_agent_card=abilities.shows_extended_card,
         ),
         security_schemes=schemes,
         security_requirements=[new.SecurityRequirement(schemes={name: new.StringList()}) for name in schemes],
-        default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if abilities.files else ())],
+        default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if abilities.accepts_files else ())],
         default_output_modes=list(OUTPUT_MODES),
         skills=[_build_skill(skill) for skill in SKILLS if not facts.processes or skill.id in facts.processes],
     )
@@ -80,9 +80,8 @@ def card_routes(
     async def get_card(request: Request) -> Response:
         """The A2A agent card: the agent's skills, capabilities, URLs and authentication schemes."""
         version = request.headers.get("a2a-version", "")
-        body = serialize_card(
-            "1.0" if version.startswith("1") else default_card if not version or default_card == "0.3" else "merged"
-        )
+        fallback = default_card if not version or default_card == "0.3" else "merged"
+        body = serialize_card("1.0" if version.startswith("1") else fallback)
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
         headers["Last-Modified"] = format_datetime(changed, usegmt=True)

@@ -71,7 +71,7 @@ class _RpcGetTask(NamedTuple):
         return rpc_result_bytes(self.call_id, task)
 
     def error_response(self, fault: Exception) -> Response:
-        return rpc_fault_reply(self.call_id, fault, detailed=True)
+        return rpc_fault_reply(self.call_id, fault, has_reason=True)
 
 
 class _RestGetTask(NamedTuple):
@@ -163,7 +163,8 @@ def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | Non
     """The headers of a request that may be a ``GetTask`` in its usual form; None for any other request."""
     path, raw_headers = scope["path"], scope["headers"]
     is_call = path == "/" and scope["method"] == "POST"
-    if scope["query_string"] or not (is_call or (scope["method"] == "GET" and _REST_PATH.fullmatch(path))):
+    is_rest = scope["method"] == "GET" and _REST_PATH.fullmatch(path)
+    if scope["query_string"] or not (is_call or is_rest):
         return None
     head = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw_headers}
     if len(head) < len(raw_headers) or head.get(_LOWER_VERSION_HEADER) != "1.0" or "transfer-encoding" in head:

@@ -26,8 +26,8 @@ from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 Reader = Callable[[JsonObject], JsonObject]
-_SERVICE = new.DESCRIPTOR.services_by_name["A2AService"]
-_JSON = "application/json"
+_A2A_SERVICE = new.DESCRIPTOR.services_by_name["A2AService"]
+_JSON_TYPE = "application/json"
 _BAD_REQUEST = 400  # with which the early protocol's servers answer invalid requests
 
 
@@ -54,7 +54,7 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         "DeleteTaskPushNotificationConfig": methods.drop_webhook,
         "GetExtendedAgentCard": methods.extended_card,
     }
-    schemas = {name: _SERVICE.methods_by_name[name].input_type for name in acts_1_0}
+    schemas = {name: _A2A_SERVICE.methods_by_name[name].input_type for name in acts_1_0}
     of_1_0 = {
         name: RpcMethod(FORMAT_1_0, partial(schema.read_by_schema, schema=schemas[name]), act)
         for name, act in acts_1_0.items()
@@ -97,7 +97,7 @@ _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of
 class JsonRpcEndpoint:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
         self.acts, self.methods, self._profile = methods, rpc_methods(methods), profile
-        self._shared = _SHARED_METHODS if methods.abilities.streaming else _SHARED_METHODS[:2]
+        self._shared = _SHARED_METHODS if methods.abilities.offers_streaming else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:
         """Answer a JSON-RPC call of A2A 1.0, A2A 0.3 or the early protocol."""
@@ -112,7 +112,7 @@ class JsonRpcEndpoint:
         except BadCall as bad_call:
             status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200
             return replies.rpc_fault_reply(
-                bad_call.call_id, bad_call, detailed=replies.names_version_1(request), bad_input_status=status
+                bad_call.call_id, bad_call, has_reason=replies.names_version_1(request), bad_input_status=status
             )
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
@@ -121,8 +121,8 @@ class JsonRpcEndpoint:
                 log.exception("request_failed", method=call.method)
             answer_format = self._answer_format_of(call.method)
             names_1_0 = replies.names_version_1(request)
-            detailed = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
-            return replies.rpc_fault_reply(call.call_id, fault, detailed=detailed)
+            has_reason = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
+            return replies.rpc_fault_reply(call.call_id, fault, has_reason=has_reason)
 
     def _answer_format_of(self, method: str) -> AnswerFormat | None:
         rpc_method = self.methods.get(method)
@@ -144,7 +144,7 @@ class JsonRpcEndpoint:
             answer_format = LEGACY_FORMAT
         try:
             answer = await method.act(method_call, answer_format)
-            return _build_response(call, answer, detailed=answer_format is FORMAT_1_0)
+            return _build_response(call, answer, has_reason=answer_format is FORMAT_1_0)
         except (GatewayRefusal, StoreUnavailable) as fault:
             if answer_format is not LEGACY_FORMAT:
                 raise
@@ -166,22 +166,21 @@ class JsonRpcMiddleware:
         return await response(scope, receive, send)
 
 
-def _build_response(call: RpcCall, answer: streams.Answer, *, detailed: bool) -> Response:
+def _build_response(call: RpcCall, answer: streams.Answer, *, has_reason: bool) -> Response:
     match answer:
         case streams.StreamAnswer():
-            return streams.sse_response(answer, streams.rpc_envelope(call.call_id, detailed=detailed))
+            return streams.sse_response(answer, streams.rpc_envelope(call.call_id, has_reason=has_reason))
         case streams.PendingAnswer():
-            return KeepAliveResponse(
-                _stream_pending_answer(call, answer, detailed=detailed), _JSON, JSON_HEARTBEAT, answer.record_delivery
-            )
+            body = _stream_pending_answer(call, answer, has_reason=has_reason)
+            return KeepAliveResponse(body, _JSON_TYPE, JSON_HEARTBEAT, answer.record_delivery)
         case streams.JsonText(result):
-            return Response(replies.rpc_result_bytes(call.call_id, result), media_type=_JSON)
+            return Response(replies.rpc_result_bytes(call.call_id, result), media_type=_JSON_TYPE)
         case _:
-            return Response(replies.rpc_response_bytes(call.call_id, result=answer), media_type=_JSON)
+            return Response(replies.rpc_response_bytes(call.call_id, result=answer), media_type=_JSON_TYPE)
 
 
 async def _stream_pending_answer(
-    call: RpcCall, answer: streams.PendingAnswer, *, detailed: bool
+    call: RpcCall, answer: streams.PendingAnswer, *, has_reason: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yields the body once the answer is there. A failure becomes a JSON-RPC error, since the status has been sent."""
     try:
@@ -189,5 +188,5 @@ async def _stream_pending_answer(
     except Exception as fault:  # the outermost edge of a request
         if not isinstance(fault, replies.Fault):
             log.exception("request_failed", method=call.method)
-        body = replies.rpc_response_bytes(call.call_id, error=replies.rpc_error_of(fault, detailed=detailed))
+        body = replies.rpc_response_bytes(call.call_id, error=replies.rpc_error_of(fault, has_reason=has_reason))
     yield body

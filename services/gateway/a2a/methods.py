@@ -44,7 +44,7 @@ class A2aMethods:
         view = ClientView(self._notice, ticket.shown_id, options.history_length)
         if ticket.is_reply:
             return cast(JsonValue, answer_format.show_answer(ticket.record, view, is_reply=True))
-        if not options.wait:
+        if not options.waits:
             record = await self._add_file_contents(ticket.record, answer_format)
             return cast(JsonValue, answer_format.show_answer(record, view))
         return streams.PendingAnswer(self._services.tasks, ticket, answer_format, view)
@@ -90,7 +90,7 @@ class A2aMethods:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller, options = self.identify_caller(call, answer_format), read_list_options(call.params)
         page = await self._services.lists.list_tasks(options.query, caller)
-        view = ClientView(self._notice, "", options.history_length, options.artifacts)
+        view = ClientView(self._notice, "", options.history_length, options.includes_artifacts)
         return {
             "tasks": [answer_format.show_task(record, view) for record in page.records],
             "nextPageToken": page.next_token,
@@ -158,7 +158,7 @@ class A2aMethods:
         return required_id_at(call.params, "id", f"{answer_format.prefix}id"), caller
 
     def _check_streaming_offered(self) -> None:
-        if not self.abilities.streaming:
+        if not self.abilities.offers_streaming:
             raise Unsupported(NO_STREAMS)
 
     def _webhook_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:

@@ -12,17 +12,17 @@ class Abilities(NamedTuple):
     empty if there is none.
     """
 
-    streaming: bool = True
-    push: bool = True
-    extended_card: bool = True
+    offers_streaming: bool = True
+    offers_push: bool = True
+    offers_extended_card: bool = True
     auth_methods: tuple[str, ...] = ()
     discovery: str = ""
-    files: bool = False
+    accepts_files: bool = False
 
     @property
     def shows_extended_card(self) -> bool:
         """Whether there is an extended card: only if callers can identify themselves."""
-        return self.extended_card and bool(self.auth_methods)
+        return self.offers_extended_card and bool(self.auth_methods)
 
 
 class CardFacts(NamedTuple):

@@ -95,11 +95,11 @@ Act = Callable[[MethodCall, AnswerFormat], Awaitable[Answer]]
 class Envelope(NamedTuple):
     """The JSON around each update of a stream: the ``head`` of a JSON-RPC response; nothing in REST.
 
-    ``detailed``: errors include their reason.
+    ``has_reason``: whether errors include their reason.
     """
 
     head: Mapping[str, JsonValue] = {}
-    detailed: bool = False
+    has_reason: bool = False
 
     def wrap_result(self, value: dict[str, JsonValue]) -> JsonValue:
         return {**self.head, "result": value} if self.head else value
@@ -111,8 +111,8 @@ class Envelope(NamedTuple):
 BARE_ENVELOPE = Envelope()
 
 
-def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelope:
-    return Envelope({"jsonrpc": "2.0", "id": call_id}, detailed)
+def rpc_envelope(call_id: str | int | None, *, has_reason: bool = False) -> Envelope:
+    return Envelope({"jsonrpc": "2.0", "id": call_id}, has_reason)
 
 
 def sse_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
@@ -138,7 +138,7 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
-        error = envelope.wrap_error(rpc_error_of(fault, detailed=envelope.detailed))
+        error = envelope.wrap_error(rpc_error_of(fault, has_reason=envelope.has_reason))
         yield f"data: {write_json(error)}\n\n".encode()  # without an id: who goes on gets what is missing
 
 

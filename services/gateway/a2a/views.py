@@ -26,14 +26,14 @@ from shared.domain.words import A2aVersion, TaskState
 JsonFields = dict[str, JsonValue]
 
 
-def task_view(record: TaskRecord, notice: str, length: int | None = None, *, artifacts: bool = True) -> JsonFields:
+def task_view(record: TaskRecord, notice: str, length: int | None = None, *, has_artifacts: bool = True) -> JsonFields:
     """The task as JSON of protocol 1.0. ``length``: how many of the latest messages it has; all if None."""
-    messages = record.history[-length:] if length else () if length == 0 else record.history
+    messages = record.history if length is None else record.history[max(0, len(record.history) - length) :]
     return _drop_empty(
         id=record.task_id,
         contextId=record.session_id,
         status=_status_view(record, record.state, record.reason, record.updated_at, "status"),
-        artifacts=_artifact_views(record) if artifacts else [],
+        artifacts=_artifact_views(record) if has_artifacts else [],
         history=[_message_view(record, message) for message in messages],
         metadata=_metadata_view(client_metadata(record, notice)),
     )
@@ -206,7 +206,7 @@ class ClientView(NamedTuple):
     notice: str
     shown_id: str = ""
     history_length: int | None = None
-    artifacts: bool = True
+    includes_artifacts: bool = True
 
 
 class AnswerFormat:
@@ -226,7 +226,7 @@ class AnswerFormat:
         return payload
 
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        view_1_0 = task_view(record, view.notice, view.history_length, artifacts=view.artifacts)
+        view_1_0 = task_view(record, view.notice, view.history_length, has_artifacts=view.includes_artifacts)
         payload = self.convert({"task": view_1_0})
         return cast(JsonFields, payload["task"]) if self.names_payloads else payload
 
@@ -237,8 +237,8 @@ class AnswerFormat:
         return self.convert({"task": task_view(record, view.notice, view.history_length)})
 
     def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
-        final = isinstance(update, StatusUpdate) and update.final
-        return self.convert(update_view(update, name, record, view.notice, view.history_length), final)
+        is_final = isinstance(update, StatusUpdate) and update.is_final
+        return self.convert(update_view(update, name, record, view.notice, view.history_length), is_final)
 
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""
@@ -259,11 +259,11 @@ class JsonRpc03Format(AnswerFormat):
     empty_result: JsonValue = None
 
     @override
-    def convert(self, payload: JsonFields, final: bool = False) -> JsonFields:
+    def convert(self, payload: JsonFields, is_final: bool = False) -> JsonFields:
         """As in ``AnswerFormat``; ``final`` marks the end of the stream, while the SDK's marks the end of the task."""
         ((name, value),) = payload.items()
         converted = cast(JsonFields, _convert_to_0_3(name, value))
-        return {**converted, "final": final} if name == "statusUpdate" else converted
+        return {**converted, "final": is_final} if name == "statusUpdate" else converted
 
     @override
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
@@ -287,8 +287,8 @@ class Rest03Format(JsonRpc03Format):
     empty_result: JsonValue = {}
 
     @override
-    def convert(self, payload: JsonFields, final: bool = False) -> JsonFields:
-        response = SendStreamingMessageSuccessResponse.model_validate({"result": super().convert(payload, final)})
+    def convert(self, payload: JsonFields, is_final: bool = False) -> JsonFields:
+        response = SendStreamingMessageSuccessResponse.model_validate({"result": super().convert(payload, is_final)})
         return cast(JsonFields, MessageToDict(ToProto.stream_response(response.result)))
 
     @override

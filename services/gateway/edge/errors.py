@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 
 class QuotaUsage(NamedTuple):
-    """The use of one rate limit: ``left`` of ``quota`` remain, and all of it again in ``reset_seconds``.
+    """The use of one rate limit: ``remaining`` of ``quota`` may be used now, and all of it in ``reset_seconds``.
 
     ``window``: the limit's period in seconds.
     """
@@ -14,7 +14,7 @@ class QuotaUsage(NamedTuple):
     name: str
     quota: int
     window: int
-    left: int
+    remaining: int
     reset_seconds: float
 
 
@@ -61,12 +61,12 @@ class NoExtendedCard(GatewayRefusal):
 
 
 class NotFound(GatewayRefusal):
-    """The requested object does not exist, or the caller may not see it. ``what``: its kind and name."""
+    """The requested object does not exist, or the caller may not see it. ``subject``: its kind and name."""
 
     status = 404
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"there is no {what}")
+    def __init__(self, subject: str) -> None:
+        super().__init__(f"there is no {subject}")
 
 
 class NoVisibleTask(NotFound):
@@ -127,9 +127,9 @@ class DecisionNotCounted(GatewayRefusal):
 
     status = 409
 
-    def __init__(self, approval_id: str, why: str) -> None:
-        super().__init__(f"approval {approval_id!r} takes no such answer: {why}")
-        self.why = why
+    def __init__(self, approval_id: str, reason: str) -> None:
+        super().__init__(f"approval {approval_id!r} takes no such answer: {reason}")
+        self.reason = reason
 
 
 class Unauthenticated(GatewayRefusal):
@@ -160,8 +160,8 @@ class NothingToResolve(GatewayRefusal):
 
     status = 409
 
-    def __init__(self, task_id: str, call: str, why: str) -> None:
-        super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
+    def __init__(self, task_id: str, call: str, reason: str) -> None:
+        super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {reason}")
 
 
 class StoppedTenant(GatewayRefusal):

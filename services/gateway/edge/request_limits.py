@@ -50,10 +50,10 @@ def is_own_or_local_host(host: str, public: str) -> bool:
     Against DNS rebinding: no foreign DNS name is among them. Ports are not compared, since a port may be mapped.
     """
     origin = _read_origin(_ORIGIN.fullmatch(f"http://{host}"))
-    own = _read_origin(_ORIGIN.match(public))
+    public_origin = _read_origin(_ORIGIN.match(public))
     if origin is None:
         return False
-    return (own is not None and origin.host == own.host) or _is_local_name(origin.host)
+    return (public_origin is not None and origin.host == public_origin.host) or _is_local_name(origin.host)
 
 
 def _is_local_name(name: str) -> bool:
@@ -72,7 +72,7 @@ def _read_origin(match: re.Match[str] | None) -> _PageOrigin | None:
     return _PageOrigin(match["host"].lower(), port) if 0 < int(port) < 65536 else None
 
 
-_PROBES = frozenset({"/health", "/ready"})  # asked under any name, by those who run us; they tell nothing of a task
+_PROBE_PATHS = ("/health", "/ready")  # asked under any name, by those who run us; a full gateway answers them too
 _WHOSE_PAGE = (
     "requests from web pages of {origin} are not taken: nobody is asked for a key here, so only the gateway's own "
     "pages may send any; PURPLE_AGENT_CARD_URL names the address by which they are reached"
@@ -103,13 +103,12 @@ class OriginGuard:
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin is not None:
             return None if is_own_page(origin, host, self._public) else _WHOSE_PAGE.format(origin=origin[:200])
-        if path in _PROBES or is_own_or_local_host(host, self._public):
+        if path in _PROBE_PATHS or is_own_or_local_host(host, self._public):
             return None
         return _WHICH_HOST.format(host=host[:200] or "no host")
 
 
 _CLIENT_LEFT_STATUS = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
-_ALWAYS_SERVED = ("/health", "/ready")  # a gateway that is full still says how it is
 _MESSAGE_PATH_ENDINGS = ("/message:send", "/message:stream")
 _TOO_MANY_LARGE = "this replica reads as many large messages as it can; try again"
 
@@ -159,30 +158,30 @@ class RequestLimiter:
             return _error_response(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
             return _error_response(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
-        if self.open_requests >= limits.open_requests and scope["path"] not in _ALWAYS_SERVED:
+        if self.open_requests >= limits.open_requests and scope["path"] not in _PROBE_PATHS:
             refusal = _error_response(503, "this replica answers as many requests as it can; try again")
             refusal.headers.update(RETRY_LATER_HEADERS)
             return refusal
         return None
 
     async def _call_app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
+        has_started = False
         body = _LimitedBody(receive, scope, self)
 
         async def send_and_release_body(message: Message) -> None:
-            nonlocal started
-            started = True
+            nonlocal has_started
+            has_started = True
             body.release()  # what is answered has been read
             await send(message)
 
         try:
             await self._app(scope, body.receive, send_and_release_body)
         except BadCall as error:
-            if started:
+            if has_started:
                 raise
             await _error_response(error.status, error.message)(scope, receive, send)
         except ClientDisconnect:
-            if not started:
+            if not has_started:
                 await _error_response(_CLIENT_LEFT_STATUS, "the client left before its request was whole")(
                     scope, receive, send
                 )

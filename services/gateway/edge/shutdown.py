@@ -10,27 +10,27 @@ class ShutdownState:
 
     def __init__(self, linger_seconds: float = 0, grace_seconds: float = 10) -> None:
         self.linger_seconds, self.grace_seconds = linger_seconds, grace_seconds
-        self.announced = False
+        self.is_announced = False
         self.streams_end = asyncio.Event()
         self._waits: set[asyncio.Timeout] = set()
-        self._hurried = False
+        self._is_hurried = False
 
     def announce(self) -> None:
-        self.announced = True
+        self.is_announced = True
 
     def close(self) -> None:
-        self.announced = True
+        self.is_announced = True
         self.streams_end.set()
 
     def end_waits(self) -> None:
-        self._hurried = True
+        self._is_hurried = True
         for wait in self._waits:
             wait.reschedule(0)
 
     @asynccontextmanager
     async def limit_wait(self, seconds: float) -> AsyncIterator[None]:
         """Limits a wait: raises ``TimeoutError`` after ``seconds``, or at once when the shutdown's time is over."""
-        async with asyncio.timeout(0 if self._hurried else seconds) as wait:
+        async with asyncio.timeout(0 if self._is_hurried else seconds) as wait:
             self._waits.add(wait)
             try:
                 yield

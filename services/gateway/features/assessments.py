@@ -131,10 +131,10 @@ class AssessmentRepository(ScriptedStore):
 
     async def get_assessment(self, assessment_id: str, caller: Caller) -> KeptAssessment:
         """One assessment; raises ``UnknownAssessment``."""
-        kept = await self._find(caller.tenant, assessment_id)
-        if kept is None or not may_see(caller, kept.card):
+        kept_assessment = await self._find(caller.tenant, assessment_id)
+        if kept_assessment is None or not may_see(caller, kept_assessment.card):
             raise UnknownAssessment(f"assessment {assessment_id!r}")
-        return kept
+        return kept_assessment
 
     async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         hashes = keys.assessment_keys(tenant)

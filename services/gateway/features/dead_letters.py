@@ -224,7 +224,7 @@ _MOST_LISTED = 1000
 
 
 class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
-    rules = PathRules(may_be_empty=True, operators=True)
+    rules = PathRules(may_be_empty=True, requires_operator=True)
 
     @api_path("POST", "/dlq/list")
     async def list_all(self, call: ApiCall) -> JsonValue:

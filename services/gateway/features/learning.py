@@ -151,7 +151,7 @@ def _read_days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
 
 
 class LearningEndpoints(ApiEndpoints[LearnedData]):
-    rules = PathRules(may_be_empty=True, operators=True)
+    rules = PathRules(may_be_empty=True, requires_operator=True)
 
     @api_path("POST", "/learn/export")
     async def export(self, call: ApiCall) -> JsonValue:

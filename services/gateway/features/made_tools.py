@@ -31,7 +31,7 @@ class MadeToolRepository(ScriptedStore):
 
 
 class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
-    rules = PathRules(operators=True)
+    rules = PathRules(requires_operator=True)
 
     @api_path("POST", "/tools/made/list")
     async def list_all(self, call: ApiCall) -> JsonValue:

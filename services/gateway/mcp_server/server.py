@@ -162,7 +162,7 @@ class McpEndpoint:
                 return await self._list_tasks(call, caller)
             case ListApprovals():
                 waiting = await self._services.approvals.waiting(caller)
-                views: list[JsonValue] = [self._services.approvals.view(question, caller) for question in waiting]
+                views: list[JsonValue] = [self._services.approvals.view(request, caller) for request in waiting]
                 return {"approvals": views}
             case DecideApproval():
                 return await self._decide_approval(call, caller)
@@ -186,8 +186,8 @@ class McpEndpoint:
 
     async def _decide_approval(self, call: DecideApproval, caller: Caller) -> Result:
         answer = ApproverAnswer(call.decision, call.comment)
-        question, has_effect = await self._services.approvals.answer(call.approval_id, answer, caller)
-        return {**self._services.approvals.view(question, caller), "heeded": has_effect}
+        request, has_effect = await self._services.approvals.answer(call.approval_id, answer, caller)
+        return {**self._services.approvals.view(request, caller), "heeded": has_effect}
 
     def _task_result(self, record: TaskRecord) -> Result:
         return {name: value for name, value in public_view(record, self._notice).items() if name != "history"}

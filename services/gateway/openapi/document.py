@@ -103,7 +103,7 @@ def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
         description["parameters"] = parameters
     if takes_body:
         content: JsonValue = {"application/json": {"schema": reference(shape.body)}}
-        description["requestBody"] = {"required": shape.body_needed, "content": content}
+        description["requestBody"] = {"required": shape.is_body_required, "content": content}
     return description
 
 
@@ -125,7 +125,7 @@ def _add_path_parameters(path: str, operation: Schema) -> Schema:
 
 
 def _describe_parameter(shape: ParameterShape, place: str) -> JsonValue:
-    return {"name": shape.name, "in": place, "required": shape.required, "schema": shape.schema}
+    return {"name": shape.name, "in": place, "required": shape.is_required, "schema": shape.schema}
 
 
 def _describe_responses(shape: PathShape, *, takes_body: bool) -> Schema:
@@ -134,7 +134,7 @@ def _describe_responses(shape: PathShape, *, takes_body: bool) -> Schema:
     names = tuple(dict.fromkeys((shape.errors, "Refusal")))
     answers: Schema = {str(status): _response_schema(status, {"application/json": names}) for status in error_statuses}
     answers |= {str(status): _response_schema(status, media) for status, media in shape.answers.items()}
-    if shape.unready:
+    if shape.may_be_unready:
         answers["503"] = _response_schema(503, {"application/json": ("Anything",)})
     return dict(sorted(answers.items()))
 

@@ -17,7 +17,7 @@ _ERROR_1_0, _ERROR_0_3 = "Status", "V03Error"
 class ParameterShape(NamedTuple):
     name: str
     schema: Schema
-    required: bool = False
+    is_required: bool = False
 
 
 Answers = Mapping[int, Mapping[str, tuple[str, ...]]]  # by status: for each media type the names of fitting schemas
@@ -33,14 +33,14 @@ class PathShape(NamedTuple):
     answers: Answers = MappingProxyType({200: _JSON_OBJECT})
     errors: str = "Refusal"
     body: str = "Anything"
-    body_needed: bool = False
+    is_body_required: bool = False
     query: tuple[ParameterShape, ...] = ()
     headers: tuple[ParameterShape, ...] = ()
     refusals: tuple[int, ...] = ()
-    unready: bool = False  # 503 says more than a refusal
+    may_be_unready: bool = False  # 503 says more than a refusal
 
 
-_VERSION_1_0 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
+_VERSION_1_0 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]}, is_required=True)
 _MAYBE_VERSION_1_0 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]})
 _VERSION_0_3 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["0.3"]})
 _LAST_EVENT_ID = ParameterShape("Last-Event-ID", {"type": "string"})
@@ -90,7 +90,7 @@ _WEBHOOK, _WEBHOOKS = "TaskPushNotificationConfig", "ListTaskPushNotificationCon
 
 SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
     ("POST", "/"): PathShape(
-        {200: {_JSON: ("RpcReply",), _EVENTS: ("text",)}}, "RpcReply", "RpcCall", body_needed=True
+        {200: {_JSON: ("RpcReply",), _EVENTS: ("text",)}}, "RpcReply", "RpcCall", is_body_required=True
     ),
     ("GET", "/.well-known/agent-card.json"): _CARD_SHAPE,
     ("GET", "/.well-known/agent.json"): _CARD_SHAPE,
@@ -128,7 +128,7 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
     ("GET", "/tasks/{task_id}/events"): PathShape({200: {_EVENTS: ("text",)}}, body="", headers=(_LAST_EVENT_ID,)),
     ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape({200: {"application/octet-stream": ("text",)}}, body=""),
     ("GET", "/health"): PathShape(body=""),
-    ("GET", "/ready"): PathShape(body="", unready=True),
+    ("GET", "/ready"): PathShape(body="", may_be_unready=True),
     ("POST", "/api/a2a/purple-agent"): PathShape(refusals=(409, 422, 502, 504)),
     ("POST", "/keys/create"): PathShape({201: _JSON_OBJECT}),
     ("POST", "/tasks/{task_id}/resolve"): PathShape(
@@ -169,5 +169,5 @@ _CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path be
 
 def callers_of(method: str, path: str) -> str:
     """Who may call a path, as a phrase; for paths whose router does not say it."""
-    fits = (who for verb, begin, who in _CALLERS if verb in ("", method) and path.startswith(begin))
+    fits = (callers for verb, begin, callers in _CALLERS if verb in ("", method) and path.startswith(begin))
     return next(fits, _REST)

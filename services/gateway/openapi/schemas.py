@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 Schema = dict[str, JsonValue]
 
-_NUMBERS = frozenset({FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32})
-_FRACTIONS = frozenset({FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT})
+_INTEGER_TYPES = frozenset({FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32})
+_FRACTION_TYPES = frozenset({FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT})
 _WELL_KNOWN: dict[str, Schema] = {
     "google.protobuf.Struct": {"type": "object"},
     "google.protobuf.Value": {},
@@ -55,9 +55,9 @@ def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Sch
         return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
     if field.type == FieldDescriptor.TYPE_BOOL:
         return {"type": "boolean"}
-    if field.type in _FRACTIONS:
+    if field.type in _FRACTION_TYPES:
         return {"type": "number"}
-    return {"type": "integer"} if field.type in _NUMBERS else {"type": "string"}
+    return {"type": "integer"} if field.type in _INTEGER_TYPES else {"type": "string"}
 
 
 _TEXT: Schema = {"type": "string"}
@@ -66,7 +66,8 @@ _CODE: Schema = {"type": "integer"}
 
 
 def all_schemas() -> dict[str, JsonValue]:
-    return {**message_schemas("", *_MESSAGES_1_0), **message_schemas("V03", *_MESSAGES_0_3), **_REQUESTS, **_OWN}
+    of_messages = message_schemas("", *_MESSAGES_1_0) | message_schemas("V03", *_MESSAGES_0_3)
+    return of_messages | _REQUEST_SCHEMAS | _OWN_SCHEMAS
 
 
 _MESSAGES_1_0 = (
@@ -84,7 +85,7 @@ def _object_schema(needed: tuple[str, ...] = (), **properties: JsonValue) -> Sch
     return {**schema, "required": list(needed)} if needed else schema
 
 
-_STATUS = _object_schema(
+_STATUS_SCHEMA = _object_schema(
     ("code", "status", "message", "details"),
     code=_CODE,
     status=_TEXT,
@@ -94,16 +95,16 @@ _STATUS = _object_schema(
 _RPC_ERROR = _object_schema(("code", "message"), code=_CODE, message=_TEXT)
 _RPC_ID: Schema = {"type": ["string", "integer", "null"]}
 _VERSION: Schema = {"const": "2.0"}
-_MESSAGE: JsonValue = {
+_MESSAGE_SCHEMA: JsonValue = {
     "allOf": [reference("Message")],
     "required": ["messageId", "role", "parts"],
     "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
 }
-_REQUESTS: Schema = {
+_REQUEST_SCHEMAS: Schema = {
     "SendMessageRequest": _object_schema(
         ("message",),
         tenant=_TEXT,
-        message=_MESSAGE,
+        message=_MESSAGE_SCHEMA,
         configuration=reference("SendMessageConfiguration"),
         metadata=_ANYTHING,
     ),
@@ -111,10 +112,10 @@ _REQUESTS: Schema = {
         ("jsonrpc", "method"), jsonrpc=_VERSION, id=_RPC_ID, method={"type": "string", "minLength": 1}, params=_ANYTHING
     ),
 }
-_OWN: Schema = {
+_OWN_SCHEMAS: Schema = {
     "Anything": _ANYTHING,
     "Refusal": _object_schema(("error",), error=_TEXT),
-    "Status": _object_schema(("error",), error=_STATUS),
+    "Status": _object_schema(("error",), error=_STATUS_SCHEMA),
     "V03Error": _object_schema(("code", "message"), code=_CODE, message=_TEXT, type=_TEXT),
     "V03Webhook": _object_schema(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
     "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),

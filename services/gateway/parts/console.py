@@ -20,7 +20,7 @@ def build_console(host: PartHost) -> GatewayPart:
         sessions=ConsoleSessions(host.state, host.identity),
         pages=PageRenderer(settings.model_notice, host.clock, VOCABULARY),
         inbox_cache=InboxCache(services.approvals, services.lists, services.learned, host.clock),
-        secure=settings.card_url.startswith("https://"),
+        has_secure_cookies=settings.card_url.startswith("https://"),
         trusted=parse_networks(settings.trusted_proxies),
     )
     return GatewayPart([Route("/console", _redirect_home), Mount("/console", console_app(context))])

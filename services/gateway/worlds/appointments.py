@@ -203,7 +203,7 @@ async def _find_event(world: ConnectedWorld, event_id: str) -> CalendarEvent | N
     return None if event is None or event.deleted_at else event
 
 
-APPOINTMENTS = (
+CALENDAR_OPERATIONS = (
     GetCalendars, ListCalendarEvents, GetCalendarEvent, FindCalendarEvents, GetInvitationResponse,
     CreateCalendarEvent, UpdateCalendarEvent, DeleteCalendarEvent, RespondToInvitation,
 )  # fmt: skip

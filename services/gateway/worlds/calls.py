@@ -11,9 +11,9 @@ from pydantic import Field, ValidationError
 from typing_extensions import override
 
 from services.gateway.features.participation.participation import UserMessagesUnavailable
-from services.gateway.worlds.appointments import APPOINTMENTS
-from services.gateway.worlds.mail import MAIL
-from services.gateway.worlds.texts import TEXTS
+from services.gateway.worlds.appointments import CALENDAR_OPERATIONS
+from services.gateway.worlds.mail import MAIL_OPERATIONS
+from services.gateway.worlds.texts import TEXT_OPERATIONS
 from services.gateway.worlds.world import (
     USERS_CHAT,
     ConnectedWorld,
@@ -105,15 +105,14 @@ def _describe_message(message: ChatMessage) -> JsonObject:
     }
 
 
-CHAT_AND_TIME = (ListChatMessages, FindChatAnswers, SendChatMessage, GetChatCounts, GetTime)
-
-
-_KINDS: tuple[type[Operation], ...] = (*MAIL, *TEXTS, *APPOINTMENTS, *CHAT_AND_TIME)
+_CHAT_OPERATIONS = (ListChatMessages, FindChatAnswers, SendChatMessage, GetChatCounts, GetTime)
+_KINDS: tuple[type[Operation], ...]
+_KINDS = (*MAIL_OPERATIONS, *TEXT_OPERATIONS, *CALENDAR_OPERATIONS, *_CHAT_OPERATIONS)
 OPERATIONS: Mapping[str, type[Operation]] = {kind.tool: kind for kind in sorted(_KINDS, key=lambda kind: kind.tool)}
-_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
+_POOL_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
 _ERRORS_BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 CALL_SECONDS = 8.0  # an executor waits for a tool a little longer
-_UNAUTHORIZED = 401
+_UNAUTHORIZED_STATUS = 401
 _KEY_REPLACEMENT = "(the key)"
 
 
@@ -162,7 +161,9 @@ class WorldToolCaller:
 
 def _open_transport(guard: Guard | None) -> httpx.AsyncBaseTransport:
     tls = trusted_certificates()
-    return GuardedTransport(guard, _LIMITS, tls) if guard else httpx.AsyncHTTPTransport(limits=_LIMITS, verify=tls)
+    if guard:
+        return GuardedTransport(guard, _POOL_LIMITS, tls)
+    return httpx.AsyncHTTPTransport(limits=_POOL_LIMITS, verify=tls)
 
 
 async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: float) -> WorldReply:
@@ -194,7 +195,7 @@ def _report_failure(operation: Operation, world: ConnectedWorld, reason: str) ->
 
 def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply:
     """The reply for an HTTP error: ``UNKNOWN`` for a server error after a change was sent, else ``NOTHING``."""
-    remark = "; the assessment is over, or its key was revoked" if error.status_code == _UNAUTHORIZED else ""
+    remark = "; the assessment is over, or its key was revoked" if error.status_code == _UNAUTHORIZED_STATUS else ""
     is_unknown = isinstance(error, ServerError) and world.has_acted
     result = CallResult.UNKNOWN if is_unknown else CallResult.NOTHING
     return WorldReply(result, f"HTTP {error.status_code}: {error}{remark}")

@@ -98,8 +98,8 @@ class GetEmailLabel(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
-        present = mail is not None and self.label in mail.labels
-        return {"message_id": self.message_id, "label": self.label, "present": present}
+        has_label = mail is not None and self.label in mail.labels
+        return {"message_id": self.message_id, "label": self.label, "present": has_label}
 
 
 class FindSentEmails(WorldRead):
@@ -244,7 +244,7 @@ _FLAG_CHANGES = tuple(
         ("delete_email", "email:delete", "Delete a mail: it goes into the trash.", {"folder": "trash"}),
     )
 )
-MAIL: tuple[type[Operation], ...] = (
+MAIL_OPERATIONS: tuple[type[Operation], ...] = (
     GetMailbox, ListEmails, GetEmail, GetEmailLabel, FindSentEmails, FindEmailReplies, SendEmail, ReplyToEmail,
     MoveEmail, LabelEmail, UnlabelEmail, *_FLAG_CHANGES,
 )  # fmt: skip

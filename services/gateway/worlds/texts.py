@@ -143,6 +143,6 @@ _FLAG_CHANGES = tuple(
         ("delete_text", "sms:delete", "Delete a text message.", {"is_deleted": True}),
     )
 )
-TEXTS: tuple[type[Operation], ...] = (
+TEXT_OPERATIONS: tuple[type[Operation], ...] = (
     GetPhone, ListTexts, GetText, FindSentTexts, GetTextReaction, SendText, ReactToText, *_FLAG_CHANGES,
 )  # fmt: skip

@@ -47,7 +47,7 @@ def test_tools_that_a_long_text_names_are_found() -> None:
 
 
 def test_an_answer_with_a_long_gap_is_split() -> None:
-    assert extract_answers(f"Paris{' ' * LONG},Berlin", "list", in_given_order=True) == ("Paris", "Berlin")
+    assert extract_answers(f"Paris{' ' * LONG},Berlin", "list", keeps_order=True) == ("Paris", "Berlin")
 
 
 def test_fields_of_a_condition_whose_quotes_nobody_closes_are_found() -> None:

@@ -198,10 +198,10 @@ def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
     first = memory.cases_page(entries, memory.MemoryQuery())
     failures = memory.cases_page(entries, memory.MemoryQuery("approve CLAIM", "failure"))
     last = memory.cases_page(entries, memory.MemoryQuery(page=3))
-    assert (len(first.rows), first.more, first.kept) == (memory.PAGE_SIZE, True, 60)
+    assert (len(first.rows), first.has_more, first.stored_count) == (memory.PAGE_SIZE, True, 60)
     assert [(one.text, one.number) for one in failures.kinds] == [("Success", 54), ("Failure", 6)]
     assert [row.task_id for row in failures.rows] == ["t0", "t10", "t20", "t30", "t40", "t50"]
-    assert (len(last.rows), last.more) == (10, False)
+    assert (len(last.rows), last.has_more) == (10, False)
     assert memory.cases_page(entries, memory.MemoryQuery("t59")).total == 1
 
 

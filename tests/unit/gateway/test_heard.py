@@ -49,7 +49,7 @@ def test_a_start_is_found_in_every_shape(message: ClientMessage) -> None:
     found = find_assessor_message(message)
 
     assert found is not None
-    assert (found.kind, found.guessed) == (AssessorMessageKind.START, False)
+    assert (found.kind, found.is_guessed) == (AssessorMessageKind.START, False)
 
 
 @pytest.mark.promise("participant.shapes")
@@ -62,8 +62,8 @@ def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
 
     assert turn is not None
     assert end is not None
-    assert (turn.kind, turn.guessed) == (AssessorMessageKind.TURN, True)
-    assert (end.kind, end.guessed) == (AssessorMessageKind.COMPLETE, True)
+    assert (turn.kind, turn.is_guessed) == (AssessorMessageKind.TURN, True)
+    assert (end.kind, end.is_guessed) == (AssessorMessageKind.COMPLETE, True)
 
 
 @pytest.mark.promise("participant.shapes")

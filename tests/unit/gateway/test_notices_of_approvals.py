@@ -52,15 +52,15 @@ def _record() -> TaskRecord:
 
 class OneApproval(Approvals):
     def __init__(self, approval: Approval) -> None:
-        self.question = ApprovalRequest(approval, _record())
+        self.request = ApprovalRequest(approval, _record())
 
     @override
     async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
-        return [self.question]
+        return [self.request]
 
     @override
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
-        return self.question if (tenant, approval_id) == ("acme", "a1") else None
+        return self.request if (tenant, approval_id) == ("acme", "a1") else None
 
 
 class ListedNotices(DueNotices):

@@ -39,7 +39,7 @@ from tests.each_row import each_row
 )
 def test_a_list_is_found_in_each_of_its_forms(text: str, answers: tuple[str, ...]) -> None:
     """A JSON array first, then numbered and bulleted lines, then commas and semicolons, then the text itself."""
-    assert extract_answers(text, "list", in_given_order=False) == answers
+    assert extract_answers(text, "list", keeps_order=False) == answers
 
 
 REFUSALS = (
@@ -69,13 +69,13 @@ LISTS = (
 @pytest.mark.parametrize("text", REFUSALS)
 @pytest.mark.parametrize("wanted", ["list", "json", "single"])
 def test_a_refusal_is_one_text_however_many_commas_it_has(text: str, wanted: Format) -> None:
-    assert extract_answers(text, wanted, in_given_order=False) == (text,)
+    assert extract_answers(text, wanted, keeps_order=False) == (text,)
 
 
 @pytest.mark.promise("solver.refusals_whole")
 @each_row(("text", "answers"), LISTS)
 def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[str, ...]) -> None:
-    assert extract_answers(text, "list", in_given_order=False) == answers
+    assert extract_answers(text, "list", keeps_order=False) == answers
 
 
 @each_row(
@@ -87,7 +87,7 @@ def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[st
     ("json", "- a", ("a",)),
 )
 def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: str, answers: tuple[str, ...]) -> None:
-    assert extract_answers(text, wanted, in_given_order=False) == answers
+    assert extract_answers(text, wanted, keeps_order=False) == answers
 
 
 @each_row(
@@ -101,21 +101,21 @@ def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: st
 )
 def test_an_order_that_the_task_asks_for_is_kept(task: str, asked: bool) -> None:
     assert asks_for_given_order(task) is asked
-    answers = extract_answers('["b", "a"]', "list", in_given_order=asks_for_given_order(task))
+    answers = extract_answers('["b", "a"]', "list", keeps_order=asks_for_given_order(task))
     assert answers == (("b", "a") if asked else ("a", "b"))
 
 
 @given(st.lists(st.text(min_size=1).map(str.strip).filter(bool), min_size=1))
 def test_any_array_of_texts_comes_back_whole(items: list[str]) -> None:
     """Nothing is lost, added or changed, whatever the texts hold."""
-    assert sorted(extract_answers(dumps(list(items)), "list", in_given_order=True)) == sorted(items)
+    assert sorted(extract_answers(dumps(list(items)), "list", keeps_order=True)) == sorted(items)
 
 
 @given(st.text())
 def test_any_text_has_an_answer_in_any_format(text: str) -> None:
     """No text makes the chain fail."""
     for wanted in ("list", "single", "json"):
-        extract_answers(text, wanted, in_given_order=False)
+        extract_answers(text, wanted, keeps_order=False)
 
 
 @pytest.mark.promise("solver.endpoint")

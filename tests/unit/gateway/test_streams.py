@@ -72,7 +72,7 @@ def test_any_cuts_over_replicas_give_every_update_once(kinds: list[str], documen
         assert pieces == whole
         assert len({told.event_id for told in whole}) == len(whole)
         assert isinstance(whole[-1].update, StatusUpdate)
-        assert whole[-1].update.final
+        assert whole[-1].update.is_final
 
     asyncio.run(run())
 
@@ -102,7 +102,7 @@ async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_
     record = await played.sent(dialect=A2aVersion.LEGACY)
     await played.ends(record, await played.tasks.turns.get(), state)
     told = await read(await played.replica().subscribe("t1", ANN, None, A2aVersion.LEGACY))
-    assert [(type(item.update), item.update.final) for item in told if isinstance(item.update, Snapshot)] == [
+    assert [(type(item.update), item.update.is_final) for item in told if isinstance(item.update, Snapshot)] == [
         (Snapshot, True)
     ]
 

@@ -94,7 +94,7 @@ _RECORDS = st.builds(
 @settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)), st.booleans())
 def test_a_task_is_written_as_the_official_type_is(record: TaskRecord, length: int | None, artifacts: bool) -> None:
-    _check(task_view(record, "a notice", length, artifacts=artifacts), Task())
+    _check(task_view(record, "a notice", length, has_artifacts=artifacts), Task())
 
 
 @pytest.mark.promise("gateway.task_json")

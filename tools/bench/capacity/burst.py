@@ -132,7 +132,7 @@ async def _redis_of(stack: Stack) -> AsyncIterator[tuple[Redis, Redis]]:
 
 
 async def _headers(stack: Stack, tenant: str) -> Mapping[str, str]:
-    made = await first_key(stack.redis_url, tenant, "bench", again=False)
+    made = await first_key(stack.redis_url, tenant, "bench", allows_another=False)
     return {"Authorization": f"Bearer {made.token}"}
 
 

@@ -145,14 +145,14 @@ class AuditExport(ScriptedStore):
             page = await self.page(query._replace(token=page.token), caller)
             yield page
 
-    async def read_details(self, record: TaskRecord, *, with_events: bool) -> ArchivedTask | None:
+    async def read_details(self, record: TaskRecord, *, includes_events: bool) -> ArchivedTask | None:
         """A task's ledger and approvals, from the store or else the archive; the caller must be allowed to read it.
 
-        ``with_events``: also with its journal and events, if it is archived. Does not raise ``NotAnOperator``.
+        ``includes_events``: also with its journal and events, if it is archived. Does not raise ``NotAnOperator``.
         """
         task = await self._find(record.tenant, record.task_id)
         details = task.details if task else None
-        if details is not None and not with_events:
+        if details is not None and not includes_events:
             return details
         return await self._find_archived(record.tenant, record.task_id) or details
 
@@ -187,8 +187,8 @@ class AuditExport(ScriptedStore):
         filters = WantedTasks(tenant, session=query.session, since=query.since)
         page = await self._lists.page(filters, query.size, position)
         rows = [row for task in await self._add_details(page.records) for row in await self._rows_of_stored(task)]
-        if page.after:
-            return rows, encode_page_token(_FROM_STORE, f"{page.after.micros} {page.after.task}")
+        if page.next_position:
+            return rows, encode_page_token(_FROM_STORE, f"{page.next_position.micros} {page.next_position.task}")
         return rows, encode_page_token(_FROM_ARCHIVE, "") if self._archive else ""
 
     async def _rows_of_stored(self, task: StoredTask) -> list[JsonObject]:
@@ -249,7 +249,7 @@ def _parse_live_place(place: str) -> TaskListPosition | None:
     return TaskListPosition(int(micros), task)
 
 
-_NDJSON = "application/x-ndjson"
+_NDJSON_TYPE = "application/x-ndjson"
 _LONGEST_PARAMETER = 512
 
 
@@ -265,11 +265,11 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
         """
         request = call.request
         query = parse_audit_query(request.query_params)
-        if not (request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")):
+        if not (request.query_params.get("format") == "ndjson" or _NDJSON_TYPE in request.headers.get("accept", "")):
             return _answer_page(await self._service.page(query, call.caller))
         pages = self._service.all_pages(query, call.caller)
         first = await anext(pages)
-        return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON)
+        return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON_TYPE)
 
 
 def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:

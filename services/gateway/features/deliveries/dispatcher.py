@@ -26,7 +26,7 @@ from shared.infra.live import LOOK_SECONDS, Listen, poll_when_due
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
-_OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
+_OWN_HEADERS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
 _LENGTH_DIGITS = 6  # of the length of a short answer: less than 100 kB
 
 
@@ -43,7 +43,7 @@ class WebhookHttpClient(HttpPoster):
         await self._client.aclose()
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
-        request = self._client.build_request("POST", url, headers={**headers, **_OURS}, content=body)
+        request = self._client.build_request("POST", url, headers={**headers, **_OWN_HEADERS}, content=body)
         began, outcome = perf_counter(), "undelivered"
         try:
             async with asyncio.timeout(self._seconds):
@@ -89,27 +89,27 @@ class DeliveryLoop:
     async def run_in_background(self) -> AsyncIterator[None]:
         """Deliver while the context lasts; at its end, wait briefly for deliveries under way."""
         async with asyncio.TaskGroup() as group:
-            under_way: set[asyncio.Task[None]] = set()
-            start = partial(self._start_due_deliveries, group, under_way)
+            running: set[asyncio.Task[None]] = set()
+            start = partial(self._start_due_deliveries, group, running)
             loop = group.create_task(poll_when_due(self._listen, start, "deliveries"))
             yield
             loop.cancel()
-            if under_way:
-                await asyncio.wait(under_way, timeout=_GRACE_SECONDS)
-            for delivery in under_way:
+            if running:
+                await asyncio.wait(running, timeout=_GRACE_SECONDS)
+            for delivery in running:
                 delivery.cancel()
 
     async def _start_due_deliveries(
-        self, group: asyncio.TaskGroup, under_way: set[asyncio.Task[None]], news: asyncio.Event
+        self, group: asyncio.TaskGroup, running: set[asyncio.Task[None]], news: asyncio.Event
     ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
         list_due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
-        chosen = choose_due_deliveries(list_due.due, self._busy, self._rules)
+        chosen = choose_due_deliveries(list_due.deliveries, self._busy, self._rules)
         for claim in await self._queue.claim(chosen, self._rules.lease):
             self._busy[claim.tenant] += 1
             delivery = group.create_task(self._deliver(claim, news))
-            under_way.add(delivery)
-            delivery.add_done_callback(under_way.discard)
+            running.add(delivery)
+            delivery.add_done_callback(running.discard)
         return LOOK_SECONDS if list_due.next_in is None else min(list_due.next_in + 0.001, LOOK_SECONDS)
 
     async def _deliver(self, claim: ClaimedDelivery, news: asyncio.Event) -> None:

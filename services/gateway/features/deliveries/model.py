@@ -33,7 +33,7 @@ class DueDelivery(NamedTuple):
 class DueDeliveries(NamedTuple):
     """The webhooks and notices that are due. ``next_in``: the seconds until another will be; None if there is none."""
 
-    due: Sequence[DueDelivery]
+    deliveries: Sequence[DueDelivery]
     next_in: float | None
 
 
@@ -87,7 +87,7 @@ class DeliveryQueue(Protocol):
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> DueDeliveries:
         """What is due, the longest due first; the numbers limit how many of each partition, and of each tenant."""
 
-    async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
+    async def claim(self, deliveries: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
         """Claim what is due for ``seconds``; returns what no other process has claimed."""
 
     async def read(self, claim: ClaimedDelivery) -> Work | None:
@@ -180,11 +180,11 @@ def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: Delive
 def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: A2aVersion) -> Iterator[_EventPart]:
     """Yields an event's updates for the webhook, with numbers that are the same each time."""
     is_last = ends_task(event)
-    for part in updates.updates_of_event(event, record, final=is_last):
+    for part in updates.updates_of_event(event, record, is_final=is_last):
         if _is_for_webhooks(part.update, state, dialect):
             yield _EventPart(part.number or _STATUS_NUMBER, part.update)
     if is_last and dialect is A2aVersion.A2A_1_0:
-        yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, final=True))
+        yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, is_final=True))
 
 
 def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) -> bool:
@@ -195,11 +195,11 @@ def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) ->
 
 
 def _final_parts(record: TaskRecord, dialect: A2aVersion) -> Iterator[_EventPart]:
-    status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
+    status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, is_final=True)
     if dialect is not A2aVersion.A2A_1_0:
         yield _EventPart(_STATUS_NUMBER, status)
         return
     for index, artifact in updates.results_of(record, record.state):
         yield _EventPart(index + 1, updates.ArtifactUpdate(index, artifact))
     yield _EventPart(_STATUS_NUMBER, status)
-    yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, final=True))
+    yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, is_final=True))

@@ -27,13 +27,13 @@ _MOST_DUE = 500  # of one partition in one look: among so many, each tenant gets
 
 
 class _DeliveryKeys(NamedTuple):
-    """The Redis keys of a webhook or notice. ``removed_once_delivered``: as notices are."""
+    """The Redis keys of a webhook or notice. ``is_removed_once_delivered``: as notices are."""
 
     deliveries: str
     hash: str
     events: str
     record: str
-    removed_once_delivered: bool
+    is_removed_once_delivered: bool
 
 
 class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
@@ -56,23 +56,23 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         calls: list[Call] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
-        due = chain.from_iterable(_parse_due_deliveries(reply[1:]) for reply in replies)
+        due_deliveries = chain.from_iterable(_parse_due_deliveries(reply[1:]) for reply in replies)
         return deliveries.DueDeliveries(
-            sorted(due, key=lambda delivery: int(delivery.score)), min(waits) / 1000 if waits else None
+            sorted(due_deliveries, key=lambda delivery: int(delivery.score)), min(waits) / 1000 if waits else None
         )
 
     async def claim(
-        self, due: Sequence[deliveries.DueDelivery], seconds: float
+        self, due_deliveries: Sequence[deliveries.DueDelivery], seconds: float
     ) -> Sequence[deliveries.ClaimedDelivery]:
         lease_ms = round(1000 * seconds)
         calls: list[Call] = []
-        for delivery in due:
+        for delivery in due_deliveries:
             names = _keys_of_delivery(keys.unpack_delivery(delivery.member))
             calls.append(([names.deliveries], [delivery.member, delivery.score, lease_ms]))
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
         return [
             deliveries.ClaimedDelivery(delivery.member, delivery.tenant, token)
-            for delivery, token in zip(due, tokens, strict=True)
+            for delivery, token in zip(due_deliveries, tokens, strict=True)
             if token
         ]
 
@@ -105,15 +105,11 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))
         place = _keys_of_delivery(keys.unpack_delivery(claim.member))
         arguments = [
-            claim.member,
-            claim.token,
-            step.value,
-            round(1000 * seconds),
-            progress.cursor,
-            rows.pack_progress(progress),
+            *(claim.member, claim.token, step.value, round(1000 * seconds), progress.cursor),
+            *(rows.pack_progress(progress), int(place.is_removed_once_delivered)),
         ]
         places = [place.deliveries, place.hash, place.events]
-        token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.removed_once_delivered)]))
+        token = str(await self._scripts.run("settle_delivery", places, arguments))
         if work.progress.tries and not (progress.tries or progress.disabled):
             await self._failing.remove(claim.tenant, claim.member)
         if step is deliveries.DeliveryStep.OFF:

@@ -41,9 +41,9 @@ def is_file(part: JsonObject) -> bool:
 
 def read_file(part: JsonObject, path: str) -> ClientFile:
     """Parse a file part of any protocol version; raises ``InvalidField``."""
-    nested = part.get("file") is not None
-    fields = object_at(part, "file", f"{path}.file") if nested else part
-    place = f"{path}.file" if nested else path
+    is_nested = part.get("file") is not None
+    fields = object_at(part, "file", f"{path}.file") if is_nested else part
+    place = f"{path}.file" if is_nested else path
     content_keys = [key for key in (*_BYTES_KEYS, *_URL_KEYS) if fields.get(key) is not None]
     if len(content_keys) != 1:
         raise InvalidField(place, "must have either the bytes of the file or its address")

@@ -12,7 +12,7 @@ from services.gateway.features.memory.store import TenantMemories
 
 
 class MemoryEndpoints(ApiEndpoints[TenantMemories]):
-    rules = PathRules(may_be_empty=True, operators=True)
+    rules = PathRules(may_be_empty=True, requires_operator=True)
 
     @api_path("POST", "/memory/cases")
     async def cases(self, call: ApiCall) -> JsonValue:

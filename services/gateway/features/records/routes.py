@@ -12,7 +12,7 @@ from shared.ports.tenant_records import VersionConflict
 
 
 class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
-    rules = PathRules(operators=True)
+    rules = PathRules(requires_operator=True)
 
     @api_path("GET", "/tenants/{tenant}/record")
     async def get(self, call: ApiCall) -> Response:

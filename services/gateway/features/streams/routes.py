@@ -61,9 +61,8 @@ async def _later_frames(
     async with aclosing(tasks.watch(record, start.stream_id_to_read_after)) as events:
         async for stream_id, event in events:
             yield event_frame(stream_id, event)
-            if ends_task(event) or (
-                not follow and updates.leaves_task_waiting(event) and event.data.get("turn_id") not in past_turns
-            ):
+            is_of_past_turn = event.data.get("turn_id") in past_turns
+            if ends_task(event) or (updates.leaves_task_waiting(event) and not follow and not is_of_past_turn):
                 return
             if record.state.is_terminal and updates.EventPosition.parse(stream_id) >= newest.place:
                 return

@@ -61,7 +61,7 @@ class StreamStart:
     def is_whole_stream(self) -> bool:
         """Whether the stream consists of the first update alone."""
         update = self.first.update if self.first else None
-        return isinstance(update, TasklessReply) or (isinstance(update, Snapshot) and update.final)
+        return isinstance(update, TasklessReply) or (isinstance(update, Snapshot) and update.is_final)
 
 
 @dataclass
@@ -103,11 +103,11 @@ class TaskStream:
                 record = None
                 if event.kind == "turn_finished":
                     record = self.newest = await self.tasks.refresh(self.record)
-                final = self.end.is_reached_by(event, record)
-                for number, update in updates.updates_of_event(event, record, final=final):
+                is_final = self.end.is_reached_by(event, record)
+                for number, update in updates.updates_of_event(event, record, is_final=is_final):
                     if not start.seen.includes_update(stream_id, number):
                         yield NumberedUpdate(updates.event_id(stream_id, number), update)
-                if final or (start.last and EventPosition.parse(stream_id) >= start.last):
+                if is_final or (start.last and EventPosition.parse(stream_id) >= start.last):
                     return
 
     async def record_delivery(self) -> None:
@@ -175,5 +175,5 @@ def _find_start(resumption: Resumption, task_snapshot: TaskSnapshot, *, is_over:
     newest = SeenEvents(EventPosition.parse(task_snapshot.newest or "0-0"))
     if resumption.seen is not None and (resumption.seen != newest or not is_over):
         return StreamStart(None, resumption.seen, newest.place if is_over else None)
-    snapshot = Snapshot(task_snapshot.record, resumption.lost_after, final=is_over)
+    snapshot = Snapshot(task_snapshot.record, resumption.lost_after, is_final=is_over)
     return StreamStart(NumberedUpdate(str(newest.place), snapshot), newest)

@@ -135,7 +135,7 @@ class Snapshot(NamedTuple):
 
     record: TaskRecord
     lost_after: str | None = None
-    final: bool = False
+    is_final: bool = False
 
 
 class TasklessReply(NamedTuple):
@@ -152,7 +152,7 @@ class StatusUpdate(NamedTuple):
     text: str | None = None
     metadata: Mapping[str, JsonValue] = _NO_METADATA
     record: TaskRecord | None = None
-    final: bool = False
+    is_final: bool = False
 
 
 class ArtifactUpdate(NamedTuple):
@@ -174,14 +174,14 @@ class UpdatePart(NamedTuple):
     update: Update
 
 
-def updates_of_event(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[UpdatePart]:
+def updates_of_event(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
     """Yields the updates that an event leads to, often none. ``record``: the task, if the event ends a turn."""
     match event.kind:
         case "artifact":
             chunk = ArtifactChunk.model_validate(event.data)
             yield UpdatePart(None, ArtifactUpdate(chunk.index, chunk.artifact, chunk.append, chunk.last_chunk))
         case "turn_finished":
-            yield from _turn_end_updates(event, record, final=final)
+            yield from _turn_end_updates(event, record, is_final=is_final)
         case _:
             if (status := _progress_status(event)) is not None:
                 yield UpdatePart(None, status)
@@ -216,15 +216,15 @@ def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Arti
     yield from (*answers, *results) if answer and answer.is_given else (*results, *answers)
 
 
-def _turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[UpdatePart]:
+def _turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
     """Yields the results and the status of an ended turn; the status alone if later turns have ended since."""
     state = TaskState(str(event.data["state"]))
     if record is None or not is_newest_turn(event, record):
-        yield UpdatePart(None, StatusUpdate(state, event.at, final=final))
+        yield UpdatePart(None, StatusUpdate(state, event.at, is_final=is_final))
         return
     for index, artifact in results_of(record, state):
         yield UpdatePart(index + 1, ArtifactUpdate(index, artifact))
-    yield UpdatePart(None, StatusUpdate(state, event.at, record.reason, record=record, final=final))
+    yield UpdatePart(None, StatusUpdate(state, event.at, record.reason, record=record, is_final=is_final))
 
 
 def _progress_status(event: TaskEvent) -> StatusUpdate | None:
@@ -260,18 +260,18 @@ def _status_between_turns(event: TaskEvent) -> StatusUpdate | None:
 def legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonValue]:
     """An update in the early protocol: ``{id, status, final}`` or ``{id, artifact}``, with the client's own task id."""
     match update:
-        case Snapshot(record, lost_after, final):
+        case Snapshot(record, lost_after, is_final):
             gap: dict[str, JsonValue] = {} if lost_after is None else {"gap": {"lost_after": lost_after}}
             status = legacy_status(record.state, record.reason, record.updated_at)
             metadata = {**client_metadata(record, notice), **gap}
-            return {"id": shown_id, "status": status, "final": final, "metadata": metadata}
+            return {"id": shown_id, "status": status, "final": is_final, "metadata": metadata}
         case TasklessReply(record):
             status = legacy_status(record.state, record.answer, record.updated_at)
             return {"id": shown_id, "status": status, "final": True, "metadata": client_metadata(record, notice)}
         case StatusUpdate():
             status = legacy_status(update.state, update.text, update.at)
             metadata = client_metadata(update.record, notice) if update.record else dict(update.metadata)
-            return {"id": shown_id, "status": status, "final": update.final, "metadata": metadata}
+            return {"id": shown_id, "status": status, "final": update.is_final, "metadata": metadata}
         case ArtifactUpdate():
             artifact = legacy_artifact(update.place, update.artifact)
             chunk: dict[str, JsonValue] = {"append": update.append, "lastChunk": update.last_chunk}

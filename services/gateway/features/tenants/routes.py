@@ -10,7 +10,7 @@ from services.gateway.features.tenants.store import TenantStates
 
 
 class TenantEndpoints(ApiEndpoints[TenantStates]):
-    rules = PathRules(operators=True)
+    rules = PathRules(requires_operator=True)
 
     @api_path("POST", "/tenants/{tenant}/stop")
     async def stop(self, call: ApiCall) -> JsonValue:

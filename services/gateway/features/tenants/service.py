@@ -35,7 +35,7 @@ class TenantState(NamedTuple):
 
 
 _LONGEST_REASON = 500
-_NANO = 1_000_000_000
+_NANOS_PER_DOLLAR = 1_000_000_000
 
 
 def read_reason(body: JsonObject) -> str:
@@ -45,10 +45,10 @@ def read_reason(body: JsonObject) -> str:
 
 def read_switch(body: JsonObject) -> bool:
     """Parse ``{"on"}``; raises ``InvalidField``."""
-    said = body.get("on")
-    if not isinstance(said, bool):
+    is_on = body.get("on")
+    if not isinstance(is_on, bool):
         raise InvalidField("on", "must be true or false")
-    return said
+    return is_on
 
 
 def state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
@@ -74,4 +74,4 @@ def _day_view(day: DailySpending) -> JsonValue:
 
 
 def _format_dollars(nanos: int) -> str:
-    return format((Decimal(nanos) / _NANO).normalize(), "f")
+    return format((Decimal(nanos) / _NANOS_PER_DOLLAR).normalize(), "f")
