@@ -13,6 +13,7 @@ from services.executor.core.prime.prose import read_unenforced_sentence
 from services.executor.core.reflect.quality import collect_sources, mentions_failure, says_found_value, untraced_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.ledger import list_writes
 from services.executor.core.session.left_out import append_remarks
 from services.executor.core.session.values import Fact, list_open_questions
 from services.executor.core.states.machine import NOTHING_WRITTEN, Failed
@@ -68,7 +69,7 @@ class AnswerChecks:
             name, _, stand = head.partition("@")
             self._stands_by_fault.setdefault(name, []).append(stand)
             return problem
-        writes = tuple((await self._ctx.store.read_ledger()).values())
+        writes = await list_writes(self._ctx.store)
         self._untraced_tokens = self._find_untraced(reply.text, progress, writes)
         if uncalled_parts is not None:
             request_to_read = self._write_request_to_read(reply, progress)
@@ -96,7 +97,7 @@ class AnswerChecks:
 
     async def has_only_traced_values(self, key: str, text: str, progress: Progress) -> bool:
         """Whether each figure and identifier of the text has a source. Decided once, and journaled under ``key``."""
-        writes = tuple((await self._ctx.store.read_ledger()).values())
+        writes = await list_writes(self._ctx.store)
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:

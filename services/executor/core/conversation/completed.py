@@ -15,8 +15,6 @@ from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import parse_list_answer
 from shared.domain.words import UNDECIDED, ToolClass, WriteStatus
 
-_NOTHING_WRITTEN = "Nothing was written."
-
 
 def with_run_summary(progress: Progress) -> Progress:
     """The progress with a summary of the run (tools, parts, calls), which becomes an event and part of the outcome."""
@@ -40,7 +38,7 @@ async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress in its final state, with a list of all writes and their statuses as the answer."""
     written = sorted((await ctx.store.read_ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
-    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING_WRITTEN)
+    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or "Nothing was written.")
 
 
 async def complete_answer(
@@ -75,8 +73,8 @@ async def complete_answer(
 
 def _refuse_forbidden_text(progress: Progress) -> None:
     """Raises ``Rejected`` if rules about the task's text forbid it, because then no plan of the task may pass."""
-    judgement = progress.notes.get("text_policy")
-    violations = judgement.get("violations") if isinstance(judgement, dict) else None
+    text_policy = progress.notes.get("text_policy")
+    violations = text_policy.get("violations") if isinstance(text_policy, dict) else None
     if isinstance(violations, list) and violations:
         sentences = "; ".join(map(str, violations))
         raise Rejected(f"the policy forbids the task as it is written, so nothing was written: {sentences}")

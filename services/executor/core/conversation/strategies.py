@@ -12,7 +12,7 @@ from services.executor.core.model.talk import MessageHistory
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, request_size, to_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import writes_as_json
+from services.executor.core.session.ledger import list_writes, writes_as_json
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.shorten import shorten_result
@@ -229,7 +229,6 @@ def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
 
 async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
     dossier = progress.dossier
-    writes = tuple((await ctx.store.read_ledger()).values())
     parts: list[Json] = [part.as_json() for part in dossier.parts]
     most_characters = max(_FEWEST_CHARACTERS_OF_FACT, _MOST_CHARACTERS_OF_FACTS // max(1, len(dossier.facts)))
     sections: dict[str, Json] = {
@@ -238,7 +237,7 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
         "parts": parts,
         "facts": [_shorten_fact(fact, most_characters) for fact in dossier.facts],
         "values": [value.as_json() for value in dossier.values],
-        "writes": [*writes_as_json(writes)],
+        "writes": [*writes_as_json(await list_writes(ctx.store))],
     }
     message = user_message(render_in_order(sections))
     return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (message,), max_tokens=2_048)
@@ -283,17 +282,13 @@ def _draft_as_data(reply: ModelReply) -> Json:
 ORCHESTRATOR_MARK = "brainos"  # begins the journal keys of an orchestrator's replies, after ``talk:``
 
 
-def _conversation_id(ctx: TurnContext) -> str:
-    """The conversation id of the task at the orchestrator; unique to the task."""
-    record = ctx.record
-    return f"purple-{digest([record.tenant, record.session_id, record.task_id])[:24]}"
-
-
 def with_orchestrator(ctx: TurnContext) -> TurnContext:
     """The context in which model requests go to the orchestrator."""
     if ctx.ports.brainos is None:
         return replace(ctx, ports=ctx.ports._replace(model=_MissingOrchestrator()))
-    model = OrchestratorModel(ctx.ports.brainos, _conversation_id(ctx), ctx.journal.spending)
+    record = ctx.record
+    conversation_id = f"purple-{digest([record.tenant, record.session_id, record.task_id])[:24]}"
+    model = OrchestratorModel(ctx.ports.brainos, conversation_id, ctx.journal.spending)
     ceilings = ctx.limits.ceilings._replace(nanos=None, tariff=Tariff())
     return replace(ctx, ports=ctx.ports._replace(model=model), limits=ctx.limits._replace(ceilings=ceilings))
 

@@ -259,10 +259,14 @@ def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
 
 def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
     """Up to three calculators that the task's words need and that are missing; those of its own formulas come first."""
-    unique: dict[str, CalculatorSpec] = {}
-    for spec in _specs_in_text(text):
-        unique.setdefault(spec.name, spec)
-    return tuple(unique.values())[:_MOST_TOOLS]
+    specs: dict[str, CalculatorSpec] = {}
+    for spec in specs_in_formulas(text):
+        specs.setdefault(spec.name, spec)
+    for measure in _MEASURE.finditer(_MEASURES):
+        if re.search(measure["words"], text, re.IGNORECASE):
+            arguments = tuple(measure["arguments"].split(", "))
+            specs.setdefault(measure["name"], CalculatorSpec(measure["name"], measure["purpose"], arguments))
+    return tuple(specs.values())[:_MOST_TOOLS]
 
 
 def _longest_expression(parts: list[str]) -> str:
@@ -285,10 +289,3 @@ def _longest_expression(parts: list[str]) -> str:
         if not wants_term and not depth:
             complete_length = place
     return " ".join(parts[:complete_length])
-
-
-def _specs_in_text(text: str) -> Iterator[CalculatorSpec]:
-    yield from specs_in_formulas(text)
-    for measure in _MEASURE.finditer(_MEASURES):
-        if re.search(measure["words"], text, re.IGNORECASE):
-            yield CalculatorSpec(measure["name"], measure["purpose"], tuple(measure["arguments"].split(", ")))

@@ -37,23 +37,23 @@ _STATUS_IN_WORDS: dict[WriteStatus, str] = {
 _FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
-def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: AnswerRules, score: Score) -> str:
+def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: AnswerRules, score: Score) -> str:
     """The answer with what is added below it: the writes, and for a completed task also rules and footer (not in a dry
     run or for the solver). If a task that was to act has ended without a write, that is said.
     """
     is_read_by_people = not record.request.is_dry_run and record.request.solver is None
-    is_completed = is_read_by_people and ended.state is TaskState.COMPLETED
-    dossier = ended.final_progress.dossier
-    has_ended = ended.state in (TaskState.COMPLETED, TaskState.FAILED)
+    is_completed = is_read_by_people and run_end.state is TaskState.COMPLETED
+    dossier = run_end.final_progress.dossier
+    has_ended = run_end.state in (TaskState.COMPLETED, TaskState.FAILED)
     had_to_act = is_read_by_people and has_ended and bool(parts_to_do(dossier.parts))
-    footer = _write_footer(record, ended, now, score) if rules.footer and is_completed else ""
-    verdict = dossier.verdict if is_completed and not ended.is_escalated else None
-    return answer_with_writes(ended.answer, ended.writes, verdict, footer, had_to_act=had_to_act)
+    footer = _write_footer(record, run_end, now, score) if rules.footer and is_completed else ""
+    verdict = dossier.verdict if is_completed and not run_end.is_escalated else None
+    return answer_with_writes(run_end.answer, run_end.writes, verdict, footer, had_to_act=had_to_act)
 
 
-def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, score: Score) -> str:
+def _write_footer(record: TaskRecord, run_end: RunEnd, now: datetime, score: Score) -> str:
     """A last line about the run: its process, whether the policy passed, its score and its duration."""
-    verdict, process = ended.final_progress.dossier.verdict, ended.final_progress.process_type
+    verdict, process = run_end.final_progress.dossier.verdict, run_end.final_progress.process_type
     policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
     duration_ms = round((now - record.accepted_at).total_seconds() * 1000)
     return f"[Process: {process} | Policy: {policy} | Quality: {score.value:.2f} | Duration: {duration_ms} ms]"

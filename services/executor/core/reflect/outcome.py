@@ -58,12 +58,12 @@ def outcome_of_record(
 
 
 def outcome_of_run(
-    record: TaskRecord, ended: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NOTHING
+    record: TaskRecord, run_end: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NOTHING
 ) -> TaskOutcome:
     """The outcome of a task at the end of its run, with what the run read, predicted and answered. ``record``: in its
     final state.
     """
-    progress = ended.final_progress
+    progress = run_end.final_progress
     verdict = progress.dossier.verdict
     fell_back = {"strategy_fell_back": progress.fell_back} if progress.fell_back else {}
     update = {
@@ -72,16 +72,16 @@ def outcome_of_run(
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
         "policy_passed": verdict.passed if verdict else None,
-        "escalated": ended.is_escalated,
-        "worked": redact_json(_list_tools(ended, did_work=True), hidden),
-        "failed": redact_json(_list_tools(ended, did_work=False), hidden),
-        "thresholds": _list_thresholds(ended, hidden),
-        "said": _texts_for_learning(ended, record, hidden),
+        "escalated": run_end.is_escalated,
+        "worked": redact_json(_list_tools(run_end, did_work=True), hidden),
+        "failed": redact_json(_list_tools(run_end, did_work=False), hidden),
+        "thresholds": _list_thresholds(run_end, hidden),
+        "said": _texts_for_learning(run_end, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
         "details": redact_json({"quality_parts": parts_of_score(score), **fell_back}, hidden),
     }
-    is_applied = _was_strategy_applied(ended, record)
-    return outcome_of_record(record, ended.writes, hidden, is_applied=is_applied).model_copy(update=update)
+    is_applied = _was_strategy_applied(run_end, record)
+    return outcome_of_record(record, run_end.writes, hidden, is_applied=is_applied).model_copy(update=update)
 
 
 def parts_of_score(score: Score) -> dict[str, JsonValue]:
@@ -89,37 +89,39 @@ def parts_of_score(score: Score) -> dict[str, JsonValue]:
     return {"formula": score.formula.value, **score.parts}
 
 
-def _texts_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, ProtectedKind]) -> OutcomeTexts | None:
+def _texts_for_learning(
+    run_end: RunEnd, record: TaskRecord, hidden: Mapping[str, ProtectedKind]
+) -> OutcomeTexts | None:
     """The texts in which the learner may find facts; None for a dry run or practice, whose data are not real."""
     if record.request.is_dry_run or is_practice(record):
         return None
-    values = ended.final_progress.dossier.values
+    values = run_end.final_progress.dossier.values
     return OutcomeTexts(
         task=redact_text(record.request.text, hidden)[:_LONGEST_TEXT],
-        answer=redact_text(ended.answer, hidden)[:_LONGEST_TEXT],
+        answer=redact_text(run_end.answer, hidden)[:_LONGEST_TEXT],
         values=redact_json({value.name: value.value for value in values[:_MOST_VALUES]}, hidden),
     )
 
 
-def _list_thresholds(ended: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
+def _list_thresholds(run_end: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
     outcomes = []
-    for outcome in threshold_outcomes(ended.final_progress, ended.writes):
+    for outcome in threshold_outcomes(run_end.final_progress, run_end.writes):
         if outcome.actual is not None:
             texts = outcome.model_dump(include={"name", "predicted", "actual", "source"})
             outcomes.append(outcome.model_copy(update=redact_json(texts, hidden)))
     return tuple(outcomes)
 
 
-def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
+def _was_strategy_applied(run_end: RunEnd, record: TaskRecord) -> bool:
     """Whether the chosen strategy carried the task to its end, be it a failure: not canceled, and no dry run."""
-    was_kept = ended.progress is not None and not ended.progress.fell_back
-    return was_kept and ended.state is not TaskState.CANCELED and not record.request.is_dry_run
+    was_kept = run_end.progress is not None and not run_end.progress.fell_back
+    return was_kept and run_end.state is not TaskState.CANCELED and not record.request.is_dry_run
 
 
-def _list_tools(ended: RunEnd, *, did_work: bool) -> tuple[str, ...]:
+def _list_tools(run_end: RunEnd, *, did_work: bool) -> tuple[str, ...]:
     """Up to ten tools that worked; with ``did_work=False``, whose reads failed or whose writes no read proved."""
-    read_tools = [fact.tool for fact in ended.final_progress.dossier.facts if fact.ok is did_work]
-    written_tools = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is did_work]
+    read_tools = [fact.tool for fact in run_end.final_progress.dossier.facts if fact.ok is did_work]
+    written_tools = [entry.call.tool for entry in run_end.writes if (entry.status is WriteStatus.VERIFIED) is did_work]
     return tuple(dict.fromkeys((*read_tools, *written_tools)))[:_MOST_TOOLS]
 
 
@@ -153,15 +155,12 @@ def _refusal_against(limit: Threshold, dossier: Dossier, refusals: Sequence[Ledg
     none.
     """
     bound = read_figure(limit.value)
-    concerned = [entry for entry in refusals if limit.tool in ("", entry.call.tool)]
-    actual = (
-        _common_value(
-            [*_numbers_of_argument(concerned, limit.name)] or [*_values_in_records(dossier, concerned, limit.name)]
-        )
-        if limit.rule_id
-        else None
-    )
-    if actual is None or bound is None or ORDERINGS[limit.sign](actual, bound):
+    if bound is None or not limit.rule_id:
+        return None
+    writes = [entry for entry in refusals if limit.tool in ("", entry.call.tool)]
+    numbers = [*_numbers_of_argument(writes, limit.name)] or [*_values_in_records(dossier, writes, limit.name)]
+    actual = _common_value(numbers)
+    if actual is None or ORDERINGS[limit.sign](actual, bound):
         return None
     return _build_prediction_outcome(limit, actual, was_right=False)
 
@@ -200,17 +199,16 @@ def _actual_value_for(limit: Threshold, dossier: Dossier, verified: Sequence[Led
     """The actual value to compare with a limit: the process's figure of that name or, for a limit that decides its
     rule, the value written, calculated or read under that name. None unless there is exactly one.
     """
-    process_figures = [value for value in dossier.values if limit.name and value.figure == limit.name]
-    figures = [value.number for value in process_figures if value.number is not None]
+    named_figures = [value.number for value in dossier.values if limit.name and value.figure == limit.name]
+    figures = [number for number in named_figures if number is not None]
     if figures or not limit.rule_id:
         return _common_value(figures)
     writes = [entry for entry in verified if limit.tool in ("", entry.call.tool)]
     if limit.tool and not writes:
         return None
     calculated = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
-    return _common_value(
-        [*_numbers_of_argument(writes, limit.name)] or calculated or [*_values_in_records(dossier, writes, limit.name)]
-    )
+    written = [*_numbers_of_argument(writes, limit.name)]
+    return _common_value(written or calculated or [*_values_in_records(dossier, writes, limit.name)])
 
 
 def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
@@ -268,4 +266,4 @@ def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> Iterator[Decim
 
 def _common_value(values: Sequence[Decimal]) -> Decimal | None:
     """The value if all values are equal; None otherwise, or if there are none."""
-    return values[0] if values and len(set(values)) == 1 else None
+    return values[0] if len(set(values)) == 1 else None

@@ -34,33 +34,33 @@ _BRIEF = "approval_brief"
 
 
 def build_turn_end(
-    work: TurnWork, ended: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
+    work: TurnWork, run_end: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
 ) -> TurnEnd:
     """The end of a turn whose task has ended or waits, with the journal's unstored entries; protected values are
     removed.
     """
     now, hidden = journal.now, journal.hidden
-    run = reflected_run_of(ended, work.record)
+    run = reflected_run_of(run_end, work.record)
     score = score_quality(collect_evidence(run), rules.formula)
-    answer = compose_answer(work.record, ended, now, rules, score)
-    record = _build_record(work, ended, answer, build_metadata(ended, run, score), journal)
-    if ended.state.is_terminal and ended.final_progress.insight:  # what the strategy tells of its own course
-        journal.add_event("insight", **ended.final_progress.insight)
+    answer = compose_answer(work.record, run_end, now, rules, score)
+    record = _build_record(work, run_end, answer, build_metadata(run_end, run, score), journal)
+    if run_end.state.is_terminal and run_end.final_progress.insight:  # what the strategy tells of its own course
+        journal.add_event("insight", **run_end.final_progress.insight)
     journal.add_event("status", state=record.state.value, reason=record.reason)
     entries, events, _ = journal.pop_unstored()
-    approval, timer = ended.approval, ended.timer
+    approval, timer = run_end.approval, run_end.timer
     if approval is not None and approval.status is ApprovalStatus.WAITING:
         timer = Timer(approval.deadline, approval.timer_subject)
-    session = _session_with_calls(_session_with_corrections(session, ended), ended, work)
+    session = _session_with_calls(_session_with_corrections(session, run_end), run_end, work)
     return TurnEnd(
         record=record,
-        session=_session_with_turn(session, ended, work, answer),
+        session=_session_with_turn(session, run_end, work, answer),
         events=events,
         entries=entries,
         approval=approval,
         timer=timer,
-        outcome=outcome_of_run(record, ended, score, hidden) if record.state.is_terminal else None,
-        settled_approval=ended.settled_approval,
+        outcome=outcome_of_run(record, run_end, score, hidden) if record.state.is_terminal else None,
+        settled_approval=run_end.settled_approval,
     )
 
 
@@ -70,12 +70,12 @@ def build_unchanged_end(work: TurnWork, session: SessionState, now: datetime) ->
     return TurnEnd(record, session)
 
 
-def build_metadata(ended: RunEnd, run: ReflectedRun, score: Score) -> dict[str, JsonValue]:
+def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str, JsonValue]:
     """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
-    progress, has_begun = ended.final_progress, ended.progress is not None
+    progress, has_begun = run_end.final_progress, run_end.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
-    if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
-        states.append(ended.fsm_state.value)
+    if run_end.fsm_state is not None and states[-1:] != [run_end.fsm_state.value]:
+        states.append(run_end.fsm_state.value)
     return {
         "process_type": progress.process_type if has_begun else None,
         "strategy": progress.strategy.value,
@@ -87,7 +87,7 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, score: Score) -> dict[str, 
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
-        **ledger_for_clients(ended.writes),
+        **ledger_for_clients(run_end.writes),
         "values": {value.name: value.value for value in dossier.values},
         "verdict": dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None,
         "plan_hash": dossier.plan.hash if dossier.plan else None,
@@ -96,48 +96,48 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, score: Score) -> dict[str, 
             {"about": step.about, "by": list(step.by), "at": step.at.isoformat(), "approval_id": step.approval_id}
             for step in progress.confirmed
         ],
-        "approval_id": ended.approval.approval_id if ended.approval else None,
-        "approval_request": cast(JsonValue, to_i_json(dict(ended.question))) if ended.question else None,
-        "escalated": ended.is_escalated,
-        "failed_part": ended.failed_part,
-        "partial": ended.is_partial,
-        "waits_until": ended.timer.due.isoformat() if ended.timer else None,
-        "spend": dict(ended.spend),
+        "approval_id": run_end.approval.approval_id if run_end.approval else None,
+        "approval_request": cast(JsonValue, to_i_json(dict(run_end.question))) if run_end.question else None,
+        "escalated": run_end.is_escalated,
+        "failed_part": run_end.failed_part,
+        "partial": run_end.is_partial,
+        "waits_until": run_end.timer.due.isoformat() if run_end.timer else None,
+        "spend": dict(run_end.spend),
         "quality": score.value,
         "quality_parts": parts_of_score(score),
-        "missing_outputs": list(run.unmentioned_outputs) if ended.state is TaskState.COMPLETED else [],
-        "review": dict(ended.review),
+        "missing_outputs": list(run.unmentioned_outputs) if run_end.state is TaskState.COMPLETED else [],
+        "review": dict(run_end.review),
         **progress.notes,
     }
 
 
-def reflected_run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
+def reflected_run_of(run_end: RunEnd, record: TaskRecord) -> ReflectedRun:
     """The run as the input of scoring."""
     return ReflectedRun(
-        state=ended.state,
-        answer=ended.answer,
-        progress=ended.progress,
-        writes=ended.writes,
+        state=run_end.state,
+        answer=run_end.answer,
+        progress=run_end.progress,
+        writes=run_end.writes,
         task=record.request.text,
-        is_escalated=ended.is_escalated,
+        is_escalated=run_end.is_escalated,
         is_dry_run=record.request.is_dry_run,
     )
 
 
 def _build_record(
-    work: TurnWork, ended: RunEnd, answer: str, metadata: Mapping[str, JsonValue], journal: Journal
+    work: TurnWork, run_end: RunEnd, answer: str, metadata: Mapping[str, JsonValue], journal: Journal
 ) -> TaskRecord:
     record, now = work.record, journal.now
     dry_run_note = {DRY_RUN_KEY: True} if record.request.is_dry_run else {}
     answer_message = HistoryMessage(role="agent", text=answer, message_id=f"{work.turn.turn_id}:answer", at=now)
     return record.model_copy(
         update={
-            "state": ended.state,
-            "reason": ended.reason,
+            "state": run_end.state,
+            "reason": run_end.reason,
             "answer": answer,
             "metadata": {**record.metadata, **metadata, **dry_run_note},
             "history": (*record.history, *new_user_messages(work), answer_message)[-_MOST_MESSAGES:],
-            "artifacts": _list_artifacts(record, ended, now),
+            "artifacts": _list_artifacts(record, run_end, now),
             "later_files": (*record.later_files, *work.turn.files),
             "started_at": record.started_at or journal.began,
             "updated_at": now,
@@ -158,23 +158,23 @@ def new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
     return () if is_known else (message,)
 
 
-def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[Artifact, ...]:
+def _list_artifacts(record: TaskRecord, run_end: RunEnd, now: datetime) -> tuple[Artifact, ...]:
     """The record's artifacts and those of this turn; of equal names only the newest."""
-    artifacts = (*record.artifacts, *artifacts_of_dry_run(record, ended.progress), *ended.documents)
+    artifacts = (*record.artifacts, *artifacts_of_dry_run(record, run_end.progress), *run_end.documents)
     artifact_by_name = {artifact.name: artifact for artifact in artifacts}
-    approval = ended.approval or ended.settled_approval
-    if approval is not None and ended.progress is not None:  # asked of a person; again, once there is an answer
-        material = DocumentMaterial(record.request.text, ended.progress, ended.writes, approval=approval)
+    approval = run_end.approval or run_end.settled_approval
+    if approval is not None and run_end.progress is not None:  # asked of a person; again, once there is an answer
+        material = DocumentMaterial(record.request.text, run_end.progress, run_end.writes, approval=approval)
         artifact_by_name[_BRIEF] = build_document(_BRIEF, material, record.task_id, now)
     return tuple(artifact_by_name.values())
 
 
-def _session_with_turn(session: SessionState, ended: RunEnd, work: TurnWork, answer: str) -> SessionState:
+def _session_with_turn(session: SessionState, run_end: RunEnd, work: TurnWork, answer: str) -> SessionState:
     """The session with this turn's user message and answer added. A message equal to the last one is not added.
     Unchanged by a turn of a timer, an operator or a cancel, except the timer that ends a ``TimedWait``.
     """
     turn = work.turn
-    new_turns: tuple[tuple[str, str], ...] = ((QUESTION_ROLE if ended.question else "agent", answer[:_LONGEST_TEXT]),)
+    new_turns: tuple[tuple[str, str], ...] = ((QUESTION_ROLE if run_end.question else "agent", answer[:_LONGEST_TEXT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
         message = _user_text_of(turn)[:_LONGEST_TEXT]
         last_message = next((text for role, text in reversed(session.turns) if role == "user"), None)
@@ -194,20 +194,20 @@ def _limit_turns(session: SessionState) -> SessionState:
     return session._replace(summary=excerpt_turns((*summary, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 
 
-def _session_with_corrections(session: SessionState, ended: RunEnd) -> SessionState:
+def _session_with_corrections(session: SessionState, run_end: RunEnd) -> SessionState:
     """The session with the renamed columns that the task found; the oldest are dropped."""
-    corrections = ended.final_progress.corrections
+    corrections = run_end.final_progress.corrections
     earlier = {old_name: new_name for old_name, new_name in session.corrections.items() if old_name not in corrections}
     return session._replace(corrections=dict([*earlier.items(), *corrections.items()][-_MOST_CORRECTIONS:]))
 
 
-def _session_with_calls(session: SessionState, ended: RunEnd, work: TurnWork) -> SessionState:
+def _session_with_calls(session: SessionState, run_end: RunEnd, work: TurnWork) -> SessionState:
     """The session with the calls that rules about tools may count later, even while this task waits."""
-    names = ended.final_progress.ruled_tools
+    names = run_end.final_progress.ruled_tools
     if not names:
         return session
-    calls = (*past_calls_of_facts(ended.final_progress.dossier.facts), *past_calls_of_writes(ended.writes))
-    has_ended, task_id = ended.state.is_terminal, work.record.task_id
+    calls = (*past_calls_of_facts(run_end.final_progress.dossier.facts), *past_calls_of_writes(run_end.writes))
+    has_ended, task_id = run_end.state.is_terminal, work.record.task_id
     return session._replace(calls=calls_to_remember(session.calls, calls, names, task_id, has_ended=has_ended))
 
 

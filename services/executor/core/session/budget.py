@@ -65,8 +65,9 @@ def choose_call_mode(tier: Tier, used: Fraction, *, keeps_tier: bool) -> CallMod
     """The tier and pressure of a call, by the share of the budget that is ``used``. Above 80 % the tier becomes the
     small one, unless ``keeps_tier``.
     """
-    uses_small_tier = used > _CHEAP_ABOVE and not keeps_tier
-    return CallMode(Tier.SMALL if uses_small_tier else tier, _find_pressure(used))
+    if used > _CHEAP_ABOVE:
+        return CallMode(tier if keeps_tier else Tier.SMALL, BudgetPressure.EMERGENCY)
+    return CallMode(tier, BudgetPressure.MILD if used < _MILD_BELOW else BudgetPressure.STRICT)
 
 
 def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:
@@ -79,12 +80,6 @@ def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:
         if tokens_left < bound:
             return min(tokens_left, longest)
     return min(_LONGEST_ANSWER, tokens_left // 2)
-
-
-def _find_pressure(used: Fraction) -> BudgetPressure:
-    if used > _CHEAP_ABOVE:
-        return BudgetPressure.EMERGENCY
-    return BudgetPressure.MILD if used < _MILD_BELOW else BudgetPressure.STRICT
 
 
 @dataclass(frozen=True)
