@@ -52,7 +52,7 @@ class TurnWork(NamedTuple):
     waited_us: int = 0
     version: int = 0
     last_error: str = ""
-    claimed: object = None  # what the store read with the turn, for its own use
+    claimed: object = None  # the store's own data on the claim, opaque to the core
     lacks_outcome: bool = False  # the task has ended, and its outcome was never emitted
 
     @property

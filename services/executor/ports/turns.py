@@ -54,7 +54,7 @@ class Pulse(NamedTuple):
 
     now: datetime
     cancel: Turn | None = None
-    stopped: str | None = None  # why the tenant is stopped, if it is
+    stopped: str | None = None  # the reason, if the tenant is stopped
     was_refused: bool = False  # an intent was not stored, because the task has to stop
 
     @property

@@ -85,7 +85,7 @@ class Conversation:
         model_ctx, prefix = ctx, "talk"
         if not self._uses_local_model:
             model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_MARK}"
-        self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
+        self._is_understood = False  # whether a reply has fixed the task's parts
         self._talk = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._talk)
         self._pending = PendingResults(self._talk)
@@ -94,8 +94,8 @@ class Conversation:
         self._closed_plan: ClosedPlan | None = None
         self._was_asked_for_notice = False  # whether the model was told once whom the process has to tell
         self._write_answers: tuple[Fact, ...] = ()  # of servers to the writes of earlier plans
-        self._has_outcomes = False  # whether the last thing that was heard is what became of a plan
-        self._drafting = strategies.SingleDraft()  # until then it is the same for every strategy
+        self._has_outcomes = False  # whether a plan was carried out since the last reply
+        self._drafting = strategies.SingleDraft()  # of every strategy, until the task is understood
         self._answers = AnswerChecks(ctx)
 
     @property
@@ -206,7 +206,7 @@ class Conversation:
             return BudgetShare.READING
         if not self._is_to_act:
             return BudgetShare.WHOLE
-        # the answer to what was written, too
+        # The answer after writes may use the whole budget, too.
         return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
 
     def _count_model_calls(self, calls: int) -> None:
@@ -269,7 +269,7 @@ class Conversation:
         key = f"{self.reply_key}:sought"
         if dispatch.was_heard:
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
-                await self._read_named_records(key, ())  # what was read for them then is known again
+                await self._read_named_records(key, ())  # takes the reads of that attempt from the journal
         elif dispatch.writes:
             context = self._draft.build_proposal_context(
                 self._marked_parts, self._reader.corrections, self._talk.replies

@@ -86,7 +86,9 @@ class ReplyDispatch:
         """Adds the result of a local tool."""
         self.results[use.id] = result
         if use.name != UNDERSTAND:
-            self.calls_as_data.append(_call_as_data(use, result))
+            content = result.content if result.is_error else loads(result.content)
+            outcome = "error" if result.is_error else "result"
+            self.calls_as_data.append({"tool": use.name, "arguments": use.input, outcome: content})
 
     def check_writes(
         self, waiting: Sequence[Proposal], context: ProposalContext, sources: KnownSources
@@ -206,8 +208,3 @@ def _format_read_result(use: ToolUse, fact_or_reason: Fact | str) -> tuple[ToolR
         data["note"] = note
     text = f"{dumps(result)}\n[{fact.ref}{f': {note}' if note else ''}]"
     return ToolResult(use.id, text, is_error=not fact.ok), data
-
-
-def _call_as_data(use: ToolUse, result: ToolResult) -> Json:
-    content: Json = result.content if result.is_error else loads(result.content)
-    return {"tool": use.name, "arguments": use.input, "error" if result.is_error else "result": content}

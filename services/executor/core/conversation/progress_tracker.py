@@ -19,7 +19,7 @@ class ProgressTracker:
 
     def __init__(self, progress: Progress, talk: MessageHistory) -> None:
         """``progress``: that of the last checkpoint."""
-        self.progress = progress.update_dossier(values=())  # each is calculated again, where it was calculated
+        self.progress = progress.update_dossier(values=())  # they are calculated again, by the journal's replies
         self._talk = talk
         self._stored_replies = progress.replies
         self._stored_plan = progress.dossier.plan.round if progress.dossier.plan else 0

@@ -168,7 +168,7 @@ class TwoDrafts(SingleDraft):
     def __init__(self, ctx: TurnContext) -> None:
         super().__init__()
         self._ctx = ctx
-        self._is_spent = False  # whether the one call was made that a task may take more than its work needs
+        self._is_spent = False  # whether a reply was drafted twice already, or none may be
 
     async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
         reply = await talk.ask(share, tier)
@@ -221,7 +221,7 @@ class TwoDrafts(SingleDraft):
 
 
 def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
-    """The drafting class of the task's effective strategy."""
+    """The drafting of the task's effective strategy."""
     if progress.effective_strategy is Strategy.FSM:
         return SingleDraft()
     return FivePhases() if progress.effective_strategy is Strategy.FIVE_PHASE else TwoDrafts(ctx)

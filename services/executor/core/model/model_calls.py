@@ -88,7 +88,7 @@ class Payment:
         self._size = request_size(request, last_request)
         self._ceilings = ctx.limits.ceilings
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
-        self._day = (ctx.record.tenant, today)  # by which the port knows the tenant's day
+        self._day = (ctx.record.tenant, today)  # the first two arguments of the port's methods
         self._caps = daily_caps_of(ctx.tenant)
         self._reserved: Reservation  # for the call, once ``reserve_cost`` was awaited
 

@@ -149,7 +149,7 @@ class MessageHistory:
         self.has_calls_waiting = False  # whether calls wait for their results, so that no new history may begin
         self.understanding: JsonObject = {}
         self.calls_so_far: list[Json] = []
-        self.figures = ""  # the process's own, as the model was told them last
+        self.figures = ""  # of the process, in the text that the model was sent last
         self._last_request: ModelRequest | None = None  # of this history
 
     @property

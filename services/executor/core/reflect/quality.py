@@ -65,7 +65,10 @@ class FoundSources(NamedTuple):
 
 def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) -> tuple[str, ...]:
     """The required outputs that the answer does not mention, in the template's order."""
-    words, names = stems_of(answer), [stems_of(name) for name in names_of_values_in(answer, sources)]
+    answer_words, tokens = spaced_words(answer), _tokens_in(answer)
+    items = (item for item in sources.named_scalars if item.name)
+    names = [stems_of(name) for name in {item.name for item in items if _mentions_value(item, answer_words, tokens)}]
+    words = stems_of(answer)
     return tuple(output for output in outputs if not _mentions_output(output, answer, words, names))
 
 
@@ -139,13 +142,6 @@ def says_found_value(text: str, sources: FoundSources) -> bool:
         or (looks_like_id_text(str(item.value)) and spaced_words(str(item.value)) in text_words)  # however short it is
         for item in sources.named_scalars
     )
-
-
-def names_of_values_in(text: str, sources: FoundSources) -> frozenset[str]:
-    """The names of the found values that the text states."""
-    text_words, tokens = spaced_words(text), _tokens_in(text)
-    items = (item for item in sources.named_scalars if item.name)
-    return frozenset(item.name for item in items if _mentions_value(item, text_words, tokens))
 
 
 def _mentions_output(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:

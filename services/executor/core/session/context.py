@@ -68,7 +68,7 @@ class Limits(NamedTuple):
     ceilings: Ceilings = Ceilings()
     answers: AnswerRules = AnswerRules()
     file_characters: int = 12_000  # of the texts of a task's files, that its first message quotes
-    practice_servers: tuple[str, ...] = ()  # where practice needs what the tenant says of it: see with_practice_rules
+    practice_servers: tuple[str, ...] = ()  # addresses of tool servers for practice: see ``with_practice_rules``
 
 
 class Ports(NamedTuple):
@@ -183,7 +183,7 @@ async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: 
 
 
 async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
-    """The pictures for the model. One that no longer exists is named, but has no data."""
+    """The pictures for the model. A picture that no longer exists has its name, but no data."""
     with_picture = [file for file in files if file.picture_id]
     contents = [await archive.get_content(record.tenant, file.picture_id) for file in with_picture]
     return tuple(

@@ -215,13 +215,13 @@ class RunEnd(NamedTuple):
     progress: Progress | None
     writes: Sequence[LedgerEntry]
     is_escalated: bool = False
-    failed_part: str | None = None  # the part of the installation that did not work, where one did not
-    is_partial: bool = False  # the budget was spent: what is known is the result
-    timer: Timer | None = None  # what ends its waiting, where it waits for something else than an approval
-    approval: Approval | None = None  # as this turn asked for it or decided it
-    settled_approval: Approval | None = None  # that the task asked for before and asks for no more, as it ended
-    question: Mapping[str, Json] | None = None  # what a person is asked, where one is
-    spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
+    failed_part: str | None = None  # the part of the installation that did not work, if the task failed by one
+    is_partial: bool = False  # the budget is spent, and the answer says what is known
+    timer: Timer | None = None  # ends the wait, if the task waits for something else than an approval
+    approval: Approval | None = None  # that this turn asked for or decided
+    settled_approval: Approval | None = None  # an earlier one that no longer waits, in its final state
+    question: Mapping[str, Json] | None = None  # to a person, if one is asked
+    spend: Mapping[str, JsonValue] = MappingProxyType({})  # of the model's calls: tokens, money, ceilings
     documents: tuple[Artifact, ...] = ()
     review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted
 

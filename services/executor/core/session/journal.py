@@ -204,11 +204,11 @@ class Journal:
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
         self.judged_plan, self.judged_at = "", store_time  # the plan on which this attempt last had a verdict, and when
         self.progress: Progress | None = None  # where the run stands, as it was saved last
-        self.saw_pictures = True  # whether every model that was asked in this run was shown the task's images
+        self.saw_pictures = True  # whether every model that replied in this run was shown the task's images
         self.counts = TurnCounts()
         entries = tuple(entries)
         self.spending = TaskSpending(entries)
-        self.hidden: dict[str, ProtectedKind] = {}  # what the guard marked in this run, and nobody who watches is told
+        self.hidden: dict[str, ProtectedKind] = {}  # protected values, which no event or log line of this run shows
         for entry in entries:
             self._index_entry(entry)
         self._keys_of_earlier_attempts = frozenset(self._steps)
@@ -375,7 +375,7 @@ class Journal:
         """Stores what waits if it contains a reply or a state, then does what ``check_may_go_on`` does. Called before a
         tool is asked.
         """
-        async with self._store_lock:  # what another step is just storing may be what this one rests on
+        async with self._store_lock:  # another step may be storing the reply that this one depends on
             if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))
         await self.check_may_go_on()
