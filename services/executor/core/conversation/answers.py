@@ -250,10 +250,8 @@ def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
 
 
 def _contains_reason(text: str, because: str) -> bool:
-    """Whether the answer contains the reason why a part was left, or at least the reason's last clause, which says what
-    was found.
-
-    The result's reference in brackets is meant for the model alone, and is not looked for.
+    """Whether the answer contains the reason why a part was left, or at least its last clause, which says what was
+    found. The reference in brackets at the reason's end is not looked for: it is meant for the model alone.
     """
     reason = because.rpartition(" (")[0] or because
     answer_words, last_clause = spaced_words(text), reason.rpartition(": ")[2]

@@ -185,16 +185,14 @@ def _planned_calls_as_json(material: DocumentMaterial) -> Json:
 
 
 def _describe_call(call: PlannedCall) -> JsonObject:
-    proving_tool = call.read_back.tool if call.read_back else None
-    compensating_tool = call.compensation.tool if call.compensation else None
     return {
         "call": call.call_id,
         "tool": call.tool,
         "arguments": call.arguments,
         "class": call.tool_class.value,
-        "proved by": proving_tool,
+        "proved by": call.read_back.tool if call.read_back else None,
         "if it fails": call.on_failure,
-        "taken back by": compensating_tool,
+        "taken back by": call.compensation.tool if call.compensation else None,
     }
 
 
@@ -398,9 +396,8 @@ def build_document(
         "complete": not missing,
     }
     text = render_markdown(template, sections, created_at)
-    return Artifact(
-        name=kind, text=text, data=cast("dict[str, JsonValue]", map_leaves(data, _quote_decimal)), media_type=MARKDOWN
-    )
+    quoted_data = cast("dict[str, JsonValue]", map_leaves(data, _quote_decimal))
+    return Artifact(name=kind, text=text, data=quoted_data, media_type=MARKDOWN)
 
 
 def _format_block(value: Json) -> str:
@@ -445,9 +442,7 @@ def _quote_decimal(value: Json) -> Json:
 
 
 def _read_section_data(section: Section, material: DocumentMaterial) -> Json:
-    """The data of the section's sources: that of a single source as it is, of several as one list; None if no source
-    has data.
-    """
+    """The data of the section's sources: of one source as it is, of several as one list; None if no source has any."""
     contents = [part for part in (read_source_data(source, material) for source in section.filled_from) if part]
     if len(contents) < 2:
         return contents[0] if contents else None

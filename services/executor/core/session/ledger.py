@@ -208,20 +208,15 @@ _OUTCOME_BY_STATUS: Mapping[WriteStatus, CallOutcome] = {
 
 def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
     """The session's calls without those of this task, which its dossier and ledger have."""
-    return tuple(
-        _build_past_call(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json))
-        for call in calls
-        if call.open_task != task_id
-    )
+    other_calls = (call for call in calls if call.open_task != task_id)
+    return tuple(_build_past_call(call.tool, CallOutcome(call.outcome), call.fields_json) for call in other_calls)
 
 
 def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls. A read that the executor repeated counts once."""
     first_reads = {fact.call for fact in facts if not fact.again}
     reads = (fact for fact in facts if not (fact.again and fact.call in first_reads))
-    return tuple(
-        _build_past_call(fact.tool, outcome_of_read(fact), loads_object(fact.arguments_json)) for fact in reads
-    )
+    return tuple(_build_past_call(fact.tool, outcome_of_read(fact), fact.arguments_json) for fact in reads)
 
 
 def outcome_of_read(fact: Fact) -> CallOutcome:
@@ -238,10 +233,8 @@ def outcome_of_read(fact: Fact) -> CallOutcome:
 
 def past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
     """The writes of this task as past calls, in the order of their intents."""
-    return tuple(
-        _build_past_call(entry.call.tool, call_outcome(entry), loads_object(entry.arguments_json))
-        for entry in in_sending_order(entries)
-    )
+    writes = in_sending_order(entries)
+    return tuple(_build_past_call(write.call.tool, call_outcome(write), write.arguments_json) for write in writes)
 
 
 def call_outcome(entry: LedgerEntry) -> CallOutcome:
@@ -284,8 +277,8 @@ def rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
     return {key: cast(ContextValue, value) for key, value in fields.items() if is_rule_value(value)}
 
 
-def _build_past_call(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
-    return PastCall(tool=tool, outcome=outcome, fields=rule_fields(arguments))
+def _build_past_call(tool: str, outcome: CallOutcome, arguments_json: str) -> PastCall:
+    return PastCall(tool=tool, outcome=outcome, fields=rule_fields(loads_object(arguments_json)))
 
 
 def is_rule_value(value: Json) -> bool:

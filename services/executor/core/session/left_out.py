@@ -39,8 +39,7 @@ def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     omitted, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     remarks = []
     if omitted:
-        lines = [f"- {left_out.call.tool}: {left_out.reason}" for left_out in omitted]
-        remarks.append("\n".join(["Not made:", *lines]))
+        remarks.append("\n".join(["Not made:", *(f"- {call.call.tool}: {call.reason}" for call in omitted)]))
     if not ctx.toolbox.tools and endpoint is not None:
         remarks.append(f"The tool server {endpoint} offers no tools.")
     if unread := describe_unread_files(ctx.files, saw_pictures=ctx.journal.saw_pictures):
